@@ -1,0 +1,101 @@
+"""One tree of exceptions, and the closed list of what can be wrong with a document.
+
+The leaves of the tree say who acts: `ConfigError` the operator, `SourceFault` the
+publisher (the crawl counts it and goes on), `StoreFault` the store (retried).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Reason(StrEnum):
+    """Why a URI or a part of its document was refused.
+
+    A closed set: each member is a statistic (`fault/<reason>`) and a value in the
+    provenance, and is described in `docs/faults.md`.
+    """
+
+    # the URI
+    BAD_URI = "bad_uri"
+    HOST_BUDGET = "host_budget"
+    # the host
+    DNS = "dns"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    TLS = "tls"
+    ROBOTS_DISALLOWED = "robots_disallowed"
+    ROBOTS_UNREACHABLE = "robots_unreachable"
+    CRAWL_DELAY_TOO_LONG = "crawl_delay_too_long"
+    # the response
+    BAD_HTTP = "bad_http"
+    NOT_FOUND = "not_found"
+    GONE = "gone"
+    CLIENT_ERROR = "client_error"
+    SERVER_ERROR = "server_error"
+    HOST_BUSY = "host_busy"
+    REDIRECT_LOOP = "redirect_loop"
+    REDIRECT_LIMIT = "redirect_limit"
+    REDIRECT_BAD_TARGET = "redirect_bad_target"
+    TRUNCATED_BODY = "truncated_body"
+    BAD_CONTENT_ENCODING = "bad_content_encoding"
+    TOO_LARGE = "too_large"
+    # the document
+    EMPTY = "empty"
+    UNKNOWN_FORMAT = "unknown_format"
+    UNSUPPORTED_FORMAT = "unsupported_format"
+    BAD_CHARSET = "bad_charset"
+    SYNTAX = "syntax"
+    ENTITY_EXPANSION = "entity_expansion"
+    REMOTE_CONTEXT = "remote_context"
+    LITERAL_TOO_LONG = "literal_too_long"
+    BAD_TERM = "bad_term"
+    FOREIGN_GRAPH = "foreign_graph"
+    PARSE_SECS = "parse_secs"
+    PARSE_CRASH = "parse_crash"
+    # the crawl
+    LEASES_LOST = "leases_lost"
+    INTERNAL = "internal"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One named fault of one document: it is counted, stored and not raised.
+
+    Attributes:
+        reason: what kind of fault.
+        detail: for people, one line, at most `MAX_DETAIL` characters; may quote
+            the web, so it is escaped before it reaches a terminal.
+        count: how many statements or bytes it stands for (1 if it is one event).
+    """
+
+    reason: Reason
+    detail: str = ""
+    count: int = 1
+
+    MAX_DETAIL: ClassVar[int] = 300
+
+
+class RdfcrawlError(Exception):
+    """Root of everything that rdfcrawl raises on purpose."""
+
+
+class ConfigError(RdfcrawlError):
+    """A setting or argument is wrong; shown to the operator as one line."""
+
+
+class SourceFault(RdfcrawlError):
+    """The document is at fault; the crawl goes on.
+
+    Carries a `Fault`, so that whoever catches it only has to append it.
+    """
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else str(reason))
+        self.fault = Fault(reason, detail)
+
+
+class StoreFault(RdfcrawlError):
+    """A store could not take what was written; it is tried again."""

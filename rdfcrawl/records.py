@@ -1,0 +1,133 @@
+"""The values that cross the borders between rooms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.formats import Format
+
+
+class Kind(IntEnum):
+    """How a URI is asked for and what its answer means; four bits in the frontier."""
+
+    PAGE = 0
+    DUMP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One URI in the frontier.
+
+    Attributes:
+        url: absolute, as it will be requested, without fragment.
+        kind: how it is asked for.
+        depth: links followed from a seed to here; seeds have 0, at most 255.
+        parent: URL of the document that named it; empty for seeds.
+        chain: URLs that redirected here from other hosts, in order.
+        lost: leases lost with it in flight (a worker died); 0 to 3.
+        retries: times it was tried and put back; 0 to 3.
+    """
+
+    url: str
+    kind: Kind = Kind.PAGE
+    depth: int = 0
+    parent: str = ""
+    chain: tuple[str, ...] = ()
+    lost: int = 0
+    retries: int = 0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Document:
+    """What one URI answered, and what became of it: the item of all pipelines.
+
+    `body` holds a small answer, `path` names the spool file of a large one; both
+    are unset for a URI that gave no document. Extract sets `chunks`, Store and
+    Discover pass it on; whoever is last has read it to its end.
+
+    Attributes:
+        record: the URI as the frontier gave it.
+        url: final URL after redirects on the same host, without fragment.
+        requested: every URL asked for, in order; the last is `url`.
+        status: HTTP status of the last answer; 0 if there was none.
+        media_type: declared by the server, lower case, without parameters.
+        charset: declared by the server; empty if it was not.
+        n_bytes: length of the decoded body.
+        started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
+        format: what the body was read as; unset if it was not read.
+        decided_by: what decided the format (see `formats.decide`).
+        chunks: N-Quads, at most about 256 KiB each, ending on line borders.
+        n_quads: statements written.
+        is_partial: the document has statements that were not read.
+        n_links: links handed to the frontier.
+        faults: all that was wrong, in order.
+    """
+
+    record: Record
+    url: str
+    requested: tuple[str, ...] = ()
+    status: int = 0
+    media_type: str = ""
+    charset: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    body: bytes | None = None
+    path: Path | None = None
+    n_bytes: int = 0
+    started_ms: int = 0
+    ended_ms: int = 0
+    format: Format | None = None
+    decided_by: str = ""
+    chunks: AsyncIterator[bytes] | None = None
+    n_quads: int = 0
+    is_partial: bool = False
+    n_links: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Visit:
+    """One leased host with a batch of its URIs, and what came of asking for them.
+
+    Invariant: when the visit is over, each of `records` is either the `record` of
+    one of `documents` (fetched, failed or refused) or the index of one of
+    `returned` (not reached; goes back to the queue).
+
+    Attributes:
+        key: politeness key the lease is for (registered domain, host or IP).
+        partition: partition of the frontier that holds the key.
+        epoch: fencing number of the lease.
+        records: the batch, as claimed; the order is the frontier's.
+        delay_secs: least time between two requests to the host.
+        failures: visits in a row, before this one, that the host refused.
+        pending: indexes into `records` still to be asked for; middlewares may
+            take out what must not be asked for, and add its document.
+        documents: results, in the order they came.
+        returned: index -> the record as it goes back, `retries` raised if it was
+            tried.
+        outlinks: redirect targets on other hosts, to be added to the frontier.
+        known: URLs on the way to the documents, to be marked as seen.
+        not_before_secs: the host is to be left alone for so long after the visit.
+        host_refused: the host did not answer or said that it is busy.
+    """
+
+    key: str
+    partition: int
+    epoch: int
+    records: tuple[Record, ...]
+    delay_secs: float
+    failures: int = 0
+    pending: list[int] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    returned: dict[int, Record] = field(default_factory=dict)
+    outlinks: list[Record] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    not_before_secs: float = 0.0
+    host_refused: bool = False

@@ -1,0 +1,1 @@
+from setuptools import setup; setup(entry_points={"scrapy": ["settings = rdfcrawl.settings"]})
