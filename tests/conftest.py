@@ -1,1 +1,269 @@
 """Fixtures shared by the tests."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from rdfcrawl.fetch.options import FetchOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRequest:
+    """One request as it came over the wire.
+
+    Attributes:
+        target: request target, byte for byte.
+        headers: names in lower case; the last of several wins.
+        at: loop time of its arrival.
+        nth: 1 for the first request of this target, and so on.
+        connection: number of the connection it came on, from 1.
+    """
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    at: float
+    nth: int
+    connection: int
+
+
+Step = bytes | float | None | Literal["reset"]
+"""Bytes are sent, a number is waited for (seconds), None closes, "reset" aborts."""
+
+Reply = bytes | Sequence[Step] | Callable[[RawRequest], bytes | Sequence[Step]]
+
+
+@dataclass(slots=True, kw_only=True)
+class RawServer:
+    """A loopback server that answers with scripted bytes, and remembers requests.
+
+    `pages` maps request targets to replies and may be changed at any time; the
+    target "*" is for all others, which are 404 without it.
+    """
+
+    host: str
+    port: int
+    scheme: str
+    pages: dict[str, Reply]
+    requests: list[RawRequest] = field(default_factory=list)
+    n_connections: int = 0
+
+    def url(self, target: str = "/") -> str:
+        """Return the absolute URL of a request target."""
+        return f"{self.scheme}://{self.host}:{self.port}{target}"
+
+    @property
+    def targets(self) -> list[str]:
+        """What was asked for, in order."""
+        return [request.target for request in self.requests]
+
+
+class RawServers:
+    """Starts `RawServer`s; all are stopped at the end of the test."""
+
+    def __init__(self) -> None:
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(
+        self,
+        pages: Mapping[str, Reply] | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> RawServer:
+        """Start one on `host`, any address of 127.0.0.0/8."""
+        server = RawServer(
+            host=host,
+            port=port,
+            scheme="https" if tls else "http",
+            pages=dict(pages or {}),
+        )
+
+        def connected(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            server.n_connections += 1
+            task = asyncio.ensure_future(
+                self._converse(server, reader, writer, server.n_connections)
+            )
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        listener = await asyncio.start_server(connected, host, port, ssl=tls)
+        server.port = listener.sockets[0].getsockname()[1]
+        self._servers.append(listener)
+        return server
+
+    @staticmethod
+    def response(
+        body: bytes = b"",
+        media_type: str = "text/turtle",
+        *,
+        status: str = "200 OK",
+        **headers: str,
+    ) -> bytes:
+        """Return a whole response; `_` in header names stands for `-`."""
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
+        if media_type:
+            lines.append(f"Content-Type: {media_type}")
+        lines += [f"{name.replace('_', '-')}: {text}" for name, text in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode() + body
+
+    @classmethod
+    def redirect(cls, location: str, status: str = "303 See Other") -> bytes:
+        """Return a redirect to `location`."""
+        return cls.response(b"moved", "text/plain", status=status, Location=location)
+
+    async def stop(self) -> None:
+        """Stop all servers and drop their connections."""
+        for listener in self._servers:
+            listener.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for listener in self._servers:
+            await listener.wait_closed()
+
+    async def _converse(
+        self,
+        server: RawServer,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        connection: int,
+    ) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                request = _parse_request(head, server, connection)
+                server.requests.append(request)
+                if not await _reply(server, request, writer):
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return
+        finally:
+            writer.close()
+            with suppress(ConnectionError, ssl.SSLError):
+                await writer.wait_closed()
+
+
+def _parse_request(head: str, server: RawServer, connection: int) -> RawRequest:
+    line, *fields = head.rstrip("\r\n").split("\r\n")
+    method, target, _ = line.split(" ")
+    headers = dict(field.split(": ", 1) for field in fields)
+    return RawRequest(
+        method=method,
+        target=target,
+        headers={name.lower(): text for name, text in headers.items()},
+        at=asyncio.get_running_loop().time(),
+        nth=1 + server.targets.count(target),
+        connection=connection,
+    )
+
+
+async def _reply(
+    server: RawServer, request: RawRequest, writer: asyncio.StreamWriter
+) -> bool:
+    """Play the script of a request; False once the connection is closed."""
+    reply = server.pages.get(request.target, server.pages.get("*"))
+    if reply is None:
+        reply = RawServers.response(b"nothing here", "text/plain", status="404 No")
+    if callable(reply):
+        reply = reply(request)
+    for step in [reply] if isinstance(reply, bytes) else reply:
+        if step is None:
+            return False
+        if step == "reset":
+            writer.transport.abort()
+            return False
+        if isinstance(step, bytes):
+            writer.write(step)
+            await writer.drain()
+        elif not isinstance(step, str):
+            await asyncio.sleep(step)
+    return True
+
+
+@pytest.fixture
+async def raw_server() -> AsyncIterator[RawServers]:
+    """Yield what starts loopback servers: request targets and replies go in.
+
+    A reply is the bytes of a response, a list of steps (bytes to send, seconds to
+    wait, None to close, "reset" to abort), or a function of the `RawRequest` that
+    returns one of these.
+    """
+    servers = RawServers()
+    yield servers
+    await servers.stop()
+
+
+@pytest.fixture(scope="session")
+def self_signed_tls(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    """Return a server's TLS context with a certificate that nobody trusts."""
+    folder = tmp_path_factory.mktemp("tls")
+    certificate_path = _write_certificate(folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate_path)
+    return context
+
+
+def _write_certificate(folder: Path) -> Path:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "server.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+@pytest.fixture
+def fetch_options(tmp_path: Path) -> Callable[..., FetchOptions]:
+    """Return a maker of `FetchOptions` with short waits; arguments replace them."""
+
+    def make(**changes: Any) -> FetchOptions:
+        options = FetchOptions(
+            user_agent="rdfcrawl-test",
+            spool_dir=tmp_path / "spool",
+            timeout_secs=5.0,
+            connect_secs=2.0,
+            backoff_base_secs=0.01,
+        )
+        return replace(options, **changes)
+
+    return make

@@ -1,0 +1,222 @@
+"""The arguments of a spider, read once from the strings behind `scrapy crawl -a`."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.errors import ConfigError, Fault, Reason
+from rdfcrawl.links import Extent, LinkPolicy, Patterns, load_patterns
+from rdfcrawl.uri import BadUri, host_of, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, BinaryIO
+
+MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
+MAX_LINE_BYTES: Final = 1 << 16
+
+# A comma belongs to a URL unless another URL begins after it.
+_split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
+_BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
+
+
+@dataclass(frozen=True, slots=True)
+class BadSeed:
+    """A line of a seed file that is not crawled.
+
+    Attributes:
+        path: the file.
+        line: number of the line, from 1.
+        fault: what is wrong.
+    """
+
+    path: Path
+    line: int
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlArguments:
+    """What one crawl is to do; every field has the name of its `-a` argument.
+
+    Attributes:
+        seeds: URLs separated by commas, or `@FILE`; here, the URLs as they are
+            requested, or the file. Empty: the crawl continues.
+        follow: which IRIs are links; see `LinkPolicy.parse`. Default `abox`.
+        scope: `any` (default), `domain`, `host` or `prefix`: what a link has to
+            have in common with a seed.
+        depth: links followed from a seed, 0 to 255. The default 255 is no limit,
+            since a record's depth stops growing there.
+        max_per_host: URLs taken of one host; the default 0 is no limit.
+        allow: file of regular expressions; a link has to match one of them.
+        deny: file of regular expressions; a link must match none of them.
+        fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
+    """
+
+    seeds: tuple[str, ...] | Path = ()
+    follow: LinkPolicy = field(default_factory=LinkPolicy)
+    scope: Extent = Extent.ANY
+    depth: int = MAX_DEPTH
+    max_per_host: int = 0
+    allow: Patterns = field(default_factory=Patterns)
+    deny: Patterns = field(default_factory=Patterns)
+    fresh: bool = False
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, object]) -> Self:
+        """Read the arguments of a spider; absent ones and None have their default.
+
+        `_job` is accepted and left alone: scrapyd gives it to every spider.
+
+        Raises:
+            ConfigError: an argument is unknown or has a wrong value, a seed is no
+                URL, or a file cannot be read. One line, with what is allowed.
+        """
+        given = {
+            name: str(value).strip()
+            for name, value in arguments.items()
+            if value is not None and name != "_job"
+        }
+        unknown = sorted(given.keys() - _PARSERS.keys())
+        if unknown:
+            raise ConfigError(
+                f"argument {unknown[0]}={given[unknown[0]]}: unknown; must be one of"
+                f" {', '.join(_PARSERS)}"
+            )
+        return cls(**{name: _PARSERS[name](name, text) for name, text in given.items()})
+
+
+def iter_seeds(arguments: CrawlArguments) -> Iterator[str | BadSeed]:
+    """Yield the seeds as they are requested, in order, duplicates included.
+
+    A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
+    skipped; `.gz` is decompressed. It is streamed, never held in memory.
+
+    Yields:
+        A requestable URL, or what is wrong with a line; a file that breaks off ends
+        with a `BadSeed`.
+    """
+    if isinstance(arguments.seeds, Path):
+        yield from _iter_seed_file(arguments.seeds)
+    else:
+        yield from arguments.seeds
+
+
+def _iter_seed_file(path: Path) -> Iterator[str | BadSeed]:
+    number = 0
+    try:
+        with _open_seeds(path) as file:
+            for number, line in enumerate(_iter_lines(file), start=1):
+                text = line.strip()
+                if text and not text.startswith(b"#"):
+                    yield _parse_seed(text, path, number)
+    except (OSError, EOFError, zlib.error) as error:
+        fault = Fault(Reason.TRUNCATED_BODY, f"cannot be read further: {error}")
+        yield BadSeed(path, number + 1, fault)
+
+
+def _open_seeds(path: Path) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    """Yield lines; of one that is too long, a beginning that is still too long."""
+    is_rest = False
+    while line := file.readline(MAX_LINE_BYTES):
+        if not is_rest:
+            yield line.removeprefix(b"\xef\xbb\xbf")
+        is_rest = not line.endswith(b"\n")
+
+
+def _parse_seed(text: bytes, path: Path, number: int) -> str | BadSeed:
+    try:
+        return requestable(text.decode())
+    except UnicodeDecodeError as error:
+        return BadSeed(path, number, Fault(Reason.BAD_CHARSET, f"not UTF-8: {error}"))
+    except BadUri as error:
+        return BadSeed(path, number, error.fault)
+
+
+def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
+    if text.startswith("@"):
+        path = Path(text[1:])
+        try:
+            with _open_seeds(path) as file:
+                file.read(1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ConfigError(
+                f"argument {name}={text}: must be URLs, or @FILE of URLs that can be"
+                f" read: {error}"
+            ) from error
+        return path
+    try:
+        return tuple(map(_seed, _split_urls(text.strip(", ")))) if text else ()
+    except BadUri as error:
+        raise ConfigError(
+            f"argument {name}={text}: must be http(s) URLs separated by commas, or"
+            f" @FILE: {error}"
+        ) from error
+
+
+def _seed(text: str) -> str:
+    url = requestable(text.strip())
+    if "," in host_of(url):  # WHATWG allows it; here it is a URL without its scheme
+        raise BadUri(f"comma in the host: {text!r}")
+    return url
+
+
+def _follow(_name: str, text: str) -> LinkPolicy:
+    return LinkPolicy.parse(text)
+
+
+def _extent(name: str, text: str) -> Extent:
+    try:
+        return Extent(text)
+    except ValueError:
+        raise ConfigError(
+            f"argument {name}={text}: must be one of {', '.join(Extent)}"
+        ) from None
+
+
+def _patterns(name: str, text: str) -> Patterns:
+    try:
+        return load_patterns(Path(text))
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}={text}: {error}") from error
+
+
+def _number(maximum: int) -> Callable[[str, str], int]:
+    def parse(name: str, text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > maximum:
+            raise ConfigError(
+                f"argument {name}={text}: must be a whole number from 0 to {maximum}"
+            )
+        return int(text)
+
+    return parse
+
+
+def _boolean(name: str, text: str) -> bool:
+    try:
+        return _BOOLEANS[text.lower()]
+    except KeyError:
+        raise ConfigError(
+            f"argument {name}={text}: must be one of {', '.join(_BOOLEANS)}"
+        ) from None
+
+
+_PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
+    "seeds": _seeds,
+    "follow": _follow,
+    "scope": _extent,
+    "depth": _number(MAX_DEPTH),
+    "max_per_host": _number(2**31 - 1),
+    "allow": _patterns,
+    "deny": _patterns,
+    "fresh": _boolean,
+}

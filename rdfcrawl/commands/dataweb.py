@@ -1,0 +1,230 @@
+"""`scrapy dataweb`: serve a synthetic Data Web, and judge what a crawl found in it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig, parse_weights
+from rdfcrawl.dataweb.process import (
+    LOG_NAME,
+    SEEDS_NAME,
+    TRUTH_NAME,
+    serve_until_stopped,
+)
+from rdfcrawl.dataweb.recall import RecallReport, judge
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rdfcrawl.dataweb.accesslog import WebLog
+    from rdfcrawl.dataweb.server import ServedHere
+
+# Option, field of WebConfig, type, what it means.
+_OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
+    ("--nodes", "n_nodes", int, "number of hosts"),
+    ("--degree", "degree", int, "mean number of links of a node"),
+    ("--triples", "triples", int, "triples of one node"),
+    ("--rdf-degree", "rdf_degree", int, "mean number of triples of a resource"),
+    ("--weights", "weights", str, "kinds of nodes, as deref=21,ckan=5 (0 if absent)"),
+    ("--seed", "seed", int, "of all random choices"),
+    ("--port", "port", int, "the same on all hosts; 0 chooses a free one"),
+    ("--address", "first_address", str, "loopback address of the first host"),
+    ("--delay", "delay_secs", float, "Crawl-delay of dereferencing nodes, seconds"),
+    ("--disallowed", "disallowed", float, "ratio of disallowed resources"),
+    ("--compressed", "compressed", float, "ratio of compressed dumps"),
+    ("--rdfa-dir", "rdfa_dir", str, "unpacked RDFa test suite to serve"),
+    ("--latency-ms", "latency_ms", float, "every answer is held back so long"),
+)
+
+
+class Command(ScrapyCommand):
+    """Serve a synthetic Data Web, or compare a crawl's output with its truth."""
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """Give what follows the command's name."""
+        return "serve [options] | recall [options] TRUTH OUTPUT..."
+
+    def short_desc(self) -> str:
+        """Give one line for `scrapy -h`."""
+        return "Serve a synthetic Data Web, or judge a crawl of it"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the two actions and their options."""
+        super().add_options(parser)
+        actions = parser.add_subparsers(dest="action", metavar="serve | recall")
+        _add_serve_options(
+            actions.add_parser("serve", help="serve a web until Ctrl-C is pressed")
+        )
+        recall = actions.add_parser("recall", help="compare a crawl with the truth")
+        recall.add_argument("truth", metavar="TRUTH", help="truth.nq of the web")
+        recall.add_argument(
+            "outputs",
+            nargs="+",
+            metavar="OUTPUT",
+            help="N-Quads or N-Triples: files (.gz too), folders, glob patterns",
+        )
+        recall.add_argument(
+            "--min", type=float, default=1.0, help="recall for exit code 0"
+        )
+        recall.add_argument(
+            "-v", "--verbose", action="store_true", help="list missing statements"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the action; the exit code is 2 if it cannot be done."""
+        if args:
+            raise UsageError(f"unknown arguments: {' '.join(args)}", print_help=False)
+        try:
+            if opts.action == "serve":
+                self._serve(opts)
+            elif opts.action == "recall":
+                self._recall(opts)
+            else:
+                raise UsageError("say what to do: serve or recall", print_help=False)
+        except ConfigError as error:
+            raise UsageError(str(error), print_help=False) from error
+
+    def _serve(self, opts: argparse.Namespace) -> None:
+        directory = Path(opts.dir)
+        log = serve_until_stopped(
+            make_config(opts), directory, on_start=lambda s: _report_start(s, directory)
+        )
+        _write(format_log(log), f"log: {directory / LOG_NAME}")
+
+    def _recall(self, opts: argparse.Namespace) -> None:
+        report = judge(Path(opts.truth), opts.outputs)
+        _write(*format_recall(report, is_verbose=opts.verbose))
+        self.exitcode = int(report.micro < opts.min)
+
+
+def make_config(opts: argparse.Namespace) -> WebConfig:
+    """Make the parameters of a web: defaults, then the experiment, then options.
+
+    Raises:
+        ConfigError: an option is out of its range.
+    """
+    values = dict(EXPERIMENTS[opts.experiment]) if opts.experiment else {}
+    given = {
+        one.name: getattr(opts, one.name)
+        for one in fields(WebConfig)
+        if getattr(opts, one.name, None) is not None
+    }
+    if "weights" in given:
+        given["weights"] = parse_weights(given["weights"])
+    if opts.compressions is not None:
+        given["profile"] = opts.compressions
+    return WebConfig(**values | given)
+
+
+def format_log(log: WebLog) -> str:
+    """Sum up the access log in a few lines."""
+    summary = log.to_json()["summary"]
+    secs = summary["active_secs"]
+    lines = [
+        (
+            f"{summary['n_requests']} requests"
+            f" ({summary['n_robots']} for robots.txt) in {secs:.1f} s,"
+            f" {summary['n_documents']} documents, {summary['n_duplicates']} requested"
+            " again"
+        ),
+        (
+            f"at once per host: {summary['max_connections']} connections,"
+            f" {summary['max_in_progress']} requests"
+        ),
+    ]
+    if summary["n_disallowed"]:
+        lines.append(
+            f"disallowed resources requested: {summary['n_disallowed_requested']}"
+            f" of {summary['n_disallowed']}"
+        )
+    if summary["min_gap_secs"] is not None:
+        lines.append(f"least gap on a host: {summary['min_gap_secs']:.3f} s")
+    if summary["min_delay_fulfilment"] is not None:
+        lines.append(
+            "mean gap / crawl delay:"
+            f" min {summary['min_delay_fulfilment']:.2f},"
+            f" mean {summary['mean_delay_fulfilment']:.2f},"
+            f" max {summary['max_delay_fulfilment']:.2f}"
+        )
+    # What a client calls itself is not to be trusted on a terminal.
+    lines += [f"{n} by {agent!a}" for agent, n in summary["user_agents"].items()]
+    return "\n".join(lines)
+
+
+def format_recall(report: RecallReport, *, is_verbose: bool) -> list[str]:
+    """Give the lines of a recall report."""
+    lines = [f"{'nodes':8}{'found/expected':>20}{'micro':>10}{'macro':>10}"]
+    for kind, (n_found, n_expected, macro) in report.kinds().items():
+        lines.append(_format_row(kind, n_found, n_expected, macro))
+    lines.append(_format_row("all", report.n_found, report.n_expected, report.macro))
+    more = "" if report.is_surplus_exact else "more than "
+    lines.append(
+        f"surplus: {more}{report.n_surplus} different statements beyond the truth,"
+        f" of {report.n_read} read"
+    )
+    if is_verbose:
+        lines += [f"missing: {one!a}"[:500] for one in report.missing]
+        lines += [f"surplus: {one!a}"[:500] for one in report.surplus]
+    return lines
+
+
+def _format_row(kind: str, n_found: int, n_expected: int, macro: float) -> str:
+    # Cut, not rounded: only a complete crawl shows 1.
+    micro = int(n_found / n_expected * 10_000) / 10_000
+    found = f"{n_found}/{n_expected}"
+    return f"{kind:8}{found:>20}{micro:>10.4f}{int(macro * 10_000) / 10_000:>10.4f}"
+
+
+def _add_serve_options(parser: argparse.ArgumentParser) -> None:
+    defaults = WebConfig()
+    for option, name, kind, meaning in _OPTIONS:
+        default = "all equal" if name == "weights" else getattr(defaults, name)
+        parser.add_argument(
+            option,
+            dest=name,
+            type=kind,
+            metavar=option.strip("-").upper(),
+            help=f"{meaning} (default: {default})",
+        )
+    parser.add_argument(
+        "--profile",
+        dest="compressions",  # `profile` is Scrapy's own
+        type=int,
+        choices=(2020, 2021),
+        help="compressions in use: 2020 = gz, bz2, zip; 2021 = tar, tar.gz, zip",
+    )
+    parser.add_argument(
+        "--experiment",
+        type=int,
+        choices=sorted(EXPERIMENTS),
+        help="the web of an experiment of the Squirrel paper",
+    )
+    parser.add_argument(
+        "--dir", default="dataweb", help="folder for seeds, truth, log (dataweb)"
+    )
+
+
+def _report_start(served: ServedHere, directory: Path) -> None:
+    web = served.web
+    _write(
+        f"{len(web.nodes)} hosts accept connections at port {web.config.port},"
+        f" {web.nodes[0].plan.address} is the first",
+        f"seeds: {directory / SEEDS_NAME}",
+        f"truth: {directory / TRUTH_NAME}",
+        "press Ctrl-C to stop",
+    )
+
+
+def _write(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()

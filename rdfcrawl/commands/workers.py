@@ -1,0 +1,75 @@
+"""`scrapy workers`: several processes on one frontier, one progress display."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.log import configure_logging
+
+from rdfcrawl.commands.crawl import check_operator, fail
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.progress.crew import Crew
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rdfcrawl.spiders.base import RdfSpider
+
+MAX_WORKERS = 256
+
+
+class Command(BaseRunSpiderCommand):
+    """Runs one spider in several processes; exit codes as those of `crawl`."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": True}
+
+    def syntax(self) -> str:
+        """Return how it is called."""
+        return "[options] <spider>"
+
+    def short_desc(self) -> str:
+        """Return what it does."""
+        return "Run a spider in several processes on one frontier"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `-n` to the options of `crawl`."""
+        super().add_options(parser)
+        parser.add_argument(
+            "-n",
+            dest="n_workers",
+            type=int,
+            default=os.cpu_count() or 1,
+            metavar="N",
+            help="processes (default: one per core)",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check what the operator gave, run the workers, wait for their end."""
+        if self.settings is None or len(args) != 1:
+            fail("workers: want the name of one spider")
+            return
+        if not 1 <= opts.n_workers <= MAX_WORKERS:
+            fail(f"workers: -n {opts.n_workers}: want 1 to {MAX_WORKERS}")
+        loader = get_spider_loader(self.settings)
+        if args[0] not in loader.list():
+            fail(f"spider {args[0]}: unknown; there are {', '.join(loader.list())}")
+        spider: type[RdfSpider] = loader.load(args[0])  # type: ignore[assignment]
+        check_operator(spider, opts.spargs, self.settings)
+        configure_logging(self.settings)
+        crew = Crew(
+            spider.name,
+            arguments=opts.spargs,
+            overrides=opts.set,
+            settings=self.settings,
+            n_workers=opts.n_workers,
+        )
+        try:
+            self.exitcode = asyncio.run(crew.run())
+        except ConfigError as error:
+            fail(str(error))

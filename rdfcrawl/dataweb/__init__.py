@@ -1,0 +1,7 @@
+"""A synthetic Data Web on loopback: the demo, the end-to-end tests, the benchmark.
+
+It has the shape that the ORCA benchmark (Röder et al., ICSC 2021) gives its web:
+dereferencing, CKAN, SPARQL, dump and RDFa nodes, each a host of its own, linked by
+preferential attachment, generated from one seed. `process.run_dataweb` runs it in a
+process of its own; `recall` judges what a crawler brought back.
+"""

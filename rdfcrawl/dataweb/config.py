@@ -1,0 +1,199 @@
+"""What a synthetic Data Web is made of: its size, its mix of nodes, its manners."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import math
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from rdfcrawl.errors import ConfigError
+
+MAX_NODES = 60_000  # a /16 of loopback without .0 and .255
+MAX_TRIPLES_PER_NODE = 1_000_000
+
+
+class NodeKind(StrEnum):
+    """The five ways in which a node publishes RDF, in the order of their ids."""
+
+    DEREFERENCING = "deref"
+    CKAN = "ckan"
+    SPARQL = "sparql"
+    DUMP = "dump"
+    RDFA = "rdfa"
+
+
+def _equal_weights() -> dict[NodeKind, float]:
+    return dict.fromkeys(NodeKind, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebConfig:
+    """Parameters of one web; equal parameters give an identical web.
+
+    Attributes:
+        n_nodes: hosts.
+        degree: mean number of links (in and out) of a node.
+        triples: wanted number of triples of one node's graph.
+        rdf_degree: mean number of triples in which a resource occurs.
+        weights: share of each kind; a kind with weight 0 does not occur.
+        seed: of all random choices.
+        port: the same for all hosts; 0 lets the server choose.
+        first_address: loopback address of node 0; the others follow it.
+        delay_secs: `Crawl-delay` of dereferencing nodes; 0 states none.
+        disallowed: ratio of disallowed to all resources of a dereferencing node.
+        compressed: probability that a dump is compressed.
+        profile: compressions in use: 2020 = gz, bz2, zip; 2021 = tar, tar.gz, zip.
+        rdfa_dir: unpacked RDFa test suite whose pages RDFa nodes serve; empty for
+            the pages of this package.
+        latency_ms: every answer is held back so long.
+
+    Raises:
+        ConfigError: a parameter is out of its range; the message names it.
+    """
+
+    n_nodes: int = 20
+    degree: int = 5
+    triples: int = 100
+    rdf_degree: int = 5
+    weights: dict[NodeKind, float] = field(default_factory=_equal_weights)
+    seed: int = 20200318
+    port: int = 8085
+    first_address: str = "127.42.0.1"
+    delay_secs: float = 0.0
+    disallowed: float = 0.0
+    compressed: float = 0.5
+    profile: int = 2020
+    rdfa_dir: str = ""
+    latency_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_range("nodes", self.n_nodes, 1, MAX_NODES)
+        _check_range("triples", self.triples, 1, MAX_TRIPLES_PER_NODE)
+        _check_range("port", self.port, 0, 65535)
+        _check_range("delay", self.delay_secs, 0, 3600)
+        _check_range("disallowed", self.disallowed, 0, 0.9)
+        _check_range("compressed", self.compressed, 0, 1)
+        _check_range("latency-ms", self.latency_ms, 0, 60_000)
+        if self.profile not in (2020, 2021):
+            raise ConfigError(f"profile is {self.profile}, allowed are 2020 and 2021")
+        self._check_address()
+        self._check_weights()
+        _check_degree("degree", self.degree, self.n_nodes)
+        _check_range("rdf-degree", self.rdf_degree, 1, self.triples)
+        _check_degree("rdf-degree", self.rdf_degree, self.n_resources)
+
+    def _check_address(self) -> None:
+        try:
+            address = ipaddress.IPv4Address(self.first_address)
+        except ValueError as error:
+            raise ConfigError(
+                f"address {self.first_address!r} is no IPv4 address"
+            ) from error
+        if not address.is_loopback:
+            raise ConfigError(f"address {address} is not in 127.0.0.0/8")
+
+    def _check_weights(self) -> None:
+        if any(not 0 <= weight < math.inf for weight in self.weights.values()):
+            raise ConfigError("weights must be finite and at least 0")
+        if not self.kinds:
+            raise ConfigError("weights must have one that is above 0")
+        if len(self.kinds) > self.n_nodes:
+            raise ConfigError(
+                f"nodes is {self.n_nodes}, but weights name {len(self.kinds)} kinds"
+            )
+
+    @property
+    def kinds(self) -> tuple[NodeKind, ...]:
+        """The kinds of node that occur, in the order of their ids."""
+        return tuple(kind for kind in NodeKind if self.weights.get(kind, 0) > 0)
+
+    @property
+    def n_resources(self) -> int:
+        """Resources of one node's graph (ORCA: ceil(2T/d))."""
+        return math.ceil(2 * self.triples / self.rdf_degree)
+
+    @property
+    def n_disallowed(self) -> int:
+        """Disallowed resources of one dereferencing node, beside `n_resources`."""
+        if not self.disallowed:
+            return 0
+        return max(int(self.n_resources * self.disallowed / (1 - self.disallowed)), 1)
+
+    def to_json(self) -> str:
+        """Give the parameters as one line of JSON."""
+        return json.dumps(asdict(self))
+
+
+def parse_config(text: str) -> WebConfig:
+    """Read what `WebConfig.to_json` wrote.
+
+    Raises:
+        ConfigError: not JSON, an unknown parameter, or one out of range.
+    """
+    try:
+        members: dict[str, Any] = json.loads(text)
+        members["weights"] = {
+            NodeKind(kind): float(weight) for kind, weight in members["weights"].items()
+        }
+        unknown = members.keys() - {one.name for one in fields(WebConfig)}
+        if unknown:
+            raise ConfigError(f"unknown parameters: {', '.join(sorted(unknown))}")
+        return WebConfig(**members)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ConfigError(f"not the parameters of a web: {error}") from error
+
+
+def parse_weights(text: str) -> dict[NodeKind, float]:
+    """Read `deref=21,ckan=5`; kinds that are not named have weight 0.
+
+    Raises:
+        ConfigError: an unknown kind, or a weight that is no number.
+    """
+    weights = dict.fromkeys(NodeKind, 0.0)
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        try:
+            weights[NodeKind(name.strip())] = float(number)
+        except ValueError as error:
+            raise ConfigError(
+                f"weight {part!r} is not KIND=NUMBER with KIND one of"
+                f" {', '.join(NodeKind)}"
+            ) from error
+    return weights
+
+
+# Parameters of the two experiments of the Squirrel paper (ISWC 2020, section 5).
+EXPERIMENTS: dict[int, dict[str, Any]] = {
+    1: {
+        "n_nodes": 100,
+        "degree": 20,
+        "triples": 1000,
+        "rdf_degree": 9,
+        "weights": parse_weights("deref=21,ckan=5,sparql=30,dump=40,rdfa=4"),
+        "compressed": 0.3,
+    },
+    2: {
+        "n_nodes": 200,
+        "degree": 20,
+        "triples": 1000,
+        "rdf_degree": 9,
+        "weights": parse_weights("deref=1"),
+        "compressed": 0.0,
+    },
+}
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} is {value}, allowed are {low} to {high}")
+
+
+def _check_degree(name: str, degree: int, n: int) -> None:
+    """ORCA's bounds: enough edges to connect the graph, none twice."""
+    if not 2 - 2 / n <= degree <= max(n - 1, 0):
+        raise ConfigError(
+            f"{name} is {degree}, allowed for {n} are {math.ceil(2 - 2 / n)} to {n - 1}"
+        )

@@ -1,0 +1,4 @@
+"""The five kinds of node: what each publishes, how it answers, what is true of it.
+
+A node is pure: a request goes in, a response comes out. It opens no connection.
+"""

@@ -1,0 +1,103 @@
+"""A node of annotated HTML pages, linked from one entrance page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+
+from rdfcrawl.dataweb.messages import NOT_FOUND, Response
+from rdfcrawl.dataweb.nodes.base import Node, NodePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.nodes.base import Statement
+
+ENTRANCE_PATH = "/dataset-0/resource-0"
+_SEE_ALSO = "<http://www.w3.org/2000/01/rdf-schema#seeAlso>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page, as it is served on one node.
+
+    Attributes:
+        path: path of its URL.
+        content_type: what the server declares.
+        body: the page.
+        turtle: the triples in it; relative IRIs are relative to the page.
+    """
+
+    path: str
+    content_type: str
+    body: bytes
+    turtle: bytes
+
+
+class RdfaNode(Node):
+    """Pages with RDFa; the entrance links to all of them and to other nodes."""
+
+    def __init__(self, plan: NodePlan, pages: Sequence[Page]) -> None:
+        super().__init__(plan)
+        self._pages = {page.path: page for page in pages}
+        self._responses = {
+            page.path: Response(200, page.body, content_type=page.content_type)
+            for page in pages
+        }
+        self._responses[ENTRANCE_PATH] = Response(
+            200, self._entrance().encode(), content_type="text/html; charset=utf-8"
+        )
+
+    def answer(self, request: Request) -> Response:
+        """Answer 200 for the entrance and the pages, else 404."""
+        return self._responses.get(request.target, NOT_FOUND)
+
+    def iter_truth(self) -> Iterator[Statement]:
+        """Yield the links of the entrance and the triples of each page.
+
+        Blank nodes are numbered per page: they stay apart, and are the same in
+        every run.
+        """
+        entrance = f"<{self.plan.origin}{ENTRANCE_PATH}>"
+        for url in self._links():
+            yield entrance, _SEE_ALSO, f"<{url}>"
+        for number, page in enumerate(self._pages.values()):
+            labels: dict[object, str] = {}
+            for quad in ox.parse(
+                page.turtle,
+                format=ox.RdfFormat.TURTLE,
+                base_iri=f"{self.plan.origin}{page.path}",
+                lenient=True,
+            ):
+                yield (
+                    _label(quad.subject, number, labels),
+                    str(quad.predicate),
+                    _label(quad.object, number, labels),
+                )
+
+    def _links(self) -> Iterator[str]:
+        for path in self._pages:
+            yield self.plan.origin + path
+        yield from self.plan.links
+
+    def _entrance(self) -> str:
+        links = "\n".join(
+            f'<a property="rdfs:seeAlso" href="{escape(url)}">{escape(url)}</a>'
+            for url in self._links()
+        )
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            "<title>Entrance</title></head><body>\n"
+            f'<p resource="{self.plan.origin}{ENTRANCE_PATH}">\n{links}\n</p>'
+            "\n</body></html>\n"
+        )
+
+
+def _label(term: object, number: int, labels: dict[object, str]) -> str:
+    if isinstance(term, ox.BlankNode):
+        return labels.setdefault(term, f"_:p{number}x{len(labels)}")
+    return str(term)

@@ -1,0 +1,219 @@
+"""The web in a process of its own, beside the crawler that it serves.
+
+Parent and child talk in lines of JSON. The child writes a line when it accepts
+connections, one for each line `log` on its standard input, and a last one when its
+standard input ends: it cannot outlive its parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+
+from rdfcrawl.dataweb.accesslog import WebLog, parse_log
+from rdfcrawl.dataweb.server import ServedHere, serve
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.dataweb.config import WebConfig
+
+SEEDS_NAME, TRUTH_NAME, LOG_NAME = "seeds.txt", "truth.nq", "log.json"
+START_SECS = 60.0  # the largest web of the experiments takes 2
+ANSWER_SECS = 30.0
+
+
+class ServedWeb:
+    """A web that another process serves.
+
+    Attributes:
+        seeds: URLs to start a crawl from.
+        seeds_path: the same in a file, one in a line.
+        truth_path: N-Quads, what a crawler should find (see `recall`).
+        log_path: where the log is after `stop`.
+        port: TCP port of all hosts.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], directory: Path) -> None:
+        self._process = process
+        self._last: WebLog | None = None
+        self._buffer = b""
+        started = self._read_line(START_SECS)
+        self.port: int = started["port"]
+        self.seeds: tuple[str, ...] = tuple(started["seeds"])
+        self.seeds_path = directory / SEEDS_NAME
+        self.truth_path = directory / TRUTH_NAME
+        self.log_path = directory / LOG_NAME
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        return self._process.pid
+
+    def log(self) -> WebLog:
+        """Give the access log as it is now, or as it was at the end.
+
+        Raises:
+            ConfigError: the process has ended by itself.
+        """
+        if self._last is not None:
+            return self._last
+        self._write(b"log\n")
+        return parse_log(self._read_line(ANSWER_SECS))
+
+    def stop(self) -> WebLog:
+        """End the server and give the last log; a second call gives it again."""
+        if self._last is None:
+            self._write(b"stop\n")
+            self._last = parse_log(self._read_line(ANSWER_SECS))
+            self._process.wait(ANSWER_SECS)
+        return self._last
+
+    def _write(self, line: bytes) -> None:
+        stdin = self._process.stdin
+        try:
+            if stdin is not None:
+                stdin.write(line)
+                stdin.flush()
+        except BrokenPipeError as error:
+            raise ConfigError("the web's process has ended") from error
+
+    def _read_line(self, timeout_secs: float) -> Any:
+        stdout = self._process.stdout
+        if stdout is None:
+            raise ConfigError("the web's process has no output")
+        deadline = time.monotonic() + timeout_secs
+        while b"\n" not in self._buffer:
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([stdout], [], [], left)[0]:
+                raise ConfigError(f"the web did not answer in {timeout_secs:g} s")
+            chunk = os.read(stdout.fileno(), 1 << 16)
+            if not chunk:
+                raise ConfigError("the web's process has ended; see its error output")
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        value = json.loads(line)
+        if "error" in value:
+            raise ConfigError(value["error"])
+        return value
+
+
+@contextmanager
+def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
+    """Serve a web in a process of its own while the context is open.
+
+    Args:
+        config: what the web is made of.
+        directory: gets seeds, truth and at the end the log; made if absent.
+
+    Raises:
+        ConfigError: the web cannot be served, for example because the port is in
+            use, or does not accept connections within `START_SECS`.
+    """
+    command = [sys.executable, "-m", "rdfcrawl.dataweb", config.to_json()]
+    with subprocess.Popen(
+        [*command, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            served = ServedWeb(process, directory)
+            yield served
+            served.stop()
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(ANSWER_SECS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def serve_until_stopped(
+    config: WebConfig,
+    directory: Path,
+    *,
+    on_start: Callable[[ServedHere], None],
+    read_commands: bool = False,
+) -> WebLog:
+    """Serve a web here until SIGINT or SIGTERM; write its files.
+
+    Args:
+        config: what the web is made of.
+        directory: gets `seeds.txt`, `truth.nq` and at the end `log.json`.
+        on_start: called once, when all hosts accept connections.
+        read_commands: obey the lines of standard input (`log`, `stop`, its end).
+
+    Raises:
+        ConfigError: the web cannot be served.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(config, directory, on_start, read_commands))
+
+
+async def _serve(
+    config: WebConfig,
+    directory: Path,
+    on_start: Callable[[ServedHere], None],
+    read_commands: bool,
+) -> WebLog:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with serve(config) as served:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            served.web.write_seeds(directory / SEEDS_NAME)
+            served.web.write_truth(directory / TRUTH_NAME)
+        except OSError as error:
+            raise ConfigError(f"cannot write to {directory}: {error}") from error
+        on_start(served)
+        if read_commands:
+            await loop.connect_read_pipe(lambda: _Commands(served, stopped), sys.stdin)
+        await stopped.wait()
+        log = served.log()
+        path = directory / LOG_NAME
+        path.write_text(json.dumps(log.to_json(), indent=1) + "\n")
+        return log
+
+
+class _Commands(asyncio.Protocol):
+    """Obeys the lines that the parent process writes."""
+
+    def __init__(self, served: ServedHere, stopped: asyncio.Event) -> None:
+        self._served, self._stopped = served, stopped
+        self._rest = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Answer each line."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line == b"log":
+                write_line(self._served.log().to_json())
+            elif line == b"stop":
+                self._stopped.set()
+
+    def eof_received(self) -> None:
+        """Stop: the parent is gone."""
+        self._stopped.set()
+
+
+def write_line(value: object) -> None:
+    """Write one line of JSON to standard output for the parent process."""
+    try:
+        sys.stdout.write(json.dumps(value) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody listens any more; the interpreter must not flush again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,185 @@
+"""The whole web: plans, data and truth of all nodes, made from one seed."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.dataweb.config import NodeKind
+from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
+from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
+from rdfcrawl.dataweb.nodes.ckan import CkanNode
+from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode, resource_path
+from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
+from rdfcrawl.dataweb.nodes.pages import make_pages
+from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode
+from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
+from rdfcrawl.dataweb.nodes.suite import read_suite_pages
+from rdfcrawl.dataweb.rdfgraph import draw_rdf_graph
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.dataweb.config import WebConfig
+
+GRAPH_PREFIX = "urn:dataweb:"  # + KIND:ID, the graph of a node's truth
+
+
+@dataclass(frozen=True, slots=True)
+class DataWeb:
+    """A generated web, ready to be served.
+
+    Attributes:
+        config: what it was made from, with the port that is in use.
+        graph: kinds and links of the nodes.
+        nodes: by node id.
+    """
+
+    config: WebConfig
+    graph: NodeGraph
+    nodes: tuple[Node, ...]
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """URLs from which the whole web can be reached."""
+        return tuple(self.nodes[node].plan.access_uri for node in self.graph.seeds)
+
+    def iter_truth(self) -> Iterator[str]:
+        """Yield N-Quads lines: what a crawler should find, one graph per node.
+
+        Blank nodes are patterns: each stands for any term, on its own.
+        """
+        for node in self.nodes:
+            graph = f"<{GRAPH_PREFIX}{node.plan.kind}:{node.plan.index}>"
+            for s, p, o in node.iter_truth():
+                subject = _relabel(s, node.plan.index)
+                yield f"{subject} {p} {_relabel(o, node.plan.index)} {graph} .\n"
+
+    def write_seeds(self, path: Path) -> None:
+        """Write the seeds, one in a line."""
+        path.write_text("".join(f"{url}\n" for url in self.seeds))
+
+    def write_truth(self, path: Path) -> int:
+        """Write `iter_truth` to a file and return its number of lines."""
+        n_lines = 0
+        with path.open("w", encoding="utf-8") as out:
+            for line in self.iter_truth():
+                out.write(line)
+                n_lines += 1
+        return n_lines
+
+
+def build_web(config: WebConfig) -> DataWeb:
+    """Generate a web; equal parameters give an equal web.
+
+    Raises:
+        ConfigError: the port is not decided yet, or the RDFa suite is not there.
+    """
+    if config.port == 0:
+        raise ConfigError("port must be decided before the web is made")
+    kinds = draw_kinds(config, _random(config, "kinds"))
+    graph = draw_graph(kinds, degree=config.degree, rng=_random(config, "graph"))
+    dumps = {
+        index: draw_dump_format(config, _random(config, f"dump-{index}"))
+        for index, kind in enumerate(kinds)
+        if kind is NodeKind.DUMP
+    }
+    plans = list(_iter_plans(config, kinds, dumps))
+    uris = [plan.access_uri for plan in plans]
+    nodes = [
+        _build_node(
+            replace(plan, links=tuple(uris[target] for target in targets)),
+            config,
+            dumps.get(plan.index),
+        )
+        for plan, targets in zip(plans, graph.links, strict=True)
+    ]
+    return DataWeb(config, graph, tuple(nodes))
+
+
+def list_addresses(config: WebConfig) -> list[str]:
+    """Give one loopback address per node: those after the first, no .0 and .255.
+
+    Raises:
+        ConfigError: there are not enough addresses before the end of loopback.
+    """
+    addresses: list[str] = []
+    number = int(ipaddress.IPv4Address(config.first_address))
+    while len(addresses) < config.n_nodes:
+        address = ipaddress.IPv4Address(number)
+        if not address.is_loopback:
+            raise ConfigError(f"address {config.first_address} leaves too few others")
+        if number % 256 not in (0, 255):
+            addresses.append(str(address))
+        number += 1
+    return addresses
+
+
+def _random(config: WebConfig, component: str) -> random.Random:
+    """One stream of random numbers per component: none disturbs another."""
+    return random.Random(f"{config.seed}/{component}")
+
+
+def _iter_plans(
+    config: WebConfig, kinds: tuple[NodeKind, ...], dumps: dict[int, DumpFormat]
+) -> Iterator[NodePlan]:
+    for index, address in enumerate(list_addresses(config)):
+        kind = kinds[index]
+        path = {
+            NodeKind.DEREFERENCING: resource_path(0),
+            NodeKind.CKAN: "/",
+            NodeKind.SPARQL: ENDPOINT_PATH,
+            NodeKind.RDFA: ENTRANCE_PATH,
+        }.get(kind, "")
+        if kind is NodeKind.DUMP:
+            path = f"{dumps[index].path}#dataset-0-resource-0"
+        yield NodePlan(
+            index=index,
+            kind=kind,
+            address=address,
+            port=config.port,
+            access_uri=origin_of(address, config.port) + path,
+        )
+
+
+def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> Node:
+    if plan.kind is NodeKind.CKAN:
+        return CkanNode(plan)
+    if plan.kind is NodeKind.RDFA:
+        if config.rdfa_dir:
+            return RdfaNode(plan, read_suite_pages(config.rdfa_dir, plan.origin))
+        return RdfaNode(plan, make_pages(plan.origin))
+    rng = _random(config, f"data-{plan.index}")
+    objects = _draw_objects(plan, config, rng)
+    if plan.kind is NodeKind.SPARQL:
+        return SparqlNode(plan, objects)
+    if dump is not None:
+        return DumpNode(plan, objects, dump_format=dump)
+    for resource in range(len(objects), len(objects) + config.n_disallowed):
+        objects[rng.randrange(config.n_resources)].append(resource)
+    objects += [[] for _ in range(config.n_disallowed)]
+    return DereferencingNode(
+        plan,
+        objects,
+        n_disallowed=config.n_disallowed,
+        delay_secs=config.delay_secs,
+    )
+
+
+def _draw_objects(
+    plan: NodePlan, config: WebConfig, rng: random.Random
+) -> list[list[int | str]]:
+    """The node's own edges, and its links from resources drawn at random."""
+    edges = draw_rdf_graph(config.n_resources, degree=config.rdf_degree, rng=rng)
+    objects: list[list[int | str]] = [[*targets] for targets in edges]
+    for uri in plan.links:
+        rng.choice(objects).append(uri)
+    return objects
+
+
+def _relabel(term: str, index: int) -> str:
+    return f"_:n{index}{term[2:]}" if term.startswith("_:") else term

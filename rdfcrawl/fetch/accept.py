@@ -1,0 +1,27 @@
+"""What the crawler says it can read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rdfcrawl.records import Kind
+
+_RDF: Final = (
+    "application/n-quads, application/trig, application/n-triples;q=0.95, "
+    "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
+)
+
+ACCEPT: Final = {
+    # A server that negotiates must find a concrete type: many answer a bare `*/*`
+    # with HTML, and some answer 406 where nothing matches, hence the last range.
+    Kind.PAGE: f"{_RDF}, application/xhtml+xml;q=0.4, text/html;q=0.3, */*;q=0.1",
+    # A dump is a file: archives and octet streams are as good as RDF types.
+    Kind.DUMP: f"{_RDF}, application/gzip;q=0.7, */*;q=0.5",
+}
+"""`Accept` header of each kind: explicit types first, any type last and least."""
+
+ROBOTS_ACCEPT: Final = "text/plain, */*;q=0.1"
+"""`Accept` header for robots.txt (RFC 9309 2.3: served as text/plain)."""
+
+ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
+"""The content codings that `content_encoding` can undo."""

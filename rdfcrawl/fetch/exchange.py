@@ -1,0 +1,266 @@
+"""One GET over a kept-alive connection, with every limit there is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Self
+
+import aiohttp
+from aiohttp import hdrs
+from yarl import URL
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.accept import ACCEPT_ENCODING
+from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.network_faults import note_failure
+from rdfcrawl.fetch.watch import Transfer, Watch
+from rdfcrawl.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.spool import Sink, Spool
+
+logger = logging.getLogger(__name__)
+
+# A body that nobody wants is read up to here, to keep the connection; a longer one
+# is cheaper to cut off.
+SKIP_BYTES: Final = 64 * 1024
+# Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
+MAX_HEADER_BYTES: Final = 64 * 1024
+MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
+
+
+class HttpExchange:
+    """GETs over one pool of connections for the whole process.
+
+    An asynchronous context manager; open it in the loop that uses it.
+    """
+
+    def __init__(self, options: FetchOptions, spool: Spool) -> None:
+        self._options = options
+        self._spool = spool
+        self._session_accept = options.accept[Kind.PAGE]
+
+    async def __aenter__(self) -> Self:
+        self.open()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    def open(self) -> None:
+        """Make the pool; needs a running loop."""
+        options = self._options
+        self._watch = Watch(options)
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0,  # the number of open visits is the limit
+                keepalive_timeout=options.keep_alive_secs,
+                ssl=options.verify_certificates,
+            ),
+            headers={
+                "User-Agent": options.user_agent,
+                "Accept": self._session_accept,
+                "Accept-Encoding": ACCEPT_ENCODING,
+            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, connect=options.connect_secs),
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+        )
+        # aiohttp would repeat a GET at once when a connection breaks: the host would
+        # be asked twice without its delay. The visit repeats it in its own time.
+        self._session._retry_connection = False  # noqa: SLF001
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._watch.close()
+        await self._session.close()
+
+    async def get(self, url: str, ask: Ask) -> Answer:
+        """See `Exchange.get`."""
+        answer = Answer()
+        transfer = self._watch.begin(ask.timeout_secs)
+        try:
+            await self._get(url, ask, answer, transfer)
+        except asyncio.CancelledError:
+            if not transfer.is_own_cancel():
+                raise
+            answer.fault = transfer.verdict
+        except Exception as exc:  # the edge: whatever it was, the visit goes on
+            if not note_failure(answer, exc):
+                logger.exception("Unexpected error on %(url)s", {"url": url})
+        finally:
+            self._watch.end(transfer)
+        if answer.fault is not None and (answer.body or answer.path):
+            answer.is_partial = True
+        return answer
+
+    async def _get(
+        self, url: str, ask: Ask, answer: Answer, transfer: Transfer
+    ) -> None:
+        target = _target(url)
+        accept = ask.accept
+        headers = None if accept is self._session_accept else {hdrs.ACCEPT: accept}
+        response = await self._session.get(
+            target, allow_redirects=False, headers=headers
+        )
+        transfer.response = response
+        try:
+            note_headers(answer, response.status, response.headers)
+            if 200 <= response.status < 300:
+                await self._read(response, ask, answer, transfer)
+            else:
+                await _skip(response.content)
+        finally:
+            # Once the body has been read to its end, the connection is back in the
+            # pool; otherwise it cannot be used again.
+            if not response.closed:
+                response.close()
+
+    async def _read(
+        self,
+        response: aiohttp.ClientResponse,
+        ask: Ask,
+        answer: Answer,
+        transfer: Transfer,
+    ) -> None:
+        sink = self._spool.sink(ask)
+        try:
+            coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
+            if coding:
+                await self._decode(response.content, coding, sink, transfer)
+            else:
+                await _copy(response.content, sink, transfer)
+        except Exception:
+            sink.keep(answer)  # what was read is not lost
+            raise
+        except BaseException:
+            if transfer.verdict:
+                sink.keep(answer)
+            else:
+                sink.discard()
+            raise
+        sink.keep(answer)
+
+    async def _decode(
+        self,
+        content: aiohttp.StreamReader,
+        coding: str,
+        sink: Sink,
+        transfer: Transfer,
+    ) -> None:
+        decoder = Decoder(coding, max_ratio=self._options.max_ratio)
+        try:
+            while chunk := await content.readany():
+                transfer.n_bytes += len(chunk)
+                for piece in decoder.pieces(chunk):
+                    sink.write(piece)
+        except aiohttp.ClientError:
+            for piece in decoder.pieces(_unread(content)):
+                sink.write(piece)
+            raise
+        decoder.finish()
+
+
+def _target(url: str) -> URL:
+    """Return `url` as it is, byte for byte.
+
+    Raises:
+        SourceFault: `BAD_URI`.
+    """
+    try:
+        target = URL(url, encoded=True)
+        user = target.raw_user
+    except ValueError as exc:
+        raise SourceFault(Reason.BAD_URI, str(exc)[: Fault.MAX_DETAIL]) from exc
+    if user is not None:  # aiohttp would send it as a password
+        raise SourceFault(Reason.BAD_URI, "user information in the URI")
+    if url.endswith("?"):  # yarl drops an empty query, which is another URI
+        target = target.with_path(target.raw_path + "?", encoded=True)
+    return target
+
+
+async def _copy(content: aiohttp.StreamReader, sink: Sink, transfer: Transfer) -> None:
+    try:
+        while chunk := await content.readany():
+            transfer.n_bytes += len(chunk)
+            sink.write(chunk)
+            if content.at_eof():
+                return
+    except aiohttp.ClientError:
+        sink.write(_unread(content))
+        raise
+
+
+def _unread(content: aiohttp.StreamReader) -> bytes:
+    """Return what had arrived before the connection broke.
+
+    The reader refuses to hand it out once it knows of the break, and the public
+    methods offer no way round.
+    """
+    return content._read_nowait(-1)  # noqa: SLF001
+
+
+async def _skip(content: aiohttp.StreamReader) -> None:
+    """Read a body that nobody wants; its faults do not matter."""
+    n_bytes = 0
+    try:
+        while n_bytes < SKIP_BYTES and not content.at_eof():
+            n_bytes += len(await content.readany())
+    except aiohttp.ClientError:
+        return
+
+
+def note_headers(answer: Answer, status: int, headers: Mapping[str, str]) -> None:
+    """Set `answer` from a status and headers; their names match in any case."""
+    get = headers.get
+    answer.status = status
+    if value := get(hdrs.CONTENT_TYPE):
+        answer.media_type, answer.charset = parse_content_type(value)
+    if value := get(hdrs.ETAG):
+        answer.etag = _text(value)
+    if value := get(hdrs.LAST_MODIFIED):
+        answer.last_modified = _text(value)
+    if status >= 300:
+        answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
+        answer.retry_after = _text(get(hdrs.RETRY_AFTER, ""))
+
+
+def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Return a header value without lone surrogates.
+
+    aiohttp decodes UTF-8 and escapes what is not; that is read as Latin-1 (RFC 9110
+    5.5: obs-text is opaque, historically ISO-8859-1).
+    """
+    if not value.isascii():
+        octets = value.encode("utf-8", "surrogateescape")
+        try:
+            value = octets.decode("utf-8")
+        except UnicodeDecodeError:
+            value = octets.decode("latin-1")
+    return value[:max_chars]
+
+
+@lru_cache(maxsize=1024)
+def parse_content_type(value: str) -> tuple[str, str]:
+    """Return media type and charset of a `Content-Type`, in lower case.
+
+    >>> parse_content_type('Text/Turtle ; q=1; Charset="UTF-8"')
+    ('text/turtle', 'utf-8')
+    """
+    media_type, *parameters = _text(value).split(";")
+    charset = ""
+    for parameter in parameters:
+        name, _, content = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = content.strip().strip("\"'").lower()
+            break
+    return media_type.strip().lower(), charset

@@ -1,0 +1,37 @@
+"""The download handler of `visit://`: one request is one visit to one host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.http import Response
+
+from rdfcrawl.fetch.transport import close_transport, transport_of
+from rdfcrawl.signals import stop_visits
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class VisitHandler(BaseDownloadHandler):
+    """Makes visits; what they bring back is in `response.meta["visit"]`."""
+
+    lazy = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        crawler.signals.connect(self._stop, stop_visits)
+
+    async def download_request(self, request: Request) -> Response:
+        """Make the visit; nothing that the web does raises."""
+        await transport_of(self.crawler).visitor.visit(request.meta["visit"])
+        return Response(request.url, request=request)
+
+    async def close(self) -> None:
+        """Close connections and spool."""
+        await close_transport(self.crawler)
+
+    def _stop(self) -> None:
+        transport_of(self.crawler).visitor.stop()

@@ -1,0 +1,68 @@
+"""What aiohttp's exceptions mean for a document."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Answer
+
+# What an exception means, and whether it holds for the whole origin; the first match
+# counts, since aiohttp's classes inherit from one another.
+_MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
+    (
+        (
+            aiohttp.ClientSSLError,
+            aiohttp.ClientConnectorCertificateError,
+            aiohttp.ServerFingerprintMismatch,
+            ssl.SSLError,
+        ),
+        Reason.TLS,
+        True,
+    ),
+    ((aiohttp.ClientConnectorDNSError,), Reason.DNS, True),
+    ((aiohttp.ConnectionTimeoutError,), Reason.TIMEOUT, True),
+    ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
+    ((TimeoutError,), Reason.TIMEOUT, False),
+    ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
+    ((UnicodeError,), Reason.BAD_URI, False),  # a host that no name can be
+    ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
+    ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
+)
+
+
+def note_failure(answer: Answer, exc: Exception) -> bool:
+    """Set the fault of `answer` from what ended its exchange.
+
+    Returns:
+        False if the exception is not one that the web can cause.
+    """
+    if isinstance(exc, SourceFault):
+        answer.fault = exc.fault
+        return True
+    reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
+    answer.fault = Fault(reason, _detail(exc))
+    return reason is not Reason.INTERNAL
+
+
+def _judge(exc: Exception, *, has_status: bool) -> tuple[Reason, bool]:
+    """Return the reason, and whether it holds for the whole origin."""
+    for classes, reason, is_host_fault in _MEANINGS:
+        if isinstance(exc, classes):
+            if reason is Reason.BAD_HTTP and has_status:
+                return Reason.TRUNCATED_BODY, False
+            return reason, is_host_fault
+    return Reason.INTERNAL, False
+
+
+def _detail(exc: Exception) -> str:
+    """Say it in one line; `__cause__` often knows more than the exception."""
+    text = str(exc) or type(exc).__name__
+    if isinstance(exc, aiohttp.ClientResponseError):
+        text = exc.message  # without the request, which the document knows
+    return " ".join(text.split())[: Fault.MAX_DETAIL]

@@ -1,0 +1,120 @@
+"""The settings of a fetch, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
+from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+GIB: Final = 1024 * MIB
+
+_POSITIVE: Final = (
+    "timeout_secs", "dump_timeout_secs", "connect_secs", "keep_alive_secs",
+    "max_document_bytes", "max_dump_bytes", "visit_max_secs", "max_ratio",
+    "backoff_base_secs", "backoff_max_secs", "retry_after_max_secs",
+)  # fmt: skip
+_NOT_NEGATIVE: Final = (
+    "spool_bytes", "visit_memory_bytes", "redirect_limit", "retry_times",
+    "min_bytes_per_sec", "min_rate_after_secs",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchOptions:
+    """Limits and manners of the fetch; times in seconds, sizes in bytes.
+
+    Attributes:
+        user_agent: value of the `User-Agent` header.
+        spool_dir: folder of the spool files, shared by the workers of a machine.
+        accept: `Accept` header of each kind.
+        timeout_secs: for one GET of a page, from connecting to the last byte.
+        dump_timeout_secs: the same for a dump.
+        connect_secs: for name lookup, connecting and the TLS handshake.
+        keep_alive_secs: an idle connection is kept so long.
+        max_document_bytes: longest decoded body of a page.
+        max_dump_bytes: longest decoded body of a dump.
+        max_ratio: decoded : received, once 1 MiB is decoded.
+        spool_bytes: a longer body goes to a spool file.
+        visit_memory_bytes: while open visits hold more, every body does.
+        redirect_limit: redirects on the way to one document, over all hosts.
+        retry_times: a document is asked for so many times more within its visit,
+            and a host that refuses is visited so many times more.
+        retry_codes: statuses that may be better the next time.
+        busy_codes: statuses that ask for the whole host to be left alone.
+        verify_certificates: refuse hosts whose certificate cannot be verified.
+        visit_max_secs: no request of a visit starts later than this.
+        min_bytes_per_sec: a slower answer is given up (slow loris) ...
+        min_rate_after_secs: ... when it has taken so long.
+        backoff_base_secs: first wait after a failure; it doubles with each.
+        backoff_max_secs: longest wait of that kind.
+        retry_after_max_secs: longest `Retry-After` that is obeyed.
+
+    Raises:
+        ConfigError: a value is out of range.
+    """
+
+    user_agent: str
+    spool_dir: Path
+    accept: Mapping[Kind, str] = field(default_factory=lambda: ACCEPT)
+    timeout_secs: float = 60.0
+    dump_timeout_secs: float = 6 * 3600.0
+    connect_secs: float = 20.0
+    keep_alive_secs: float = 10.0
+    max_document_bytes: int = 64 * MIB
+    max_dump_bytes: int = 50 * GIB
+    max_ratio: float = 200.0
+    spool_bytes: int = 256 * KIB
+    visit_memory_bytes: int = 64 * MIB
+    redirect_limit: int = 5
+    retry_times: int = 2
+    retry_codes: frozenset[int] = frozenset({408, 500, 502, 504, 522, 524})
+    busy_codes: frozenset[int] = frozenset({429, 503})
+    verify_certificates: bool = True
+    visit_max_secs: float = 300.0
+    min_bytes_per_sec: int = KIB
+    min_rate_after_secs: float = 10.0
+    backoff_base_secs: float = 1.0
+    backoff_max_secs: float = 300.0
+    retry_after_max_secs: float = 6 * 3600.0
+
+    def __post_init__(self) -> None:
+        for names, least, word in (
+            (_POSITIVE, 1e-9, "> 0"),
+            (_NOT_NEGATIVE, 0, ">= 0"),
+        ):
+            for name in names:
+                if not getattr(self, name) >= least:
+                    raise ConfigError(
+                        f"{name} is {getattr(self, name)}, must be {word}"
+                    )
+        if missing := set(Kind) - set(self.accept):
+            raise ConfigError(f"accept lacks {sorted(kind.name for kind in missing)}")
+
+    def ask(self, kind: Kind) -> Ask:
+        """Return how a URI of `kind` is asked for."""
+        is_dump = kind is Kind.DUMP
+        return Ask(
+            accept=self.accept[kind],
+            max_bytes=self.max_dump_bytes if is_dump else self.max_document_bytes,
+            spool_bytes=self.spool_bytes,
+            timeout_secs=self.dump_timeout_secs if is_dump else self.timeout_secs,
+        )
+
+    def ask_robots(self, max_bytes: int) -> Ask:
+        """Return how robots.txt is asked for: always kept in memory."""
+        return Ask(
+            accept=ROBOTS_ACCEPT,
+            max_bytes=max_bytes,
+            spool_bytes=max_bytes,
+            timeout_secs=self.timeout_secs,
+        )

@@ -1,0 +1,85 @@
+"""The clock of one visit, and the sleep that a stop cuts short."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+
+class Sleepers:
+    """Waits that end early, all at once, when the worker stops."""
+
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self._futures: set[Future[None]] = set()
+
+    async def sleep(self, secs: float) -> None:
+        """Wait for `secs`, or until `stop`."""
+        if secs <= 0 or self.is_stopping:
+            return
+        loop = asyncio.get_running_loop()
+        future: Future[None] = loop.create_future()
+        timer = loop.call_later(secs, _wake, future)
+        self._futures.add(future)
+        try:
+            await future
+        finally:
+            timer.cancel()
+            self._futures.discard(future)
+
+    def stop(self) -> None:
+        """End all waits, now and from now on."""
+        self.is_stopping = True
+        for future in self._futures:
+            _wake(future)
+
+
+class Pace:
+    """When the next request of a visit may start.
+
+    Attributes:
+        next_at: loop time of the earliest next request.
+        ends_at: loop time after which none starts.
+    """
+
+    def __init__(
+        self, sleepers: Sleepers, *, delay_secs: float, max_secs: float
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sleepers = sleepers
+        self._delay_secs = delay_secs
+        self.next_at = self._loop.time()
+        self.ends_at = self.next_at + max_secs
+
+    async def turn(self, not_before: float = 0.0) -> bool:
+        """Wait for the turn of the next request.
+
+        Args:
+            not_before: loop time before which it must not start either.
+
+        Returns:
+            False if there is none: the visit is over its time, or stopped.
+        """
+        starts_at = max(self.next_at, not_before)
+        now = self._loop.time()
+        if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
+            return False
+        while starts_at > now:  # a timer may fire a clock tick early
+            await self._sleepers.sleep(starts_at - now)
+            if self._sleepers.is_stopping:
+                return False
+            now = self._loop.time()
+        self.next_at = now + self._delay_secs
+        return True
+
+    def rest_secs(self) -> float:
+        """Return how long the host must be left alone from now on."""
+        return max(0.0, self.next_at - self._loop.time())
+
+
+def _wake(future: Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,35 @@
+"""`Retry-After` and the waits of the crawler's own choice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+
+def parse_retry_after(value: str, now: datetime) -> float | None:
+    """Return seconds from `now`, at least 0, or None if `value` says nothing.
+
+    Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
+
+    >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
+    120.0
+    """
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:12])
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:  # an HTTP date is GMT, whatever it says
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())
+
+
+def backoff_secs(n_failures: int, *, base_secs: float, max_secs: float) -> float:
+    """Return how long to wait after `n_failures` in a row, doubling from `base_secs`.
+
+    >>> [backoff_secs(n, base_secs=1, max_secs=300) for n in (0, 1, 2, 60)]
+    [1.0, 2.0, 4.0, 300.0]
+    """
+    return float(min(max_secs, base_secs * 2.0 ** min(n_failures, 60)))

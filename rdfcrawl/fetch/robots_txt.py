@@ -1,0 +1,42 @@
+"""GETs for robots.txt, for the room that knows what the answer means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.retry_after import parse_retry_after
+from rdfcrawl.robots.cache import RobotsResponse
+from rdfcrawl.robots.policy import MAX_ROBOTS_BYTES
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.spool import Spool
+
+
+class RobotsFetch:
+    """One GET for robots.txt through the exchange that fetches everything."""
+
+    def __init__(self, exchange: Exchange, spool: Spool, options: FetchOptions) -> None:
+        self._exchange = exchange
+        self._spool = spool
+        # One byte more than is parsed shows that the last line may be cut off.
+        self._ask = options.ask_robots(MAX_ROBOTS_BYTES + 1)
+
+    async def __call__(self, url: str) -> RobotsResponse:
+        """Fetch `url`; a longer text than is read is no fault."""
+        answer = await self._exchange.get(url, self._ask)
+        body = answer.body or b""
+        if answer.path is not None:  # memory was short
+            body = answer.path.read_bytes()
+        self._spool.release(answer)
+        is_whole = answer.fault is None or answer.fault.reason is Reason.TOO_LARGE
+        return RobotsResponse(
+            status=answer.status if is_whole or answer.status >= 300 else 0,
+            body=body,
+            location=answer.location,
+            retry_after_secs=parse_retry_after(answer.retry_after, datetime.now(UTC)),
+            fault=None if is_whole else answer.fault,
+        )

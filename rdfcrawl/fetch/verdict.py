@@ -1,0 +1,67 @@
+"""What an answer means: a document, another try, or the end of the visit."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.fetch.redirects import REDIRECTS
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.options import FetchOptions
+
+
+class Verdict(Enum):
+    """What to do after an answer."""
+
+    DONE = auto()
+    """It is the document, or its final fault."""
+    REDIRECT = auto()
+    """Another URI is to be asked."""
+    AGAIN = auto()
+    """It may be better in a moment."""
+    NO_CONNECTION = auto()
+    """The origin cannot be reached: nothing else of it need be tried."""
+    BUSY = auto()
+    """The host asks to be left alone."""
+
+
+_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
+
+
+_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
+_CLASS_REASONS: Final = {
+    3: Reason.REDIRECT_BAD_TARGET,  # 300, 304, 305, 306: nothing that is followed
+    4: Reason.CLIENT_ERROR,
+    5: Reason.SERVER_ERROR,
+}
+
+
+def judge_answer(answer: Answer, options: FetchOptions) -> Verdict:
+    """Say what to do next, and set `answer.fault` to what the status means."""
+    status = answer.status
+    if status in options.busy_codes:
+        answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
+        return Verdict.BUSY
+    if answer.fault is not None:
+        if answer.is_host_fault:
+            return Verdict.NO_CONNECTION
+        passes = answer.fault.reason in _PASSING
+        return Verdict.AGAIN if passes else Verdict.DONE
+    if status in REDIRECTS:
+        return Verdict.REDIRECT
+    _judge_status(answer)
+    return Verdict.AGAIN if status in options.retry_codes else Verdict.DONE
+
+
+def _judge_status(answer: Answer) -> None:
+    """Set the fault that a status other than success and redirect stands for."""
+    status = answer.status
+    if status == 206:
+        answer.fault = Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
+        answer.is_partial = True
+    elif not 200 <= status < 300:
+        reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
+        answer.fault = Fault(reason or Reason.BAD_HTTP, f"status {status}")

@@ -1,0 +1,390 @@
+"""The frontier: which URI next. One object per crawl and Redis server.
+
+All state is in Redis under the crawl's prefix, parted into partitions; each method
+is one round trip. The Lua operations and their invariants are in `lua/`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.payload import pack, unpack
+from rdfcrawl.records import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.scripts import Argument, Scripts
+
+SCHEMA = 1
+# A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
+MAX_URIS_PER_CALL = 500
+MAX_KEYS_PER_CALL = 100
+# intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
+# stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
+FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
+_DEAD_AFTER_SECS = 15.0
+_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")
+
+
+class Candidate(NamedTuple):
+    """A URI on its way into the frontier."""
+
+    partition: int
+    key: str
+    fingerprint: int
+    item: bytes  # band digit + payload, or b"k": mark as seen only
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of candidates: new, seen before, refused as over budget."""
+
+    new: int = 0
+    seen: int = 0
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """URIs of a crawl by state, of which `seen` is the sum, and its hosts."""
+
+    queued: int = 0
+    leased: int = 0
+    done: int = 0
+    dead: int = 0
+    known: int = 0
+    seen: int = 0
+    hosts: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is queued and nothing is leased."""
+        return self.queued <= 0 and self.leased <= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierOptions:
+    """What is fixed for one worker.
+
+    Attributes:
+        partitions: wanted for a new crawl; an existing one keeps its own.
+        lease_secs: a worker that did not renew for so long is taken for dead.
+        batch: most URIs of a visit.
+        window_secs: a visit has as many URIs as fit into this at the host's delay.
+        delay_secs: least time between two requests to a host that sets none.
+        budget: most URIs ever accepted per host; 0 is no limit.
+    """
+
+    partitions: int = 16
+    lease_secs: float = 60.0
+    batch: int = 20
+    window_secs: float = 30.0
+    delay_secs: float = 1.0
+    budget: int = 0
+
+
+class Frontier:
+    """The operations of one crawl (data model: `docs/frontier.md`)."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        scripts: Scripts,
+        *,
+        crawl_id: str,
+        options: FrontierOptions,
+        intset_limit: int = 512,
+    ) -> None:
+        self.redis = redis
+        self.crawl_id = crawl_id
+        self.options = options
+        self.partitions = options.partitions
+        self._scripts = scripts
+        self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
+        self._prefixes: list[str] = []
+
+    # -- the crawl ---------------------------------------------------------------
+
+    def key(self, name: str) -> str:
+        """Return the Redis key of something that the whole crawl shares."""
+        return f"rc:{{{self.crawl_id}}}:{name}"
+
+    async def open(self) -> None:
+        """Create the crawl or join it.
+
+        Raises:
+            ConfigError: the crawl was written by another version of the data model.
+        """
+        await self._scripts.load()
+        conf = self.key("conf")
+        wanted = {
+            "schema": SCHEMA,
+            "partitions": self.options.partitions,
+            "fill": self._fill,
+        }
+        pipe = self.redis.pipeline(transaction=True)
+        for field, value in wanted.items():
+            pipe.hsetnx(conf, field, str(value))
+        pipe.hgetall(conf)
+        stored = (await pipe.execute())[-1]
+        if int(stored[b"schema"]) != SCHEMA:
+            raise ConfigError(
+                f"CRAWL_ID={self.crawl_id}: its frontier has schema "
+                f"{int(stored[b'schema'])}, this version reads {SCHEMA}; "
+                "use another CRAWL_ID or -a fresh=1"
+            )
+        self.partitions = int(stored[b"partitions"])
+        self._fill = int(stored[b"fill"])
+        self._prefixes = [
+            f"rc:{{{self.crawl_id}.{p}}}" for p in range(self.partitions)
+        ]
+
+    async def clear(self) -> None:
+        """Forget everything about the crawl; its documents are not touched."""
+        for pattern in (f"rc:{{{self.crawl_id}.*}}:*", f"rc:{{{self.crawl_id}}}:*"):
+            doomed: list[bytes] = []
+            async for name in self.redis.scan_iter(match=pattern, count=1000):
+                doomed.append(name)
+                if len(doomed) >= 1000:
+                    await self.redis.unlink(*doomed)
+                    doomed.clear()
+            if doomed:
+                await self.redis.unlink(*doomed)
+
+    async def counts(self) -> Counts:
+        """Return the exact counters, summed over all partitions."""
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hmget(f"{prefix}:cnt", *_COUNTERS)
+        rows = await pipe.execute()
+        return Counts(*(sum(int(row[i] or 0) for row in rows) for i in range(7)))
+
+    # -- URIs in -------------------------------------------------------------------
+
+    async def add(self, candidates: Sequence[Candidate]) -> Added:
+        """Queue those candidates that were never seen.
+
+        Safe to repeat after a failure: what was taken before counts as seen.
+        """
+        answers = await self._scripts.run("add", self._add_calls(candidates))
+        marks = b"".join(cast("list[bytes]", answers))
+        return Added(marks.count(b"1"), marks.count(b"0"), marks.count(b"F"))
+
+    def _add_calls(
+        self, candidates: Iterable[Candidate]
+    ) -> Iterator[tuple[str, list[Argument]]]:
+        partitions: dict[int, dict[str, list[Argument]]] = {}
+        for partition, key, fingerprint, item in candidates:
+            keys = partitions.get(partition)
+            if keys is None:
+                keys = partitions[partition] = {}
+            pairs = keys.get(key)
+            if pairs is None:
+                pairs = keys[key] = []
+            pairs += (fingerprint, item)
+        head: list[Argument] = [self.options.budget, self._fill]
+        for partition, keys in partitions.items():
+            for arguments in _cut(keys):
+                yield self._prefixes[partition], head + arguments
+
+    # -- visits --------------------------------------------------------------------
+
+    async def claim(
+        self, partitions: Sequence[int], *, most_keys: int
+    ) -> tuple[list[Visit], float | None]:
+        """Lease hosts that are due.
+
+        Args:
+            partitions: where to look.
+            most_keys: most hosts per partition.
+
+        Returns:
+            The visits, and the seconds until the next host of these partitions is
+            due; None if there is none.
+        """
+        options = self.options
+        arguments: list[Argument] = [
+            most_keys,
+            options.batch,
+            _ms(options.lease_secs),
+            _ms(options.delay_secs),
+            _ms(options.window_secs),
+        ]
+        answers = await self._scripts.run(
+            "claim", [(self._prefixes[p], arguments) for p in partitions]
+        )
+        visits: list[Visit] = []
+        due: list[int] = []
+        for partition, (next_due, *rows) in zip(
+            partitions, cast("list[list[Any]]", answers), strict=True
+        ):
+            visits.extend(_visit(partition, row) for row in rows)
+            if next_due >= 0:
+                due.append(next_due)
+        return visits, (min(due) / 1000 if due else None)
+
+    async def release(self, visits: Sequence[Visit]) -> int:
+        """Unlock the hosts of visits that are over, and put back what they left.
+
+        Returns:
+            How many of them had lost their lease.
+        """
+        calls = self._by_partition(visits, self._release_arguments)
+        answers = await self._scripts.run("release", calls)
+        return b"".join(cast("list[bytes]", answers)).count(b"0")
+
+    def _release_arguments(self, visit: Visit) -> list[Argument]:
+        rest = max(visit.delay_secs, visit.not_before_secs)
+        is_own_delay = visit.delay_secs != self.options.delay_secs
+        delay: Argument = _ms(visit.delay_secs) if is_own_delay else ""
+        arguments: list[Argument] = [
+            visit.key,
+            visit.epoch,
+            _ms(rest),
+            int(visit.host_refused),
+            delay,
+            len(visit.returned),
+        ]
+        for index in sorted(visit.returned):
+            arguments += (index, pack(visit.returned[index], visit.key))
+        return arguments
+
+    async def ack(self, visits: Sequence[Visit]) -> int:
+        """Commit visits whose children are queued and whose documents are stored.
+
+        Returns:
+            How many of them had lost their lease: their URIs are crawled again.
+        """
+        calls = self._by_partition(visits, lambda visit: [visit.key, visit.epoch])
+        answers = await self._scripts.run("ack", calls)
+        return b"".join(cast("list[bytes]", answers)).count(b"0")
+
+    async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Prolong the leases of visits; return those that are lost."""
+        by_partition: dict[int, list[Visit]] = {}
+        for visit in visits:
+            by_partition.setdefault(visit.partition, []).append(visit)
+        lease = _ms(self.options.lease_secs)
+        calls = [
+            (self._prefixes[p], [lease, *(f"{v.epoch}:{v.key}" for v in group)])
+            for p, group in by_partition.items()
+        ]
+        answers = cast("list[bytes]", await self._scripts.run("renew", calls))
+        return [
+            visit
+            for group, marks in zip(by_partition.values(), answers, strict=True)
+            for visit, mark in zip(group, marks, strict=True)
+            if mark == ord("0")
+        ]
+
+    async def reap(self) -> tuple[int, int, int]:
+        """Take back the batches of dead workers, in all partitions.
+
+        Returns:
+            Batches, URIs put back, URIs dead after three lost leases.
+        """
+        arguments: list[Argument] = [100, _ms(self.options.delay_secs)]
+        answers = await self._scripts.run(
+            "reap", [(prefix, arguments) for prefix in self._prefixes]
+        )
+        rows = cast("list[list[int]]", answers)
+        batches, back, dead = (sum(column) for column in zip(*rows, strict=True))
+        return batches, back, dead
+
+    async def set_host(
+        self,
+        partition: int,
+        key: str,
+        *,
+        delay_secs: float | None = None,
+        paused: bool | None = None,
+    ) -> bool:
+        """Set a host's delay or pause it; return whether the host is known."""
+        arguments: list[Argument] = [
+            key,
+            "" if delay_secs is None else _ms(delay_secs),
+            "" if paused is None else int(paused),
+        ]
+        answers = await self._scripts.run(
+            "set", [(self._prefixes[partition], arguments)]
+        )
+        return answers[0] == 1
+
+    def _by_partition(
+        self,
+        visits: Iterable[Visit],
+        arguments_of: Callable[[Visit], list[Argument]],
+    ) -> list[tuple[str, list[Argument]]]:
+        calls: dict[int, list[Argument]] = {}
+        for visit in visits:
+            calls.setdefault(visit.partition, []).extend(arguments_of(visit))
+        return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
+
+    # -- workers -------------------------------------------------------------------
+
+    async def beat(self, worker: str, figures: Mapping[str, float]) -> list[str]:
+        """Say that a worker lives, and how far it is; return all live workers."""
+        seconds = (await self.redis.time())[0]
+        pipe = self.redis.pipeline(transaction=True)
+        pipe.zadd(self.key("workers"), {worker: seconds})
+        pipe.hset(self.key("figures"), worker, json.dumps(figures))
+        await pipe.execute()
+        return await self.live_workers()
+
+    async def live_workers(self) -> list[str]:
+        """Return the workers that were heard of in the last seconds."""
+        since = (await self.redis.time())[0] - _DEAD_AFTER_SECS
+        names = await self.redis.zrangebyscore(self.key("workers"), since, "+inf")
+        return [name.decode() for name in names]
+
+    async def leave(self, worker: str) -> None:
+        """Take a worker that ends off the list of live ones; its figures stay."""
+        await self.redis.zrem(self.key("workers"), worker)
+
+    async def figures(self) -> dict[str, dict[str, float]]:
+        """Return what each worker of the crawl, live or not, said last."""
+        rows = await self.redis.hgetall(self.key("figures"))
+        return {name.decode(): json.loads(text) for name, text in rows.items()}
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _visit(partition: int, row: list[Any]) -> Visit:
+    key = row[0].decode()
+    records = tuple(unpack(item, key) for item in row[4:])
+    return Visit(
+        key=key,
+        partition=partition,
+        epoch=row[1],
+        records=records,
+        delay_secs=row[2] / 1000,
+        failures=row[3],
+        pending=list(range(len(records))),
+    )
+
+
+def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:
+    """Yield script arguments (key, n, pairs, …) within the limits of one call."""
+    arguments: list[Argument] = []
+    n_keys = n_uris = 0
+    for key, pairs in keys.items():
+        for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
+            part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
+            n = len(part) // 2
+            if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
+                yield arguments
+                arguments, n_keys, n_uris = [], 0, 0
+            arguments += (key, n, *part)
+            n_keys += 1
+            n_uris += n
+    if arguments:
+        yield arguments

@@ -1,0 +1,324 @@
+"""The connection to Redis: how it is made, what is at its end, and its outages.
+
+It is built by scrapy-redis from its own settings, so that a project that uses them
+needs no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import re
+import ssl
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    ClusterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from scrapy.settings import BaseSettings
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis_from_settings
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.binary import MIN_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SCHEMES = ("redis", "rediss", "unix")
+CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
+DEFAULT_SET_MAX_INTSET_ENTRIES = 512
+WANTED_SET_MAX_INTSET_ENTRIES = 4096
+FIRST_PAUSE_SECS = 0.05
+MAX_PAUSE_SECS = 2.0
+
+REFUSALS = (AuthenticationError, AuthorizationError, ssl.SSLCertVerificationError)
+PASSING = (
+    RedisConnectionError,  # BusyLoadingError too
+    RedisTimeoutError,
+    ReadOnlyError,
+    OutOfMemoryError,
+    ClusterDownError,  # MasterDownError too
+    TryAgainError,
+)
+# What redis-py has no class for, and what 6.2 wraps when a script meets it:
+# "Error running script (call to f_..): @user_script:1: @user_script: 1: -OOM ...".
+_PASSING_CODE = re.compile(
+    r"^(?:MISCONF|BUSY|NOREPLICAS) |: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
+)
+
+# REDIS_PARAMS may change these.
+PARAMS: dict[str, Any] = {
+    # Longer than any script takes, shorter than a third of a lease (20 s).
+    "socket_timeout": 10.0,
+    "socket_connect_timeout": 5.0,
+    "health_check_interval": 30,
+    # RESP2: one round trip less to connect, passes through every proxy.
+    "protocol": 2,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What the server is and how it is set.
+
+    Attributes:
+        version: of Redis; for Valkey the version of Redis it is compatible with.
+        is_valkey: it is Valkey.
+        has_aof: it keeps an append-only file: what it acknowledged survives a crash,
+            but for the last second or two.
+        maxmemory: bytes; 0 if it is not limited.
+        maxmemory_policy: anything but `noeviction` loses URIs once memory is full.
+        set_max_intset_entries: largest bucket of the seen-set that stays compact.
+    """
+
+    version: tuple[int, ...]
+    is_valkey: bool
+    has_aof: bool
+    maxmemory: int
+    maxmemory_policy: str
+    set_max_intset_entries: int
+
+
+class _Client(redis.asyncio.Redis):
+    """Leaves out what scrapy-redis always passes and redis-py warns of."""
+
+    def __init__(self, *, retry_on_timeout: bool = False, **params: Any) -> None:
+        del retry_on_timeout
+        super().__init__(**params)
+
+
+def async_client(
+    settings: BaseSettings | Mapping[str, Any], url: str | None = None
+) -> redis.asyncio.Redis:
+    """Give a client that scrapy-redis's settings describe; it connects when used.
+
+    Responses are bytes. It tries nothing twice by itself: that is for `Outage`.
+
+    Args:
+        settings: `REDIS_URL`, `REDIS_HOST`, `REDIS_PORT`, `REDIS_DB`,
+            `REDIS_ENCODING` and `REDIS_PARAMS` are read.
+        url: goes before all of these (the embedded server's).
+
+    Raises:
+        ConfigError: the URL or a parameter is wrong, or asks for a cluster.
+    """
+    names = (*SETTINGS_PARAMS_MAP, "REDIS_PARAMS")
+    own = BaseSettings({name: settings.get(name) for name in names})
+    if url is not None:
+        own["REDIS_URL"] = url
+    where = _check_url(own.get("REDIS_URL"))
+    try:
+        params = {**PARAMS, **own.getdict("REDIS_PARAMS"), "redis_cls": _Client}
+        own["REDIS_PARAMS"] = params
+        client: redis.asyncio.Redis = get_redis_from_settings(own)
+        pool = client.connection_pool
+        pool.connection_kwargs.pop("retry_on_timeout", None)
+        pool.connection_kwargs.update(  # whatever REDIS_PARAMS or the URL's query say
+            decode_responses=False, retry=Retry(NoBackoff(), 0)
+        )
+        pool.connection_class(**pool.connection_kwargs)  # checks them; no connection
+    except (TypeError, ValueError, RedisError) as error:
+        raise ConfigError(f"{where} or REDIS_PARAMS: {_one_line(error)}") from error
+    return client
+
+
+def describe(url: str) -> str:
+    """Give a URL as it may be logged: without password and parameters.
+
+    >>> describe("rediss://crawler:s3cret@cache.example:6380/1?password=s3cret")
+    'rediss://crawler:***@cache.example:6380/1'
+    """
+    scheme, _, rest = url.partition("://")
+    before, at, host = rest.partition("?")[0].rpartition("@")
+    user, colon, _ = before.partition(":")
+    return f"{scheme}://{user}{colon and ':***'}{at}{host}"
+
+
+def _check_url(url: object) -> str:
+    """Refuse a URL that is not for this client; give what to call it in errors."""
+    if not url:
+        return "REDIS_HOST"
+    if not isinstance(url, str) or "://" not in url:
+        raise ConfigError("REDIS_URL is no URL; for example redis://localhost:6379/0")
+    scheme = url.partition("://")[0].lower()
+    if scheme in CLUSTER_SCHEMES:
+        raise ConfigError(
+            f"REDIS_URL={describe(url)}: Redis Cluster: not supported yet"
+        )
+    if scheme not in SCHEMES:
+        allowed = ", ".join(f"{each}://" for each in SCHEMES)
+        raise ConfigError(f"REDIS_URL={describe(url)}: must begin with {allowed}")
+    return f"REDIS_URL={describe(url)}"
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
+    """Ask the server what it is, and have it keep larger buckets compact.
+
+    Raises:
+        ConfigError: it is older than 6.2, or a node of a cluster.
+        RedisError: it cannot be asked; see `Outage`.
+    """
+    info: dict[str, Any] = await client.info()
+    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3])
+    if version < MIN_VERSION:
+        raise ConfigError(f"REDIS_URL: Redis {info['redis_version']} is older than 6.2")
+    if info.get("redis_mode") == "cluster":
+        raise ConfigError("REDIS_URL: it is a node of a cluster: not supported yet")
+    return ServerFacts(
+        version=version,
+        is_valkey="valkey_version" in info,
+        has_aof=bool(int(info.get("aof_enabled", 0))),
+        maxmemory=int(info.get("maxmemory", 0)),
+        maxmemory_policy=str(info.get("maxmemory_policy", "noeviction")),
+        set_max_intset_entries=await _raise_intset_limit(client),
+    )
+
+
+async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:
+    """Raise set-max-intset-entries to what is wanted, and give what it is then.
+
+    A managed server or an ACL may refuse CONFIG: then its default is assumed.
+    """
+    name, limit = "set-max-intset-entries", 0
+    with contextlib.suppress(ResponseError):
+        limit = int((await client.config_get(name)).get(name) or 0)
+        if limit < WANTED_SET_MAX_INTSET_ENTRIES:
+            await client.config_set(name, WANTED_SET_MAX_INTSET_ENTRIES)
+            limit = WANTED_SET_MAX_INTSET_ENTRIES
+    return limit or DEFAULT_SET_MAX_INTSET_ENTRIES
+
+
+class Outage:
+    """Bears the times when Redis is away; one for all users of a client.
+
+    Logs once when it goes away and once when it is back, however many operations
+    wait for it.
+
+    Args:
+        stopping: once set, an operation that fails is not tried again.
+        revive: called before each new attempt, in a thread, such as
+            `EmbeddedServer.revive`.
+    """
+
+    def __init__(
+        self,
+        *,
+        stopping: asyncio.Event | None = None,
+        revive: Callable[[], object] | None = None,
+    ) -> None:
+        self._stopping = stopping or asyncio.Event()
+        self._revive = revive
+        self._since = 0.0
+        # Those that need not wait say nothing: with full memory, reading succeeds.
+        self._n_waiting = 0
+
+    @property
+    def is_away(self) -> bool:
+        """Whether an operation waits for Redis."""
+        return self._n_waiting > 0
+
+    async def persistent(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
+        """Give what the call returns, trying again for as long as Redis is away.
+
+        Args:
+            call: idempotent: it may have taken effect although it failed.
+            what: is being done, for the log; "claim hosts".
+
+        Raises:
+            RedisError: the call is at fault, not the connection; or Redis is away
+                and `stopping` is set.
+        """
+        try:
+            return await call()
+        except RedisError as error:
+            self._raise_unless_passing(error)
+            self._begin(what, error)
+        try:
+            result = await self._repeat(call)
+        except BaseException:
+            self._n_waiting -= 1
+            raise
+        self._n_waiting -= 1
+        if not self._n_waiting:
+            logger.info("Redis is back after %.1f s", time.monotonic() - self._since)
+        return result
+
+    async def _repeat(self, call: Callable[[], Awaitable[T]]) -> T:
+        pause_secs = FIRST_PAUSE_SECS
+        while True:
+            await self._pause(pause_secs * random.uniform(0.5, 1.0))
+            pause_secs = min(2 * pause_secs, MAX_PAUSE_SECS)
+            if self._revive is not None:
+                await asyncio.to_thread(self._revive)
+            try:
+                return await call()
+            except RedisError as error:
+                self._raise_unless_passing(error)
+
+    def _raise_unless_passing(self, error: RedisError) -> None:
+        if self._stopping.is_set() or not is_outage(error):
+            raise error
+
+    def _begin(self, what: str, error: RedisError) -> None:
+        if not self._n_waiting:
+            self._since = time.monotonic()
+            logger.warning(
+                "Redis is away, cannot %s, trying again: %s", what, _one_line(error)
+            )
+        self._n_waiting += 1
+
+    async def _pause(self, secs: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), secs)
+
+
+async def persistent(
+    call: Callable[[], Awaitable[T]],
+    *,
+    what: str,
+    stopping: asyncio.Event | None = None,
+) -> T:
+    """Do one thing as `Outage.persistent` does, with an outage of its own."""
+    return await Outage(stopping=stopping).persistent(call, what=what)
+
+
+def is_outage(error: RedisError) -> bool:
+    """Tell whether the same call may succeed later.
+
+    So it is when the server is not reached, loads, is full, is read-only after a
+    failover, cannot write its file, or runs a long script. A wrong password or
+    certificate stays wrong, and a script that the server does not know
+    (`NoScriptError`) is for the caller to load.
+    """
+    cause: BaseException | None = error
+    while cause is not None:  # redis-py hides these behind a ConnectionError
+        if isinstance(cause, REFUSALS):
+            return False
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, PASSING):
+        return True
+    return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))

@@ -1,0 +1,54 @@
+"""What the scheduler has to know of Scrapy's engine, and has no public way to ask.
+
+The engine keeps a request in progress until its callback, all of its items' pipelines
+and all that they yield are processed (`_handle_downloader_output`), whatever becomes
+of it: that is the one correct moment to commit. Scrapy has no hook for it yet
+(scrapy#7978 proposes one); this file is all that depends on its privates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class EngineView:
+    """A look at the engine of a crawler; it may not be there yet."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @property
+    def in_progress(self) -> AbstractSet[Request]:
+        """The requests that the engine is not done with."""
+        engine = self._crawler.engine
+        slot = engine._slot if engine else None  # noqa: SLF001
+        return slot.inprogress if slot else frozenset()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider is being closed, with requests still in progress."""
+        engine = self._crawler.engine
+        slot = engine._slot if engine else None  # noqa: SLF001
+        return slot is not None and slot.closing is not None
+
+    @property
+    def has_started(self) -> bool:
+        """Whether all that `Spider.start` yields was taken."""
+        engine = self._crawler.engine
+        return engine is not None and engine._start is None  # noqa: SLF001
+
+    def wake(self) -> None:
+        """Make the engine ask the scheduler for requests soon.
+
+        By itself it does so every five seconds and after each response.
+        """
+        engine = self._crawler.engine
+        slot = engine._slot if engine else None  # noqa: SLF001
+        if slot is not None and slot.closing is None:
+            slot.nextcall.schedule()

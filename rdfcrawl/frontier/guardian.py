@@ -1,0 +1,161 @@
+"""The process between a crawl's workers and their embedded Redis server.
+
+`embedded` runs this source through standard input (`python -I -S -`), in the
+frontier's directory, with standard error appended to the log: so it works from a
+zipped egg, imports nothing of the project and takes few megabytes. It keeps the
+server running while a worker lives, and stops it after the last one.
+
+Workers are known by their shared lock on `workers.lock`, which the kernel takes
+back however they die. Guardian and server both hold `server.lock`: while either
+lives, no second server can open the same data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+
+TYPE_CHECKING = False  # `typing` alone would double the start-up time
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WORKERS_LOCK = "workers.lock"
+LOG = "redis.log"
+MAX_LOG_BYTES = 1 << 20  # then it becomes redis.log.1
+POLL_SECS = 0.1
+STEADY_SECS = 10.0  # a server that lived so long is started again at once
+MAX_PAUSE_SECS = 2.0
+STOP_SECS = 30.0  # for the last fsync; what is in the page cache survives SIGKILL
+
+
+def say(text: str) -> None:
+    """Append one line to the log; a full disk is no reason to stop."""
+    when = time.strftime("%d %b %Y %H:%M:%S")
+    with contextlib.suppress(OSError):
+        os.write(2, f"{os.getpid()}:G {when} # {text}\n".encode())
+
+
+def bound_log() -> None:
+    """Move the log to `redis.log.1` when it is too long.
+
+    Its writers keep it open for appending: so it is copied and cut, not renamed.
+    """
+    with contextlib.suppress(OSError):
+        if os.fstat(2).st_size > MAX_LOG_BYTES:
+            with open(LOG, "rb") as log, open(f"{LOG}.1", "wb") as old:  # noqa: PTH123 (pathlib would double the start-up time)
+                old.write(log.read(2 * MAX_LOG_BYTES))
+            os.ftruncate(2, 0)
+
+
+def is_crawl_over(workers_fd: int) -> bool:
+    """Tell whether no worker lives; if so, none can start until this process ends."""
+    try:
+        fcntl.flock(workers_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def find_prctl() -> Callable[[int, int], int] | None:
+    """Give Linux's prctl(2); elsewhere a killed guardian leaves its server behind."""
+    if sys.platform != "linux":
+        return None
+    try:
+        import ctypes  # noqa: PLC0415 (a Python may be built without it)
+
+        return ctypes.CDLL(None).prctl
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+def start(command: list[str], prctl: Callable[[int, int], int] | None) -> int:
+    """Start the server as a child that gets SIGTERM when this process dies.
+
+    Invariant: called from the main thread, whose end is what the kernel looks at.
+    """
+    guardian = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        if prctl is not None:
+            prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG; survives execv
+        if os.getppid() == guardian:  # else it died before the line above
+            os.execv(command[0], command)  # noqa: S606 (the operator's own server)
+    finally:
+        os._exit(127)
+
+
+def reap(pid: int) -> int | None:
+    """Give the child's exit code (negative: the signal), None while it runs."""
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def stop(pid: int) -> None:
+    """End the server: SIGTERM makes it write and fsync its data first."""
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECS
+    while reap(pid) is None:
+        if time.monotonic() > deadline:
+            say("the server does not stop, killing it")
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return
+        time.sleep(0.01)
+
+
+def guard(command: list[str]) -> int:
+    """Keep the server running until the last worker is gone.
+
+    Returns:
+        0 after that; 1 if the first server ended by itself with an error (a bad
+        option, unreadable data): to start it again would change nothing.
+    """
+    workers_fd = os.open(WORKERS_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    prctl = find_prctl()
+    pid, n_starts, pause_secs = 0, 0, 0.0
+    started = due = time.monotonic()
+    while not is_crawl_over(workers_fd):
+        now = time.monotonic()
+        if not pid and now >= due:
+            pid, started, n_starts = start(command, prctl), now, n_starts + 1
+        code = reap(pid) if pid else None
+        if code is not None:
+            if code > 0 and n_starts == 1:
+                return 1
+            is_steady = now - started > STEADY_SECS
+            pause_secs = 0.0 if is_steady else min(2 * pause_secs, MAX_PAUSE_SECS)
+            pid, due = 0, now + pause_secs
+            pause_secs = pause_secs or 0.05
+            say(f"the server ended ({code}), starting it again")
+        bound_log()
+        time.sleep(POLL_SECS)
+    if pid:
+        stop(pid)
+    return 0
+
+
+def main(argv: list[str]) -> None:
+    """Detach from the worker that started this, and guard.
+
+    Args:
+        argv: a name for process lists, the private directory of the socket (to be
+            removed at the end; empty if there is none), the server's command.
+    """
+    if os.fork():
+        os._exit(0)  # the worker waits for this, and gets no zombie later
+    os.umask(0o077)  # the socket is private from the moment it is bound
+    code = guard(argv[2:])
+    if argv[1] and code == 0:
+        with contextlib.suppress(OSError):
+            os.rmdir(argv[1])  # noqa: PTH106 (as above)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,181 @@
+"""From a link to a candidate of the frontier, on the worker, without the network."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.frontier.client import Candidate
+from rdfcrawl.frontier.payload import pack
+from rdfcrawl.records import Kind, Record
+from rdfcrawl.uri import BadUri, NormalForm, PolitenessKey, fingerprint, partition_of
+from rdfcrawl.uri import requestable as to_requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.links import LinkFilter
+
+SEED_BAND: Final = b"1"
+LINK_BAND: Final = b"2"
+_SEEN_ONLY: Final = b"k"
+_MAX_PARTITIONS_CACHED: Final = 100_000
+# A file that is called so is a dump as long as nobody says otherwise: it may be larger
+# and take longer than a page.
+_DUMP = re.compile(
+    r"\.(?:nt|nq|ttl|trig|n3|rdf|owl|jsonld|hdt)(?:\.(?:gz|bz2|xz|zst|br|zip|7z))?"
+    r"|\.(?:tar(?:\.\w{2,4})?|tgz)",
+    re.IGNORECASE,
+).fullmatch
+
+
+@dataclass(slots=True)
+class Turned:
+    """How many links were not offered to the frontier, by cause."""
+
+    recent: int = 0
+    bad: int = 0
+    filtered: int = 0
+    too_deep: int = 0
+
+
+class RecentLinks:
+    """Remembers about the last million links, so that repeats cost no round trip.
+
+    Two generations of hashes: the young one fills up, becomes the old one, and the
+    old one is forgotten. Forgetting costs a round trip, never a second visit.
+    """
+
+    def __init__(self, size: int = 200_000) -> None:
+        self._size = size
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def unseen(self, links: Iterable[bytes]) -> list[bytes]:
+        """Return those links that are new here, and remember them."""
+        young, old = self._young, self._old
+        fresh = []
+        for link in links:
+            mark = hash(link)  # 64 bits, keyed per process
+            if mark not in young and mark not in old:
+                young.add(mark)
+                fresh.append(link)
+        if len(young) > self._size:
+            self._old, self._young = young, set()
+        return fresh
+
+
+class Intake:
+    """Judges links and makes candidates of those that are wanted.
+
+    Args:
+        keys: which URLs share a queue.
+        normal_form: which URLs are the same.
+        admits: scope, allow and deny; not asked for seeds.
+        partitions: of the crawl.
+        max_depth: links further away from a seed are not followed.
+    """
+
+    def __init__(
+        self,
+        *,
+        keys: PolitenessKey,
+        normal_form: NormalForm,
+        link_filter: LinkFilter,
+        partitions: int,
+        max_depth: int,
+    ) -> None:
+        self.turned = Turned()
+        self.link_filter = link_filter
+        self._key_of = keys.of
+        self._normalize = normal_form.normalize
+        self._partitions = partitions
+        self._max_depth = max_depth
+        self._recent = RecentLinks()
+        self._partition_of: dict[str, int] = {}
+
+    def links(self, links: Iterable[bytes], *, parent: Record, url: str) -> list[Candidate]:
+        """Return the candidates among the links of a document.
+
+        Args:
+            links: absolute IRIs as found, without fragments, UTF-8.
+            parent: the document's record.
+            url: the document's URL.
+        """
+        depth = parent.depth + 1
+        links = list(links)
+        if depth > self._max_depth:
+            self.turned.too_deep += len(links)
+            return []
+        fresh = self._recent.unseen(links)
+        self.turned.recent += len(links) - len(fresh)
+        candidates = []
+        admits = self.link_filter.admits
+        for link in fresh:
+            try:
+                target = to_requestable(link)
+            except BadUri:
+                self.turned.bad += 1
+                continue
+            if not admits(target):
+                self.turned.filtered += 1
+                continue
+            record = Record(target, kind_of(target), depth, url)
+            candidates.append(self.candidate(record, LINK_BAND))
+        return candidates
+
+    def seed(self, text: str) -> Candidate:
+        """Return the candidate of a seed.
+
+        Raises:
+            BadUri: it is no URL that is crawled.
+        """
+        url = to_requestable(text.strip())
+        return self.candidate(Record(url, kind_of(url)), SEED_BAND)
+
+    def redirected(self, record: Record) -> Candidate | None:
+        """Return the candidate of a redirect's target on another host, if wanted."""
+        if not self.link_filter.admits(record.url):
+            self.turned.filtered += 1
+            return None
+        return self.candidate(record, LINK_BAND)
+
+    def seen_only(self, url: str) -> Candidate:
+        """Return what marks a URL as seen, without queueing it."""
+        key = self._key_of(url)
+        mark = fingerprint(self._normalize(url))
+        return Candidate(self._partition(key), key, mark, _SEEN_ONLY)
+
+    def candidate(self, record: Record, band: bytes) -> Candidate:
+        """Return the candidate of a record whose URL is requestable."""
+        url = record.url
+        key = self._key_of(url)
+        mark = fingerprint(self._normalize(url))
+        return Candidate(self._partition(key), key, mark, band + pack(record, key))
+
+    def _partition(self, key: str) -> int:
+        partition = self._partition_of.get(key)
+        if partition is None:
+            if len(self._partition_of) >= _MAX_PARTITIONS_CACHED:
+                self._partition_of.clear()
+            partition = partition_of(key, self._partitions)
+            self._partition_of[key] = partition
+        return partition
+
+
+def kind_of(url: str) -> Kind:
+    """Return the kind of a URL of which only the name is known.
+
+    >>> kind_of("https://example.org/all.nt.gz?v=2")
+    <Kind.DUMP: 1>
+    >>> kind_of("https://example.org/about")
+    <Kind.PAGE: 0>
+    """
+    name = url.partition("?")[0].rpartition("/")[2]
+    dot = name.find(".")
+    if dot < 0:
+        return Kind.PAGE
+    last = name.rfind(".", 0, name.rfind("."))
+    tails = {name[name.rfind(".") :], name[last:] if last >= 0 else ""}
+    return Kind.DUMP if any(_DUMP(tail) for tail in tails) else Kind.PAGE

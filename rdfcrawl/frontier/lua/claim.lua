@@ -1,0 +1,49 @@
+-- Leases keys that are due, each with a batch of its URIs.
+-- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms.
+-- A batch is what fits into the window at the key's delay. An item that lost a lease
+-- is handed out alone: if it kills its worker again, it takes no others with it.
+-- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, item, …}, …}.
+local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
+local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local now = now_ms()
+
+local function take(key, most)
+  local suspect = redis.call('LINDEX', queue_of(key, RETRY_BAND), 0)
+  if suspect and math.floor(string.byte(suspect, 1) / 16) % 4 > 0 then
+    return redis.call('LPOP', queue_of(key, RETRY_BAND), 1)
+  end
+  local items = {}
+  for band = RETRY_BAND, LAST_BAND do
+    if #items < most then
+      local popped = redis.call('LPOP', queue_of(key, band), most - #items)
+      for _, item in ipairs(popped or {}) do items[#items + 1] = item end
+    end
+  end
+  return items
+end
+
+local taken = 0
+local visits = {0}
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most_keys)) do
+  local host = host_of(key)
+  local h = redis.call('HMGET', host, 'n', 'd', 'f')
+  local delay = tonumber(h[2] or default_delay)
+  local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
+  local items = take(key, most)
+  redis.call('ZREM', T .. ':ready', key)
+  if #items > 0 then
+    local epoch = redis.call('HINCRBY', host, 'ep', 1)
+    redis.call('HSET', host, 'n', tonumber(h[1]) - #items, 'lk', epoch)
+    redis.call('RPUSH', flight_of(key, epoch), unpack(items))
+    redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
+    taken = taken + #items
+    local visit = {key, epoch, delay, tonumber(h[3] or 0)}
+    for _, item in ipairs(items) do visit[#visit + 1] = item end
+    visits[#visits + 1] = visit
+  end
+end
+count('q', -taken)
+count('l', taken)
+local first = redis.call('ZRANGE', T .. ':ready', 0, 0, 'WITHSCORES')
+visits[1] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+return visits

@@ -1,0 +1,30 @@
+-- Shared by all operations. KEYS[1] is the partition's prefix T = rc:{crawl.p};
+-- every key is computed under its hash tag, so a script touches one slot.
+--
+-- Invariants, each kept by every script:
+--   seen = q + l + done + dead + known          (fields of T:cnt)
+--   q = sum of n over T:h:*  = sum of LLEN over T:q:*
+--   l = items other than '' over T:i:*
+--   a key is in T:ready  <=>  n > 0, not locked (lk), not paused (pz)
+local T = KEYS[1]
+local RETRY_BAND, LAST_BAND = 0, 3
+local LEASES_TO_DEATH = 3
+
+local function now_ms()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function host_of(key) return T .. ':h:' .. key end
+local function queue_of(key, band) return T .. ':q:' .. key .. ':' .. band end
+local function flight_of(key, epoch) return T .. ':i:' .. key .. ':' .. epoch end
+local function count(field, by)
+  if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end
+end
+
+-- Puts a key among the ready ones if it has work and nobody holds it.
+local function make_ready(key, n, lock, not_before, paused)
+  if n > 0 and not lock and not paused then
+    redis.call('ZADD', T .. ':ready', not_before, key)
+  end
+end

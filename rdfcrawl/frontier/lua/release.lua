@@ -1,0 +1,36 @@
+-- Gives up the lock on keys: others may visit them once their time has come. What was
+-- fetched stays in flight until it is acknowledged.
+-- ARGV per key: key, epoch, ms to leave it alone, refused (0/1), delay ms ('' leaves
+-- it), r, r x (index in the batch, item to put back).
+-- Returns one character per key: 1 done, 0 the lease was lost.
+local now = now_ms()
+local answer = {}
+
+local function release(at)
+  local key, epoch, rest, refused = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
+  local delay, r = ARGV[at + 4], tonumber(ARGV[at + 5])
+  local host = host_of(key)
+  if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
+  local flight = flight_of(key, epoch)
+  for i = at + 4 + 2 * r, at + 6, -2 do
+    redis.call('LSET', flight, ARGV[i], '')
+    redis.call('LPUSH', queue_of(key, RETRY_BAND), ARGV[i + 1])
+  end
+  count('q', r)
+  count('l', -r)
+  local h = redis.call('HMGET', host, 'n', 'lk', 'pz')
+  local n = tonumber(h[1]) + r
+  redis.call('HSET', host, 'n', n, 'na', now + rest)
+  if delay ~= '' then redis.call('HSET', host, 'd', delay) end
+  if refused == '1' then redis.call('HINCRBY', host, 'f', 1) else redis.call('HDEL', host, 'f') end
+  if h[2] == epoch then redis.call('HDEL', host, 'lk') end
+  make_ready(key, n, h[2] and h[2] ~= epoch, now + rest, h[3])
+  return '1'
+end
+
+local i = 1
+while i <= #ARGV do
+  answer[#answer + 1] = release(i)
+  i = i + 6 + 2 * tonumber(ARGV[i + 5])
+end
+return table.concat(answer)

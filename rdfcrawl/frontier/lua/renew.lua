@@ -1,0 +1,13 @@
+-- Prolongs leases. ARGV: lease ms, then epoch:key per lease.
+-- Returns one character per lease: 1 prolonged, 0 lost.
+local expiry = now_ms() + tonumber(ARGV[1])
+local answer = {}
+for i = 2, #ARGV do
+  if redis.call('ZSCORE', T .. ':lease', ARGV[i]) then
+    redis.call('ZADD', T .. ':lease', expiry, ARGV[i])
+    answer[#answer + 1] = '1'
+  else
+    answer[#answer + 1] = '0'
+  end
+end
+return table.concat(answer)

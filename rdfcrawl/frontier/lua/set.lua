@@ -1,0 +1,15 @@
+-- Sets what an operator decides about a key. ARGV: key, delay ms ('' leaves it),
+-- pause (1, 0, '' leaves it). Returns 1, or 0 if the key is unknown.
+local key, delay, pause = ARGV[1], ARGV[2], ARGV[3]
+local host = host_of(key)
+if redis.call('EXISTS', host) == 0 then return 0 end
+if delay ~= '' then redis.call('HSET', host, 'd', delay) end
+if pause == '1' then
+  redis.call('HSET', host, 'pz', 1)
+  redis.call('ZREM', T .. ':ready', key)
+elseif pause == '0' then
+  redis.call('HDEL', host, 'pz')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na')
+  make_ready(key, tonumber(h[1] or 0), h[2], math.max(now_ms(), tonumber(h[3] or 0)), false)
+end
+return 1

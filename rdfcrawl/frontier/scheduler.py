@@ -1,0 +1,244 @@
+"""The Scrapy scheduler in front of the frontier.
+
+For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
+with a batch of its URIs. Requests that carry callbacks, bodies or headers of their
+own, and all requests of other spiders, are kept by Scrapy's own scheduler, in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from scrapy import Request, signals
+from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.utils.defer import deferred_from_coro
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.frontier.engine import EngineView
+from rdfcrawl.frontier.session import CrawlSession
+from rdfcrawl.frontier.figures import figures_of
+from rdfcrawl.records import Document, Visit
+from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
+from rdfcrawl.uri import BadUri
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.options import CrawlOptions
+
+logger = logging.getLogger(__name__)
+
+_WATCH_SECS = 0.02
+_MAX_RETRIES = 3  # a record has two bits for it
+_VISITS_SLOT = "visits"
+
+
+@runtime_checkable
+class VisitingSpider(Protocol):
+    """A spider whose requests are visits."""
+
+    options: CrawlOptions
+    arguments: CrawlArguments
+
+
+class FrontierScheduler(BaseScheduler):
+    """Hands out visits, and tells the worker when the engine is done with one.
+
+    Attributes:
+        session: the worker's connection to its crawl; None for ordinary spiders.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.session: CrawlSession | None = None
+        self._crawler = crawler
+        self._engine = EngineView(crawler)
+        self._memory = Scheduler.from_crawler(crawler)
+        self._out: dict[Request, Visit] = {}
+        self._broken: dict[Document, BaseException] = {}
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_stopping = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the scheduler of a crawler."""
+        return cls(crawler)
+
+    # -- Scrapy's interface ----------------------------------------------------------
+
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        """Join the crawl."""
+        self._memory.open(spider)
+        if not isinstance(spider, VisitingSpider):
+            return None
+        return deferred_from_coro(self._open(spider))
+
+    def close(self, reason: str) -> Deferred[None] | None:
+        """Commit what is finished, put back the rest, leave the crawl."""
+        if self.session is None:
+            return self._memory.close(reason)
+        return deferred_from_coro(self._close(reason))
+
+    def has_pending_requests(self) -> bool:
+        """Whether the crawl, of which this is one worker, goes on."""
+        is_over = self.session is None or self.session.worker.is_over
+        return not is_over or self._memory.has_pending_requests()
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Take a request that a spider yielded."""
+        session = self.session
+        if session is None or not _is_plain(request):
+            return self._memory.enqueue_request(request)
+        try:
+            candidate = session.intake.seed(request.url)
+        except BadUri as fault:
+            logger.warning("%s: %s", request.url[:200], fault)
+            return False
+        session.worker.offer([candidate])
+        return True
+
+    def next_request(self) -> Request | None:
+        """Return the next visit, or None if none is at hand; never waits."""
+        request = self._memory.next_request()
+        if request is not None or self.session is None:
+            return request
+        visit = self.session.worker.next_visit()
+        if visit is None:
+            return None
+        request = Request(
+            f"visit://{visit.key}/",
+            meta={"visit": visit, "download_slot": _VISITS_SLOT},
+            dont_filter=True,
+        )
+        self._out[request] = visit
+        return request
+
+    # -- life ------------------------------------------------------------------------
+
+    async def _open(self, spider: VisitingSpider) -> None:
+        crawler = self._crawler
+        self.session = await CrawlSession.join(
+            spider.options,
+            spider.arguments,
+            crawler.settings,
+            flush_stores=self._flush_stores,
+            wake=self._engine.wake,
+            figures=self._figures,
+        )
+        crawler.signals.connect(self._item_failed, signals.item_error)
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def _close(self, reason: str) -> None:
+        session = self.session
+        if session is None:
+            return
+        if self._watcher:
+            self._watcher.cancel()
+        for request in list(self._out):
+            self._finish(request)
+        await session.worker.close()
+        await self._crawler.signals.send_catch_log_async(before_leaving)
+        is_done = reason == "finished" and not session.options.is_persistent
+        await session.close(forget=is_done)
+
+    async def _watch(self) -> None:
+        """See which visits have left the engine, and when the spider closes."""
+        session = self.session
+        if session is None:
+            return
+        while True:
+            await asyncio.sleep(_WATCH_SECS)
+            session.worker.has_started = self._engine.has_started
+            in_progress = self._engine.in_progress
+            for request in [r for r in self._out if r not in in_progress]:
+                self._finish(request)
+            if self._engine.is_closing and not self._is_stopping:
+                self._is_stopping = True
+                self._crawler.signals.send_catch_log(stop_visits)
+
+    def _figures(self) -> dict[str, float]:
+        stats = self._crawler.stats
+        return figures_of(stats.get_stats()) if stats else {}
+
+    # -- the end of a visit ------------------------------------------------------------
+
+    def _finish(self, request: Request) -> None:
+        """Hand a visit that left the engine to the worker."""
+        visit = self._out.pop(request)
+        session = self.session
+        if session is None:
+            return
+        for index in visit.pending:  # an exception kept the handler from them
+            self._put_back(visit, index, is_tried=True)
+        visit.pending.clear()
+        index_of = {id(record): i for i, record in enumerate(visit.records)}
+        for document in visit.documents:
+            error = self._broken.pop(document, None)
+            if error is not None:
+                index = index_of[id(document.record)]
+                is_tried = not isinstance(error, StoreFault)
+                self._put_back(visit, index, is_tried=is_tried)
+        session.add_outlinks(visit.outlinks, visit.known)
+        visit.documents.clear()
+        session.worker.finish(visit)
+
+    def _put_back(self, visit: Visit, index: int, *, is_tried: bool) -> None:
+        record = visit.records[index]
+        if is_tried and record.retries >= _MAX_RETRIES:
+            logger.error("%s: given up after %d tries", record.url, _MAX_RETRIES + 1)
+            return
+        retries = record.retries + is_tried
+        visit.returned[index] = replace(record, retries=retries)
+
+    def _item_failed(
+        self, item: object, response: Response | None, failure: Failure
+    ) -> None:
+        """Remember a document that a pipeline failed with: it is not stored."""
+        if isinstance(item, Document) and response is not None:
+            error = failure.value
+            self._broken[item] = error
+            if isinstance(error, StoreFault):
+                self._stop(error)
+
+    def _stop(self, fault: StoreFault) -> None:
+        """Close the spider: a store that takes nothing makes every fetch a waste."""
+        engine = self._crawler.engine
+        if engine is not None and not self._engine.is_closing:
+            logger.critical("the store takes nothing, the crawl stops: %s", fault)
+            self._closing = asyncio.create_task(
+                engine.close_spider_async(reason="store_fault")
+            )
+
+    async def _flush_stores(self) -> None:
+        """Make all stores durable.
+
+        Raises:
+            StoreFault: one of them is not.
+        """
+        results = await self._crawler.signals.send_catch_log_async(flush_stores)
+        for _, result in results:
+            error = getattr(result, "value", result)
+            if isinstance(error, BaseException):
+                raise StoreFault(str(error)) from error
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether a request is nothing but its URL, which is all the frontier keeps."""
+    return (
+        request.method == "GET"
+        and not request.body
+        and request.callback is None
+        and request.errback is None
+        and not request.cb_kwargs
+        and not request.headers
+        and not request.dont_filter
+    )

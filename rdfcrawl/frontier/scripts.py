@@ -1,0 +1,86 @@
+"""The Lua operations, read from the package and run by their digest."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal, cast
+
+from redis.exceptions import NoScriptError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from redis.asyncio import Redis
+
+    Argument = bytes | str | int
+
+Operation = Literal["add", "claim", "release", "ack", "renew", "reap", "set"]
+OPERATIONS: tuple[Operation, ...] = (
+    "add",
+    "claim",
+    "release",
+    "ack",
+    "renew",
+    "reap",
+    "set",
+)
+# Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
+# 6.2 does not know the line, and there `claim` frees before it adds.
+_ALLOW_OOM = "#!lua flags=allow-oom\n"
+_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add"}
+
+
+class Scripts:
+    """The operations on one Redis server."""
+
+    def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:
+        folder = files("rdfcrawl.frontier") / "lua"
+        prelude = (folder / "prelude.lua").read_text()
+        self._redis = redis
+        self._sources: dict[Operation, str] = {}
+        for name in OPERATIONS:
+            flags = _ALLOW_OOM if version >= (7,) and name in _MAY_RUN_FULL else ""
+            body = (folder / f"{name}.lua").read_text()
+            self._sources[name] = flags + prelude + body
+        self._digests = {
+            name: sha1(source.encode(), usedforsecurity=False).hexdigest()
+            for name, source in self._sources.items()
+        }
+
+    async def load(self) -> None:
+        """Make the server know all operations."""
+        for source in self._sources.values():
+            await self._redis.script_load(source)
+
+    async def run(
+        self, name: Operation, calls: Iterable[tuple[str, Sequence[Argument]]]
+    ) -> list[object]:
+        """Run one operation on several partitions in one round trip.
+
+        Args:
+            name: the operation.
+            calls: prefix of the partition, arguments; each call is one script run.
+
+        Returns:
+            The raw answers, in order.
+
+        Raises:
+            redis.exceptions.RedisError: a call failed. Others of the same round
+                trip may have been done.
+        """
+        calls = list(calls)
+        try:
+            return await self._send(name, calls)
+        except NoScriptError:  # the server was restarted or its scripts flushed
+            await self.load()
+            return await self._send(name, calls)
+
+    async def _send(
+        self, name: Operation, calls: Sequence[tuple[str, Sequence[Argument]]]
+    ) -> list[object]:
+        pipe = self._redis.pipeline(transaction=False)
+        digest = self._digests[name]
+        for prefix, arguments in calls:
+            pipe.evalsha(digest, 1, prefix, *cast("Sequence[str]", arguments))
+        return await pipe.execute()

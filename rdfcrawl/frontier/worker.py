@@ -1,0 +1,404 @@
+"""One process's share of a crawl: visits ahead, links to add, what waits for commit.
+
+Everything that a scheduler calls is local and immediate; tasks talk to Redis. A
+visit's way: claimed -> `next_visit` -> `finish` -> its children are queued ->
+released (others may visit the host) -> stores flushed -> acknowledged. A `kill -9`
+anywhere leaves it leased; when the lease runs out its URIs are claimed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.frontier.client import Added, Candidate, Counts
+from rdfcrawl.frontier.outage import persistent
+from rdfcrawl.frontier.homes import home_partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+    from typing import TypeVar
+
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.records import Visit
+
+    T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_ADD_SECS = 0.2  # a link waits at most so long in this process
+_ADD_URIS = 500
+_BACK_OFF_SECS = 0.05, 2.0  # between empty claims
+_BEAT_SECS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """What is fixed for one worker.
+
+    Attributes:
+        name: unique among all workers of the crawl, now and ever.
+        visits: hosts visited at once.
+        commit_secs: stores are flushed and visits acknowledged so often.
+        ack_lag_secs: pause between the flush of the stores and the acknowledgement;
+            needed only where children and parent lie on different Redis masters.
+        max_buffered: with so many links unsent (Redis is away), no new visits.
+        idle_secs: the crawl must have had no work for so long before it is over.
+    """
+
+    name: str
+    visits: int = 32
+    commit_secs: float = 1.0
+    ack_lag_secs: float = 0.0
+    max_buffered: int = 50_000
+    idle_secs: float = 0.0
+
+
+class Worker:
+    """Feeds one scheduler from the frontier, and the frontier from one scheduler.
+
+    Args:
+        frontier: of the crawl, not opened yet.
+        options: of this worker.
+        flush_stores: makes durable all documents of finished visits; raises
+            `StoreFault` if it cannot.
+        take_seeds: adds seeds that wait outside of the frontier; returns how many.
+        wake: called when there is something new for the scheduler.
+        figures: what this worker tells about its progress.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        options: WorkerOptions,
+        *,
+        flush_stores: Callable[[], Awaitable[None]],
+        take_seeds: Callable[[], Awaitable[int]],
+        wake: Callable[[], None],
+        figures: Callable[[], dict[str, float]],
+    ) -> None:
+        self.frontier = frontier
+        self.options = options
+        self.added = Added()
+        self.counts = Counts()
+        self.lost_leases = 0
+        self.is_over = False
+        self.has_started = False  # the spider has handed in all of its seeds
+        self._flush_stores = flush_stores
+        self._take_seeds = take_seeds
+        self._wake = wake
+        self._figures = figures
+        self._ready: deque[Visit] = deque()
+        self._active: set[Visit] = set()
+        self._finished: list[Visit] = []  # children not queued yet
+        self._released: list[Visit] = []  # children queued, stores not flushed
+        self._durable: deque[tuple[float, list[Visit]]] = deque()  # wait for the lag
+        self._buffer: list[Candidate] = []
+        self._live: list[str] = [options.name]
+        self._due: dict[int, float] = {}  # partition -> nothing to claim before
+        self._stopping = asyncio.Event()
+        self._claim_now = asyncio.Event()
+        self._commit_now = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # -- called by the scheduler: local, immediate -----------------------------------
+
+    def next_visit(self) -> Visit | None:
+        """Return a leased visit, or None if none is at hand."""
+        if len(self._buffer) > self.options.max_buffered:
+            return None
+        if len(self._ready) <= self.options.visits // 2:
+            self._claim_now.set()
+        if not self._ready:
+            return None
+        visit = self._ready.popleft()
+        self._active.add(visit)
+        return visit
+
+    def finish(self, visit: Visit) -> None:
+        """Take note that nobody works on a visit any more."""
+        self._active.discard(visit)
+        self._finished.append(visit)
+        if not self._active and not self._ready:
+            self._commit_now.set()
+
+    def offer(self, candidates: Iterable[Candidate]) -> None:
+        """Hand links to the frontier; they are sent with many others."""
+        self._buffer.extend(candidates)
+        if len(self._buffer) >= _ADD_URIS:
+            self._commit_now.set()
+
+    async def room(self) -> None:
+        """Wait while too many links are unsent."""
+        while len(self._buffer) > self.options.max_buffered // 2:
+            self._commit_now.set()
+            await asyncio.sleep(0.05)
+
+    async def mark_seen(self, candidate: Candidate) -> bool:
+        """Mark a URI as seen at once; return whether it was new."""
+        added = await self._persistent(lambda: self.frontier.add([candidate]), "add")
+        return added.new == 1
+
+    @property
+    def n_visits(self) -> int:
+        """Visits at hand or being made."""
+        return len(self._ready) + len(self._active)
+
+    @property
+    def n_buffered(self) -> int:
+        """Links not yet sent to the frontier."""
+        return len(self._buffer)
+
+    @property
+    def live_workers(self) -> int:
+        """Workers of the crawl that were heard of in the last seconds."""
+        return len(self._live)
+
+    # -- life ------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Join the crawl and start the tasks.
+
+        Raises:
+            ConfigError: see `Frontier.open`.
+        """
+        await self._persistent(self.frontier.open, "open")
+        await self._beat()
+        for job in (self._claim, self._commit, self._keep):
+            self._tasks.append(asyncio.create_task(self._forever(job)))
+
+    async def close(self) -> None:
+        """Commit what is finished, put back what was not begun, and leave."""
+        self._stopping.set()
+        self._claim_now.set()
+        self._commit_now.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for visit in (*self._ready, *self._active):
+            visit.returned = dict(enumerate(visit.records))
+            visit.documents.clear()
+            self._finished.append(visit)
+        self._ready.clear()
+        self._active.clear()
+        await self._send_links_and_release()
+        if await self._commit_stores():
+            await self._ack(float("inf"))
+        await self.frontier.beat(self.options.name, self._figures())
+        await self.frontier.leave(self.options.name)
+
+    async def _forever(self, job: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Run a task until the worker stops; a bug in it must not end the crawl."""
+        while not self._stopping.is_set():
+            try:
+                await job()
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                if self._stopping.is_set():
+                    return
+                logger.exception("frontier task %s failed, goes on", job.__name__)
+                await asyncio.sleep(1)
+
+    async def _persistent(self, call: Callable[[], Awaitable[T]], what: str) -> T:
+        return await persistent(call, what=what, stopping=self._stopping)
+
+    # -- claim -------------------------------------------------------------------------
+
+    async def _claim(self) -> None:
+        pause, longest = _BACK_OFF_SECS
+        while not self._stopping.is_set():
+            self._claim_now.clear()
+            wanted = self.options.visits - len(self._ready)
+            claimed = False
+            if wanted > self.options.visits // 2:
+                claimed, due = await self._claim_visits(wanted)
+                if claimed:
+                    pause = _BACK_OFF_SECS[0]
+                    self._wake()
+                    continue
+                pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
+                await self._see_whether_over()
+            await self._sleep(self._claim_now, pause * random.uniform(0.8, 1.2))
+
+    async def _claim_visits(self, wanted: int) -> tuple[bool, float]:
+        """Claim up to about `wanted` visits; return whether, and when to ask again."""
+        now = monotonic()
+        partitions = [p for p in self._partitions() if self._due.get(p, 0) <= now]
+        if not partitions:
+            return False, max(0.0, min(self._due.values()) - now)
+        most_keys = max(1, -(-wanted // len(partitions)))
+        visits, next_due = await self._persistent(
+            lambda: self.frontier.claim(partitions, most_keys=most_keys), "claim"
+        )
+        self._ready.extend(visits)
+        if len(visits) < wanted:
+            # Others may queue something new there, so it is never long.
+            rest = 0.2 if next_due is None else min(next_due, 0.2)
+            used = {visit.partition for visit in visits}
+            self._due.update({p: now + rest for p in partitions if p not in used})
+        return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
+
+    def _partitions(self) -> list[int]:
+        n = self.frontier.partitions
+        home = home_partitions(self.options.name, self._live, n)
+        if len(home) == n:
+            return home
+        # One look in ten goes elsewhere: work is stolen from who has too much.
+        share = max(1, len(home) // 10) if self._ready else n
+        others = [p for p in range(n) if p not in set(home)]
+        return home + random.sample(others, min(share, len(others)))
+
+    async def _see_whether_over(self) -> None:
+        """Find out whether the whole crawl has ended, if this worker has."""
+        if not self._has_nothing() or not self.has_started:
+            return
+        if await self._persistent(self._take_seeds, "start_urls"):
+            return
+        since = monotonic()
+        for _ in range(2):  # a worker between claim and add shows in one of two looks
+            self.counts = await self._persistent(self.frontier.counts, "counts")
+            if not self.counts.is_over or not self._has_nothing():
+                return
+            await asyncio.sleep(0.1)
+        while monotonic() - since < self.options.idle_secs:
+            await asyncio.sleep(0.2)
+            if not self._has_nothing() or await self._take_seeds():
+                return
+            self.counts = await self._persistent(self.frontier.counts, "counts")
+            if not self.counts.is_over:
+                return
+        self.is_over = True
+        self._wake()
+
+    def _has_nothing(self) -> bool:
+        return not (
+            self._ready
+            or self._active
+            or self._finished
+            or self._released
+            or self._durable
+            or self._buffer
+        )
+
+    # -- commit ------------------------------------------------------------------------
+
+    async def _commit(self) -> None:
+        next_flush = monotonic()
+        while not self._stopping.is_set():
+            self._commit_now.clear()
+            await self._send_links_and_release()
+            is_waited_for = not self._ready and not self._active
+            if self._released and (monotonic() >= next_flush or is_waited_for):
+                await self._commit_stores()
+                next_flush = monotonic() + self.options.commit_secs
+            await self._ack(monotonic())
+            await self._sleep(self._commit_now, _ADD_SECS)
+
+    async def _send_links_and_release(self) -> None:
+        """Queue the children of finished visits, then let go of their hosts.
+
+        Invariant: what is in `_finished` now has offered all of its links.
+        """
+        finished, self._finished = self._finished, []
+        buffer, self._buffer = self._buffer, []
+        try:
+            if buffer:
+                await self._add(buffer)
+            if finished:
+                await self._release(finished)
+        except BaseException:
+            # Links of visits that are still active may be among them.
+            self._buffer = buffer + self._buffer
+            self._finished = finished + self._finished
+            raise
+
+    async def _release(self, visits: list[Visit]) -> None:
+        lost = await self._persistent(lambda: self.frontier.release(visits), "release")
+        self.lost_leases += lost
+        self._released += visits
+        for visit in visits:
+            self._due.pop(visit.partition, None)
+        self._claim_now.set()
+
+    async def _add(self, candidates: Sequence[Candidate]) -> None:
+        added = await self._persistent(lambda: self.frontier.add(candidates), "add")
+        total = self.added
+        self.added = Added(
+            total.new + added.new,
+            total.seen + added.seen,
+            total.refused + added.refused,
+        )
+        if added.new:
+            for candidate in candidates:
+                self._due.pop(candidate.partition, None)
+            self._claim_now.set()
+
+    async def _commit_stores(self) -> bool:
+        released, self._released = self._released, []
+        try:
+            await self._flush_stores()
+        except StoreFault as fault:
+            logger.warning("stores not flushed, visits stay leased: %s", fault)
+            self._released = released + self._released
+            return False
+        if released:
+            self._durable.append((monotonic() + self.options.ack_lag_secs, released))
+        return True
+
+    async def _ack(self, now: float) -> None:
+        while self._durable and self._durable[0][0] <= now:
+            visits = self._durable[0][1]
+            await self._persistent(lambda: self.frontier.ack(visits), "ack")
+            self._durable.popleft()
+
+    # -- leases and heartbeat ------------------------------------------------------------
+
+    async def _keep(self) -> None:
+        every = min(_BEAT_SECS, self.frontier.options.lease_secs / 3)
+        while not self._stopping.is_set():
+            await self._sleep(self._stopping, every * random.uniform(0.8, 1.0))
+            if self._stopping.is_set():
+                return
+            await self._renew()
+            await self._beat()
+            _, back, dead = await self._persistent(self.frontier.reap, "reap")
+            if back or dead:
+                logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
+                self._due.clear()
+            await self._persistent(self._take_seeds, "start_urls")
+            self.counts = await self._persistent(self.frontier.counts, "counts")
+
+    async def _renew(self) -> None:
+        held = [
+            *self._ready,
+            *self._active,
+            *self._finished,
+            *self._released,
+            *(visit for _, visits in self._durable for visit in visits),
+        ]
+        if not held:
+            return
+        lost = set(await self._persistent(lambda: self.frontier.renew(held), "renew"))
+        if lost & {*self._ready, *self._active}:
+            # Somebody else has these hosts now: what was not begun must not begin.
+            logger.warning("lost %d leases; their URIs are crawled again", len(lost))
+            self._ready = deque(visit for visit in self._ready if visit not in lost)
+            for visit in lost & self._active:
+                visit.pending.clear()
+
+    async def _beat(self) -> None:
+        self._live = await self._persistent(
+            lambda: self.frontier.beat(self.options.name, self._figures()), "heartbeat"
+        )
+
+    @staticmethod
+    async def _sleep(event: asyncio.Event, secs: float) -> None:
+        try:
+            await asyncio.wait_for(event.wait(), secs)
+        except TimeoutError:
+            pass

@@ -1,0 +1,287 @@
+"""Which IRIs of a document are followed: by position, by predicate, by their URL.
+
+`LinkPolicy` finds links in N-Quads bytes with one compiled expression per position,
+without an object per statement. `LinkFilter` then says which of them the crawl wants.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.uri import host_of, registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    _FindAll = Callable[[bytes], list[bytes]]
+
+RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are left
+
+# Invariant: a chunk is N-Quads in canonical form (RDF 1.2 N-Quads, "Canonical Form"):
+# one statement per line, single spaces, and no line feed or ">" inside an IRI. So a
+# term's position is known from the start of its line, and what a literal contains is
+# never looked at: nothing is searched behind the begin of the object.
+_TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
+_LINK = rb"<((?i:https?)://[^>]*+)>"
+_find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
+_unescape = re.compile(
+    rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
+).sub
+
+
+class Position(StrEnum):
+    """Where in a statement a link stands; the graph name is never a link."""
+
+    SUBJECT = "subject"
+    PREDICATE = "predicate"
+    OBJECT = "object"  # of any predicate but rdf:type
+    TYPE = "type"  # object of rdf:type
+
+
+# The split into facts and vocabulary is that of description logics.
+_ABOX = frozenset({Position.SUBJECT, Position.OBJECT})
+_TBOX = frozenset({Position.PREDICATE, Position.TYPE})
+_WORDS: dict[str, frozenset[Position]] = {
+    "abox": _ABOX,
+    "tbox": _TBOX,
+    "all": _ABOX | _TBOX,
+    "none": frozenset(),
+} | {str(position): frozenset({position}) for position in Position}
+_is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*]*\*?")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPolicy:
+    """Which IRIs of a statement are links.
+
+    Attributes:
+        positions: where links are looked for.
+        only: if not empty, objects are links for these predicates alone.
+        skip: objects of these predicates are no links; wins over `only`.
+
+    Predicates are IRIs; with a final `*`, all that begin so.
+    """
+
+    positions: frozenset[Position] = _ABOX
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    _finders: tuple[_FindAll, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compile one expression for each place of a statement that is read."""
+        patterns = []
+        if Position.SUBJECT in self.positions:
+            patterns.append(rb"\n" + _LINK)
+        if Position.PREDICATE in self.positions:
+            patterns.append(rb"\n%s %s" % (_TERM, _LINK))
+        if self.positions & {Position.OBJECT, Position.TYPE}:
+            patterns.append(rb"\n%s <%s> %s" % (_TERM, self._predicates(), _LINK))
+        finders = tuple(re.compile(pattern).findall for pattern in patterns)
+        object.__setattr__(self, "_finders", finders)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the argument `follow`, for example `object,-http://a.example/see*`.
+
+        The grammar is a comma-separated list of
+
+        * positions: `subject`, `predicate`, `object` (but of rdf:type), `type` (object
+          of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`, `all`,
+          `none`; without any of these it is `abox`;
+        * `+IRI`: follow objects of this predicate, and of no other but those so named;
+        * `-IRI`: do not follow objects of this predicate.
+
+        An IRI that ends in `*` is a prefix; one with a comma can only be given so.
+
+        Raises:
+            ConfigError: an entry is none of these.
+        """
+        positions: set[Position] = set()
+        has_positions = False
+        predicates: dict[str, list[str]] = {"+": [], "-": []}
+        for entry in map(str.strip, text.split(",")):
+            if entry[:1] in predicates and _is_iri_or_prefix.fullmatch(entry[1:]):
+                predicates[entry[0]].append(entry[1:])
+            elif entry in _WORDS:
+                positions |= _WORDS[entry]
+                has_positions = True
+            else:
+                raise ConfigError(
+                    f"argument follow={text}: {entry!r} must be one of"
+                    f" {', '.join(_WORDS)}, or +IRI, or -IRI"
+                )
+        return cls(
+            frozenset(positions) if has_positions else _ABOX,
+            only=tuple(predicates["+"]),
+            skip=tuple(predicates["-"]),
+        )
+
+    def scan(self, chunk: bytes) -> set[bytes]:
+        r"""Return the distinct http and https IRIs at the positions of the policy.
+
+        The terms of a triple term count at their own positions within it.
+
+        Args:
+            chunk: whole lines of canonical N-Quads, UTF-8.
+
+        Returns:
+            IRIs without fragment, `\u` escapes decoded, otherwise as written: they
+            have still to go through `uri.requestable`.
+        """
+        found: set[bytes] = set()
+        lines = b"\n" + chunk
+        for _ in range(1 + MAX_NESTED_TERMS):
+            for find in self._finders:
+                found.update(find(lines))
+            if b" <<( " not in lines:
+                break
+            lines = b"\n" + b"\n".join(_find_triple_terms(lines))
+        if b"\\" in chunk:
+            found = {_unescape(_utf8_of_escape, iri) for iri in found}
+        return {iri.partition(b"#")[0] for iri in found}
+
+    def _predicates(self) -> bytes:
+        """Return an expression for the predicates whose objects are links."""
+        skip, only = self.skip, self.only
+        if Position.TYPE not in self.positions:
+            skip = (*skip, RDF_TYPE)
+        elif Position.OBJECT not in self.positions:
+            only = (RDF_TYPE,)
+        elif only:
+            only = (*only, RDF_TYPE)
+        wanted = b"(?:%s)" % _any_iri(only) if only else b"[^>]*+"
+        return b"(?!(?:%s)>)%s" % (_any_iri(skip), wanted) if skip else wanted
+
+
+class Extent(StrEnum):
+    """How far from its seeds a crawl may go."""
+
+    ANY = "any"
+    DOMAIN = "domain"
+    HOST = "host"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The part of the web that a crawl keeps to; `http` and `https` are one there.
+
+    Attributes:
+        extent: what a URL has to have in common with a seed.
+        entries: what `entry` gave for the seeds; it is all that has to be kept.
+    """
+
+    extent: Extent = Extent.ANY
+    entries: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_seeds(cls, extent: Extent, seeds: Iterable[str]) -> Self:
+        """Return the scope around these seeds, which are requestable URLs."""
+        scope = cls(extent)
+        return cls(extent, frozenset(map(scope.entry, seeds)) - {""})
+
+    def entry(self, seed: str) -> str:
+        """Return what of a seed decides: registered domain, host or URL prefix.
+
+        A prefix is host, port and path up to its last slash. Where every URL is
+        covered it is empty.
+        """
+        if self.extent is Extent.PREFIX:
+            path = seed.partition("://")[2].partition("?")[0]
+            return path[: path.rfind("/") + 1]
+        if self.extent is Extent.ANY:
+            return ""
+        host = host_of(seed)
+        return registered_domain(host) if self.extent is Extent.DOMAIN else host
+
+    def covers(self, url: str) -> bool:
+        """Tell whether a requestable URL lies in the scope."""
+        if self.extent is Extent.ANY:
+            return True
+        if self.extent is not Extent.PREFIX:
+            return self.entry(url) in self.entries
+        path = url.partition("://")[2].partition("?")[0]
+        end = path.find("/") + 1
+        while end:  # one look-up per directory, however many seeds there are
+            if path[:end] in self.entries:
+                return True
+            end = path.find("/", end) + 1
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Regular expressions that are searched in URLs."""
+
+    expressions: tuple[re.Pattern[str], ...] = ()
+
+    def match(self, url: str) -> bool:
+        """Tell whether one of them is found in the URL."""
+        return any(expression.search(url) for expression in self.expressions)
+
+
+def load_patterns(path: Path) -> Patterns:
+    """Read a file of patterns: one Python expression per line, `#` begins a comment.
+
+    Comments take whole lines; blank lines are skipped; UTF-8.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is no expression.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    expressions = []
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
+        if line and not line.startswith("#"):
+            try:
+                expressions.append(re.compile(line))
+            except (re.error, OverflowError, RecursionError) as error:
+                raise ConfigError(
+                    f"{path}:{number}: {line!r} is no regular expression: {error}"
+                ) from error
+    return Patterns(tuple(expressions))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFilter:
+    """Which URLs a crawl wants: in scope, allowed, and not denied.
+
+    Attributes:
+        scope: what the URL has to lie in.
+        allow: what it has to match; without expressions, everything does.
+        deny: what it must not match; wins over `allow`.
+    """
+
+    scope: Scope = Scope()
+    allow: Patterns = Patterns()
+    deny: Patterns = Patterns()
+
+    def admits(self, url: str) -> bool:
+        """Tell whether a requestable URL is wanted."""
+        return (
+            self.scope.covers(url)
+            and not self.deny.match(url)
+            and (not self.allow.expressions or self.allow.match(url))
+        )
+
+
+def _any_iri(iris: tuple[str, ...]) -> bytes:
+    """Return an expression for any of these IRIs or prefixes."""
+    return b"|".join(
+        re.escape(iri[:-1].encode()) + b"[^>]*+"
+        if iri.endswith("*")
+        else re.escape(iri.encode())
+        for iri in iris
+    )
+
+
+def _utf8_of_escape(match: re.Match[bytes]) -> bytes:
+    return chr(int(match[1] or match[2], 16)).encode("utf-8", "surrogatepass")

@@ -1,0 +1,1 @@
+"""Downloader middlewares: thin adapters that see a visit before it is made."""

@@ -1,0 +1,259 @@
+"""The settings of a crawl, read once and checked.
+
+Everything that rdfcrawl itself reads from Scrapy's settings is read here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rdfcrawl import __version__
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.fetch.options import FetchOptions
+from rdfcrawl.frontier.client import FrontierOptions
+from rdfcrawl.frontier.worker import WorkerOptions
+from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.stores.segments import SegmentLimits
+from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_MAX_INT = 2**53
+_CRAWL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlPaths:
+    """Where a crawl keeps its things on this machine."""
+
+    root: Path
+
+    @property
+    def frontier(self) -> Path:
+        """The embedded server's data, socket and log."""
+        return self.root / "frontier"
+
+    @property
+    def quads(self) -> Path:
+        """Segments of documents."""
+        return self.root / "quads"
+
+    @property
+    def provenance(self) -> Path:
+        """Segments of provenance."""
+        return self.root / "provenance"
+
+    @property
+    def spool(self) -> Path:
+        """Large bodies between fetch and parser."""
+        return self.root / "spool"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of the processes of `scrapy workers`."""
+        return self.root / "logs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlOptions:
+    """The options of one worker of one crawl."""
+
+    crawl_id: str
+    worker: str
+    software: str
+    paths: CrawlPaths
+    redis_url: str | None
+    redis_server: str | None
+    is_persistent: bool
+    frontier: FrontierOptions
+    work: WorkerOptions
+    fetch: FetchOptions
+    keys: PolitenessKey
+    normal_form: NormalForm
+    fetches_with_scrapy: bool
+
+    @classmethod
+    def read(
+        cls, settings: BaseSettings, spider: str, *, budget: int = 0
+    ) -> CrawlOptions:
+        """Read the settings of a crawl.
+
+        Args:
+            settings: of the crawler.
+            spider: name of the spider, the default of `CRAWL_ID`.
+            budget: most URIs ever accepted per host; 0 is no limit.
+
+        Raises:
+            ConfigError: a value is not what it must be; one line that names it.
+        """
+        crawl_id = crawl_id_of(settings, spider)
+        paths = paths_of(settings, spider)
+        worker = f"{_host_name()}-{os.getpid()}-{secrets.token_hex(3)}"
+        return cls(
+            crawl_id=crawl_id,
+            worker=worker,
+            software=f"rdfcrawl/{__version__}",
+            paths=paths,
+            redis_url=redis_url_of(settings),
+            redis_server=settings.get("REDIS_SERVER") or None,
+            is_persistent=settings.getbool("SCHEDULER_PERSIST"),
+            frontier=_frontier(settings, budget),
+            work=_work(settings, worker),
+            fetch=_fetch(settings, paths.spool),
+            keys=PolitenessKey(_grouping(settings)),
+            normal_form=NormalForm(_session_parameters(settings)),
+            fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
+        )
+
+
+def crawl_id_of(settings: BaseSettings, spider: str) -> str:
+    """Return the name that workers of one crawl share.
+
+    Raises:
+        ConfigError: `CRAWL_ID` cannot be part of a file name and a Redis key.
+    """
+    crawl_id = str(settings.get("CRAWL_ID") or spider)
+    if not _CRAWL_ID(crawl_id):
+        raise ConfigError(
+            f"CRAWL_ID={crawl_id!r}: want letters, digits, '.', '_' and '-', at most 100"
+        )
+    return crawl_id
+
+
+def paths_of(settings: BaseSettings, spider: str) -> CrawlPaths:
+    """Return where a crawl keeps its things; nothing is made.
+
+    Raises:
+        ConfigError: see `crawl_id_of`.
+    """
+    folder = Path(str(settings.get("CRAWL_DIR"))).expanduser().absolute()
+    return CrawlPaths(root=folder / crawl_id_of(settings, spider))
+
+
+def redis_url_of(settings: BaseSettings) -> str | None:
+    """Return the Redis that the settings name, or None for the embedded server."""
+    if url := settings.get("REDIS_URL"):
+        return str(url)
+    if host := settings.get("REDIS_HOST"):
+        return f"redis://{host}:{settings.getint('REDIS_PORT', 6379)}"
+    return None
+
+
+def number(
+    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
+) -> float:
+    """Return a number from the settings.
+
+    Raises:
+        ConfigError: it is none, or out of range.
+    """
+    value = settings.get(name)
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}={value!r}: want a number") from None
+    if not least <= result <= most:
+        raise ConfigError(f"{name}={value}: want {least:g} to {most:g}")
+    return result
+
+
+def integer(
+    settings: BaseSettings, name: str, least: int, most: int = _MAX_INT
+) -> int:
+    """Return a whole number from the settings.
+
+    Raises:
+        ConfigError: it is none, or out of range.
+    """
+    result = number(settings, name, least, most)
+    if result != int(result):
+        raise ConfigError(f"{name}={result}: want a whole number")
+    return int(result)
+
+
+def _frontier(settings: BaseSettings, budget: int) -> FrontierOptions:
+    return FrontierOptions(
+        partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
+        lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),
+        batch=integer(settings, "VISIT_MAX_DOCUMENTS", 1, 1000),
+        window_secs=number(settings, "VISIT_WINDOW_SECS", 0, 86_400),
+        delay_secs=number(settings, "DOWNLOAD_DELAY", 0, 86_400),
+        budget=budget,
+    )
+
+
+def _work(settings: BaseSettings, worker: str) -> WorkerOptions:
+    return WorkerOptions(
+        name=worker,
+        visits=integer(settings, "CONCURRENT_REQUESTS", 1, 10_000),
+        commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
+        ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
+        idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
+    )
+
+
+def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
+    timeout = number(settings, "DOWNLOAD_TIMEOUT", 0.01, 86_400)
+    return FetchOptions(
+        user_agent=str(settings.get("USER_AGENT")),
+        spool_dir=spool,
+        timeout_secs=timeout,
+        dump_timeout_secs=number(settings, "DUMP_TIMEOUT_SECS", 0.01, 86_400 * 7),
+        connect_secs=min(20.0, timeout),
+        max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
+        max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
+        spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
+        visit_memory_bytes=integer(settings, "VISIT_MEMORY_BYTES", 0),
+        redirect_limit=integer(settings, "REDIRECT_MAX_TIMES", 0, 100),
+        retry_times=integer(settings, "RETRY_TIMES", 0, 3),
+        verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
+        visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
+    )
+
+
+def _grouping(settings: BaseSettings) -> Grouping:
+    value = str(settings.get("POLITENESS_KEY"))
+    try:
+        return Grouping(value)
+    except ValueError:
+        allowed = ", ".join(Grouping)
+        raise ConfigError(f"POLITENESS_KEY={value!r}: want one of {allowed}") from None
+
+
+def _session_parameters(settings: BaseSettings) -> tuple[str, ...]:
+    if settings.get("SESSION_PARAMETERS") is None:
+        return SESSION_PARAMETERS
+    return tuple(settings.getlist("SESSION_PARAMETERS"))
+
+
+def _host_name() -> str:
+    name = socket.gethostname().partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)[:40].strip("-") or "host"
+
+
+def segment_limits(settings: BaseSettings) -> SegmentLimits:
+    """Return the sizes of segments.
+
+    Raises:
+        ConfigError: a setting is out of range.
+    """
+    return SegmentLimits(rotate_bytes=integer(settings, "SEGMENT_MAX_BYTES", 1024))
+
+
+def parse_limits(settings: BaseSettings) -> ParseLimits:
+    """Return the bounds of a parser.
+
+    Raises:
+        ConfigError: a setting is out of range.
+    """
+    return ParseLimits(
+        literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),
+        secs=number(settings, "RDF_PARSE_SECS", 0.1, 86_400),
+    )

@@ -1,0 +1,86 @@
+"""Step four: what became of the document, in the provenance and the statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from rdfcrawl.fetch.transport import transport_of
+from rdfcrawl.options import segment_limits
+from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
+from rdfcrawl.signals import flush_stores
+from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.segments import QuadSegments
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+    from rdfcrawl.records import Document
+    from rdfcrawl.spiders.base import RdfSpider
+
+
+class AccountPipeline:
+    """Writes provenance, counts, and lets go of the body."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stats = cast("StatsCollector", crawler.stats)
+        self._segments: QuadSegments
+        self._is_open = False
+        self._worker: Worker
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler."""
+        pipeline = cls(crawler)
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
+
+    def open_spider(self) -> None:
+        """Open the segments of provenance and write who this worker is."""
+        options = cast("RdfSpider", self._crawler.spider).options
+        folder = options.paths.provenance
+        recover(folder)
+        limits = segment_limits(self._crawler.settings)
+        self._segments = QuadSegments(folder, options.worker, limits)
+        self._worker = Worker(options.worker, options.crawl_id)
+        self._segments.write_document(describe_worker(self._worker))
+        self._is_open = True
+
+    async def flush(self) -> None:
+        """Make durable what was written; called before visits are acknowledged."""
+        if self._is_open:  # closed segments are flushed
+            await self._segments.flush(sync=True)
+
+    async def close_spider(self) -> None:
+        """Flush and close the segments."""
+        self._is_open = False
+        await self._segments.close()
+
+    def process_item(self, document: Document) -> Document:
+        """Account for a document that all other steps are done with."""
+        self._segments.write_document(describe(document, self._worker))
+        self._count(document)
+        if document.body is not None or document.path is not None:
+            transport_of(self._crawler).visitor.release(document)
+        return document
+
+    def _count(self, document: Document) -> None:
+        count = self._stats.inc_value
+        status = status_of(document).lower()
+        count("document/seen")
+        count(f"document/status/{status}")
+        if document.n_quads:
+            count("document/stored")
+            count("document/quads", document.n_quads)
+        if document.status:
+            count(f"http/status/{document.status}")
+            count("http/bytes", document.n_bytes)
+        if document.format is not None:
+            count(f"document/format/{document.format.name}")
+        if document.n_links:
+            count("link/offered", document.n_links)
+        for fault in document.faults:
+            count(f"fault/{fault.reason}", fault.count)

@@ -1,0 +1,67 @@
+"""Step one: bytes to N-Quads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+
+from rdfcrawl.options import parse_limits
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.records import Document
+
+
+class ExtractPipeline:
+    """Sets `Document.chunks`: small bodies are parsed here, files in a child process."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        self._limits = limits
+        self._sandbox = Sandbox()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler."""
+        pipeline = cls(parse_limits(crawler.settings))
+        crawler.signals.connect(pipeline.spider_closed, signals.spider_closed)
+        return pipeline
+
+    async def spider_closed(self) -> None:
+        """End the child processes."""
+        await self._sandbox.close()
+
+    async def process_item(self, document: Document) -> Document:
+        """Give the document its quads; one without a body has none."""
+        document.chunks = self._chunks(document)
+        return document
+
+    async def _chunks(self, document: Document) -> AsyncIterator[bytes]:
+        about: dict[str, Any] = {
+            "media_type": document.media_type,
+            "charset": document.charset,
+            "url": document.url,
+            "graph": document.url,
+            "limits": self._limits,
+        }
+        if document.body is not None:
+            reading = parse(document.body, **about)
+            for chunk in reading:
+                yield chunk
+        elif document.path is not None:
+            reading = await self._sandbox.parse(document.path, **about)
+            async for chunk in reading:
+                yield chunk
+        else:
+            return
+        document.format, document.decided_by = reading.format, reading.decided_by
+        document.n_quads = reading.n_quads
+        document.is_partial |= reading.is_partial
+        document.faults += reading.faults

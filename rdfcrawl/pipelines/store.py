@@ -1,0 +1,79 @@
+"""Step two: N-Quads to the stores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from scrapy import signals
+
+from rdfcrawl.options import segment_limits
+from rdfcrawl.signals import flush_stores
+from rdfcrawl.stores.nquads import NQuadsStore
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.records import Document
+    from rdfcrawl.spiders.base import RdfSpider
+    from rdfcrawl.stores.protocol import Store
+
+
+class StorePipeline:
+    """Writes each document's quads while they pass."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._store: Store
+        self._is_open = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler."""
+        pipeline = cls(crawler)
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
+
+    async def open_spider(self) -> None:
+        """Open the store, and repair what a crash has left in it."""
+        options = cast("RdfSpider", self._crawler.spider).options
+        self._store = NQuadsStore(
+            options.paths.quads, options.worker, segment_limits(self._crawler.settings)
+        )
+        await self._store.open()
+        self._is_open = True
+
+    async def flush(self) -> None:
+        """Make durable what was written; called before visits are acknowledged."""
+        if self._is_open:  # a closed store has flushed everything
+            await self._store.flush()
+
+    async def close_spider(self) -> None:
+        """Flush and close the store."""
+        self._is_open = False
+        await self._store.close()
+
+    async def process_item(self, document: Document) -> Document:
+        """Tee the document's quads into the store; documents without any are not."""
+        if document.chunks is not None:
+            document.chunks = self._tee(document, document.chunks)
+        return document
+
+    async def _tee(
+        self, document: Document, chunks: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        writer = None
+        try:
+            async for chunk in chunks:
+                if writer is None:
+                    writer = await self._store.begin(document.url, document.started_ms)
+                await writer.write(chunk)
+                yield chunk
+            if writer is not None:
+                await writer.end()
+        except BaseException:
+            if writer is not None:
+                await writer.abandon()
+            raise

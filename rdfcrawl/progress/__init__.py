@@ -1,0 +1,1 @@
+"""What an operator sees while a crawl runs, and at its end."""

@@ -1,0 +1,117 @@
+"""The display of a crawl on a terminal, and its summary."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rdfcrawl.options import CrawlPaths
+    from rdfcrawl.progress.snapshot import Snapshot
+
+_MOST_FAULTS = 8
+
+
+def one_line(now: Snapshot, earlier: Snapshot | None) -> str:
+    """Return the progress as one line of a log."""
+    counts = now.counts
+    faults = sum(now.faults.values())
+    return (
+        f"{now.documents:,} documents ({now.rate_since(earlier):.1f}/s), "
+        f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
+        f"{counts.hosts:,} hosts, {faults:,} faults, {now.workers} workers"
+    )
+
+
+class Board:
+    """A live table on stderr; log lines scroll above it."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._console = Console(stderr=True)
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True
+        )
+        self._redirected: list[logging.StreamHandler[object]] = []
+        self._earlier: Snapshot | None = None
+
+    def open(self) -> None:
+        """Show the table; send log lines that go to stderr through it."""
+        stderr = sys.stderr
+        self._live.start()
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is stderr:
+                handler.setStream(sys.stderr)
+                self._redirected.append(handler)
+
+    def show(self, now: Snapshot) -> None:
+        """Bring the table up to date."""
+        self._live.update(self._table(now), refresh=True)
+        self._earlier = now
+
+    def close(self) -> None:
+        """Take the table away."""
+        self._live.stop()
+        for handler in self._redirected:
+            handler.setStream(sys.stderr)
+        self._redirected.clear()
+
+    def _table(self, now: Snapshot) -> Table:
+        table = Table(title=self._title, title_justify="left", expand=False)
+        faults = sum(now.faults.values())
+        columns = {
+            "documents": f"{now.documents:,}",
+            "per second": f"{now.rate_since(self._earlier):,.1f}",
+            "quads": f"{now.quads:,}",
+            "queued": f"{now.counts.queued:,}",
+            "leased": f"{now.counts.leased:,}",
+            "hosts": f"{now.counts.hosts:,}",
+            "faults": f"{faults:,}",
+            "workers": f"{now.workers}",
+        }
+        for name in columns:
+            table.add_column(name, justify="right")
+        table.add_row(*columns.values())
+        return table
+
+
+def print_summary(
+    now: Snapshot, paths: CrawlPaths, *, secs: float, outcome: str
+) -> None:
+    """Print to stderr what a crawl came to, and where its data lies.
+
+    Args:
+        now: the last look at the crawl.
+        paths: of the crawl.
+        secs: how long this run took.
+        outcome: how it ended, in a word.
+    """
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    rows = {
+        "outcome": outcome,
+        "documents": f"{now.documents:,} of {now.counts.hosts:,} hosts",
+        "quads": f"{now.quads:,}",
+        "left in queue": f"{now.counts.queued + now.counts.leased:,}",
+        "this run": f"{secs:,.1f} s",
+        "faults": _faults(now.faults),
+        "data": f"{paths.quads}/*.nq.gz",
+        "provenance": f"{paths.provenance}/*.nq.gz",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(table)
+
+
+def _faults(faults: dict[str, int]) -> str:
+    if not faults:
+        return "none"
+    named = [f"{name} {n:,}" for name, n in list(faults.items())[:_MOST_FAULTS]]
+    more = len(faults) - _MOST_FAULTS
+    return ", ".join(named) + (f" and {more} more kinds" if more > 0 else "")

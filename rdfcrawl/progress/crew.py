@@ -1,0 +1,161 @@
+"""Several worker processes of one crawl, started, watched and restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.frontier.session import FrontierLink, start_anew
+from rdfcrawl.options import CrawlOptions, number
+from rdfcrawl.progress.board import Board, one_line, print_summary
+from rdfcrawl.progress.snapshot import Snapshot, take_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.client import Frontier
+
+logger = logging.getLogger(__name__)
+
+_MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
+_RESTART_SECS = 0.5
+_LOOK_SECS = 1.0
+_EXIT_CODES = frozenset({0, 1, 2})  # ends that a worker chose
+
+
+class Crew:
+    """Runs `scrapy crawl` n times on one frontier.
+
+    Args:
+        spider: its name.
+        arguments: of the spider.
+        overrides: `NAME=VALUE` settings, as given on the command line.
+        settings: of the project, overrides included.
+        n_workers: processes.
+    """
+
+    def __init__(
+        self,
+        spider: str,
+        *,
+        arguments: Mapping[str, str],
+        overrides: Sequence[str],
+        settings: BaseSettings,
+        n_workers: int,
+    ) -> None:
+        self._spider = spider
+        self._arguments = dict(arguments)
+        self._overrides = overrides
+        self._settings = settings
+        self._n_workers = n_workers
+        self._options = CrawlOptions.read(settings, spider)
+        self._children: dict[int, asyncio.subprocess.Process] = {}
+        self._is_stopping = False
+
+    async def run(self) -> int:
+        """Run the crawl to its end; return the exit code.
+
+        Raises:
+            ConfigError: the frontier cannot be used.
+        """
+        began = monotonic()
+        link = await FrontierLink.connect(self._options, self._settings)
+        try:
+            await link.frontier.open()
+            if CrawlArguments.parse(self._arguments).fresh:
+                await start_anew(link.frontier, self._options.paths)
+                await link.frontier.open()
+                del self._arguments["fresh"]
+            loop = asyncio.get_running_loop()
+            for name in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(name, self._stop, name)
+            watcher = asyncio.create_task(self._watch(link.frontier))
+            codes = await asyncio.gather(
+                *(self._keep(number) for number in range(self._n_workers))
+            )
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+            code = next((code for code in codes if code), 0)
+            outcome = "finished" if code == 0 else "not finished"
+            last = await take_snapshot(link.frontier)
+            print_summary(
+                last,
+                self._options.paths,
+                secs=monotonic() - began,
+                outcome=outcome,
+            )
+        finally:
+            await link.close()
+        return code
+
+    async def _keep(self, number: int) -> int:
+        """Run one worker, again and again if it is killed; return its exit code."""
+        code = 1
+        for _ in range(_MAX_RESTARTS):
+            child = self._children[number] = await self._start(number)
+            code = await child.wait()
+            if code in _EXIT_CODES or self._is_stopping:
+                break
+            logger.warning("worker %d died (%d), starts again", number, code)
+            await asyncio.sleep(_RESTART_SECS)
+        return code if code >= 0 else 1
+
+    async def _start(self, number: int) -> asyncio.subprocess.Process:
+        logs = self._options.paths.logs
+        logs.mkdir(parents=True, exist_ok=True)
+        given = [f"-a{name}={value}" for name, value in self._arguments.items()]
+        given += [f"-s{override}" for override in self._overrides]
+        with (logs / f"worker-{number}.out").open("ab") as out:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "scrapy", "crawl", self._spider, *given),
+                *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
+                *("--logfile", str(logs / f"worker-{number}.log")),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+
+    def _stop(self, name: signal.Signals) -> None:
+        """Pass a signal on to workers that did not get it from the terminal."""
+        self._is_stopping = True
+        if name == signal.SIGINT and sys.stdin.isatty():
+            return  # the terminal sent it to all of the process group
+        for child in self._children.values():
+            if child.returncode is None:
+                child.send_signal(name)
+
+    async def _watch(self, frontier: Frontier) -> None:
+        mode = str(self._settings.get("PROGRESS"))
+        is_board = mode == "board" or (mode == "auto" and sys.stderr.isatty())
+        if mode == "off":
+            return
+        every = number(self._settings, "PROGRESS_LOG_SECS", 1, 86_400)
+        board = Board(f"crawl {self._options.crawl_id}") if is_board else None
+        if board:
+            board.open()
+        earlier: Snapshot | None = None
+        try:
+            while True:
+                await asyncio.sleep(_LOOK_SECS if board else every)
+                try:
+                    now = await take_snapshot(frontier)
+                except RedisError:
+                    continue  # the workers wait for it too
+                if board:
+                    board.show(now)
+                else:
+                    logger.info(one_line(now, earlier))
+                earlier = now
+        finally:
+            if board:
+                board.close()

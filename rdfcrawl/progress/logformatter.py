@@ -1,0 +1,50 @@
+"""Log lines for documents: none, as their facts are in the provenance."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from scrapy.logformatter import LogFormatter, LogFormatterResult
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.http import Response
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def safe_text(text: object) -> str:
+    r"""Return text of the web for a terminal: control characters are escaped.
+
+    >>> safe_text("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))
+
+
+class QuietLogFormatter(LogFormatter):
+    """Says nothing of documents and visits, and everything of ordinary requests."""
+
+    def crawled(
+        self, request: Request, response: Response, spider: Spider
+    ) -> LogFormatterResult | None:
+        """Return a line for an ordinary request."""
+        if "visit" in request.meta:
+            return None
+        return super().crawled(request, response, spider)
+
+    def scraped(self, item: Any, response: Any, spider: Spider) -> Any:
+        """Return a line for an ordinary item."""
+        if response is not None and response.request and "visit" in response.meta:
+            return None
+        return super().scraped(item, response, spider)
+
+    def item_error(
+        self, item: Any, exception: BaseException, response: Any, spider: Spider
+    ) -> LogFormatterResult:
+        """Return a line that names the document, not its whole body."""
+        url = safe_text(getattr(item, "url", ""))
+        result = super().item_error(url or item, exception, response, spider)
+        result["args"] = {"item": url or item}
+        return result

@@ -1,0 +1,66 @@
+"""How far a crawl is, over all of its workers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.frontier.figures import FAULT
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.client import Counts, Frontier
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One look at a crawl.
+
+    Attributes:
+        taken: when, on the monotonic clock.
+        counts: of the frontier.
+        workers: how many live.
+        figures: statistics summed over all workers, also dead ones.
+    """
+
+    taken: float
+    counts: Counts
+    workers: int
+    figures: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> int:
+        """URIs that were dealt with, whatever came of them."""
+        return int(self.figures.get("document/seen", 0))
+
+    @property
+    def quads(self) -> int:
+        """Statements stored."""
+        return int(self.figures.get("document/quads", 0))
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Faults by reason, the most frequent first."""
+        named = {
+            name.removeprefix(FAULT): int(value)
+            for name, value in self.figures.items()
+            if name.startswith(FAULT)
+        }
+        return dict(sorted(named.items(), key=lambda pair: -pair[1]))
+
+    def rate_since(self, earlier: Snapshot | None) -> float:
+        """Return documents per second since an earlier look."""
+        if earlier is None or self.taken <= earlier.taken:
+            return 0.0
+        done = self.documents - earlier.documents
+        return max(0.0, done / (self.taken - earlier.taken))
+
+
+async def take_snapshot(frontier: Frontier) -> Snapshot:
+    """Look at a crawl; three round trips."""
+    total: dict[str, float] = {}
+    for figures in (await frontier.figures()).values():
+        for name, value in figures.items():
+            total[name] = total.get(name, 0) + value
+    counts = await frontier.counts()
+    workers = len(await frontier.live_workers())
+    return Snapshot(time.monotonic(), counts, workers, total)

@@ -1,0 +1,314 @@
+"""What is known of one crawl of one document, as N-Quads.
+
+Each crawl of a document is a `prov:Activity` with a status, times, what the server
+answered, how the answer was read and what was wrong with it; `docs/provenance.md` has
+the terms. All is in one graph of its own, `GRAPH`, never in the document's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from ipaddress import IPv6Address
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+
+from rdfcrawl import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.records import Document
+
+GRAPH = "urn:rdfcrawl:provenance"
+VOCABULARY = "urn:rdfcrawl:vocab#"  # a name; there is nothing to dereference
+MAX_FAULTS = 100  # described one by one for each document; the rest is counted
+
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_PROV = "http://www.w3.org/ns/prov#"
+_HTTP = "http://www.w3.org/2011/http#"
+_SQ = "http://w3id.org/dice-research/squirrel/vocab#"
+_RC = VOCABULARY
+
+_TYPE = f"{_RDF}type"
+_END = f" <{GRAPH}> .\n"
+_INTEGER_END = f'"^^<{_XSD}integer>{_END}'
+
+Status = Literal[
+    "SUCCESSFUL", "PARTIAL", "FAILED", "UNCHANGED", "REDIRECTED", "UNKNOWN"
+]
+
+# RFC 3987 2.2, as far as N-Quads needs it: absolute, with or without an authority.
+_UCS = (
+    r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
+    + "".join(rf"\U{plane:04x}0000-\U{plane:04x}fffd" for plane in range(1, 14))
+    + r"\U000e1000-\U000efffd"
+)
+_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+_NAME = rf"A-Za-z0-9\-._~!$&'()*+,;={_UCS}"
+
+
+def _run(chars: str) -> str:
+    return rf"[{chars}]*+(?:%[0-9A-Fa-f]{{2}}[{chars}]*+)*+"
+
+
+_IRI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*+:"
+    rf"(?://(?:{_run(_NAME + ':')}@)?(?:\[[0-9A-Fa-f:.]++\]|{_run(_NAME)})(?::[0-9]*+)?"
+    rf"(?:/{_run(_NAME + ':@/')})?|(?!//){_run(_NAME + ':@/')})"
+    rf"(?:\?{_run(_NAME + ':@/?' + _PRIVATE)})?(?:\#{_run(_NAME + ':@/?')})?"
+).fullmatch
+_UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:(?://[^/?#]*+)?")
+_NOT_IN_IRI = re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_NAME}:@/?#]")
+
+_TO_ESCAPE = re.compile(r'[\x00-\x1f"\\\x7f-\x9f\ud800-\udfff]')
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who crawled: one process of one crawl.
+
+    Attributes:
+        name: of the worker; unique within its crawl.
+        crawl: name of the crawl (`CRAWL_ID`).
+        version: of rdfcrawl.
+        iri: of the worker; follows from the others.
+    """
+
+    name: str
+    crawl: str
+    version: str = __version__
+    iri: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        digest = _digest(self.crawl, self.name, self.version)
+        object.__setattr__(self, "iri", f"urn:rdfcrawl:worker:{digest}")
+
+
+def describe_worker(worker: Worker) -> bytes:
+    """Return N-Quads that describe a worker, to be written once by each worker."""
+    subject = f"<{worker.iri}>"
+    return (
+        f"{subject} <{_TYPE}> <{_PROV}Agent>{_END}"
+        f"{subject} <{_TYPE}> <{_PROV}SoftwareAgent>{_END}"
+        f"{subject} <{_RDFS}label> {literal(worker.name)}{_END}"
+        f"{subject} <{_RC}crawl> {literal(worker.crawl)}{_END}"
+        f"{subject} <{_RC}software> {literal('rdfcrawl ' + worker.version)}{_END}"
+    ).encode()
+
+
+def describe(document: Document, worker: Worker) -> bytes:
+    """Return N-Quads that describe one crawl of one document.
+
+    Equal arguments give equal bytes; another crawl of the same URI, by another
+    worker or at another time, gives another activity.
+
+    Args:
+        document: done with; faults beyond `MAX_FAULTS` are only counted.
+        worker: who crawled it; described by `describe_worker`.
+    """
+    record = document.record
+    name = activity_iri(document, worker)
+    crawled = iri_or_literal(record.url)
+    status = status_of(document)
+    parts = [_activity(document, name, crawled, status, worker)]
+    if status in ("SUCCESSFUL", "PARTIAL"):
+        parts.append(_entity(document, name, crawled))
+    if document.status:
+        parts.append(_response(document, name))
+    if record.chain or len(document.requested) > 1:
+        parts.append(_redirects((*record.chain, *document.requested), name))
+    if document.faults:
+        parts.append(_faults(document.faults, name))
+    return "".join(parts).encode()
+
+
+def activity_iri(document: Document, worker: Worker) -> str:
+    """Return the name of one crawl: it follows from worker, URL and start."""
+    key = _digest(worker.iri, document.record.url, str(document.started_ms))
+    return f"urn:rdfcrawl:activity:{key}"
+
+
+def status_of(document: Document) -> Status:
+    """Return what became of a document, in a word; see `docs/provenance.md`."""
+    if document.n_quads:
+        return "PARTIAL" if document.is_partial else "SUCCESSFUL"
+    if document.faults or document.is_partial:
+        return "FAILED"
+    if document.format is None and 300 <= document.status < 400:
+        return "UNCHANGED" if document.status == 304 else "REDIRECTED"
+    return "SUCCESSFUL" if document.status or document.format else "UNKNOWN"
+
+
+def _activity(
+    document: Document, name: str, crawled: str, status: Status, worker: Worker
+) -> str:
+    record = document.record
+    times = parent = read = ""
+    if document.started_ms:
+        times = (
+            f"<{name}> <{_PROV}startedAtTime> {_time(document.started_ms)}{_END}"
+            f"<{name}> <{_PROV}endedAtTime> {_time(document.ended_ms)}{_END}"
+        )
+    if record.parent:
+        parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
+    if document.format is not None:
+        read = (
+            f"<{name}> <{_RC}format> {literal(document.format.name)}{_END}"
+            f"<{name}> <{_RC}decidedBy> {literal(document.decided_by)}{_END}"
+        )
+    return (
+        f"<{name}> <{_TYPE}> <{_PROV}Activity>{_END}"
+        f"<{name}> <{_PROV}wasAssociatedWith> <{worker.iri}>{_END}"
+        f"<{name}> <{_SQ}crawled> {crawled}{_END}"
+        f'<{name}> <{_SQ}status> "{status}"{_END}'
+        f'<{name}> <{_SQ}approxNumberOfTriples> "{document.n_quads}{_INTEGER_END}'
+        f'<{name}> <{_SQ}depth> "{record.depth}{_INTEGER_END}'
+        f'<{name}> <{_RC}links> "{document.n_links}{_INTEGER_END}'
+        f"{times}{parent}{read}"
+    )
+
+
+def _entity(document: Document, activity: str, crawled: str) -> str:
+    graph = graph_iri(document.url)
+    return (
+        f"<{graph}> <{_TYPE}> <{_PROV}Entity>{_END}"
+        f"<{graph}> <{_TYPE}> <{_SQ}ResultGraph>{_END}"
+        f"<{graph}> <{_PROV}wasGeneratedBy> <{activity}>{_END}"
+        f"<{graph}> <{_SQ}containsDataOf> {crawled}{_END}"
+    )
+
+
+def _response(document: Document, activity: str) -> str:
+    name = f"{activity}:response"
+    declared = "".join(
+        f"<{name}> <{_RC}{term}> {literal(value)}{_END}"
+        for term, value in (
+            ("mediaType", document.media_type),
+            ("etag", document.etag),
+            ("lastModified", document.last_modified),
+        )
+        if value
+    )
+    return (
+        f"<{activity}> <{_PROV}used> <{name}>{_END}"
+        f"<{name}> <{_TYPE}> <{_HTTP}Response>{_END}"
+        f'<{name}> <{_HTTP}statusCodeValue> "{document.status}{_INTEGER_END}'
+        f'<{name}> <{_RC}bytes> "{document.n_bytes}{_INTEGER_END}'
+        f"{declared}"
+    )
+
+
+def _redirects(urls: Sequence[str], activity: str) -> str:
+    """Return an `rdf:List` of all URLs that were asked for, the last one included."""
+    names = [f"{activity}:hop:{position:02}" for position in range(len(urls))]
+    rests = [*names[1:], f"{_RDF}nil"]
+    cells = "".join(
+        f"<{name}> <{_RDF}first> {iri_or_literal(url)}{_END}"
+        f"<{name}> <{_RDF}rest> <{rest}>{_END}"
+        for name, rest, url in zip(names, rests, urls, strict=True)
+    )
+    return f"<{activity}> <{_RC}redirects> <{names[0]}>{_END}{cells}"
+
+
+def _faults(faults: Sequence[Fault], activity: str) -> str:
+    nodes = "".join(
+        f"<{activity}> <{_RC}fault> <{activity}:fault:{position}>{_END}"
+        + _fault(fault, f"{activity}:fault:{position}")
+        for position, fault in enumerate(faults[:MAX_FAULTS])
+    )
+    return f'{nodes}<{activity}> <{_RC}faults> "{len(faults)}{_INTEGER_END}'
+
+
+def _fault(fault: Fault, name: str) -> str:
+    detail = f"<{name}> <{_RC}detail> {literal(fault.detail)}{_END}"
+    return (
+        f"<{name}> <{_TYPE}> <{_RC}Fault>{_END}"
+        f'<{name}> <{_RC}reason> "{fault.reason}"{_END}'
+        f'<{name}> <{_RC}count> "{fault.count}{_INTEGER_END}'
+        f"{detail if fault.detail else ''}"
+    )
+
+
+def graph_iri(url: str) -> str:
+    """Return the IRI that names the graph of the document at `url`, without `<>`.
+
+    It is `url` itself wherever that is an IRI; what an IRI may not contain is
+    percent-encoded; what is no IRI even so gets a name made of its hash.
+
+    >>> graph_iri("http://example.org/a|b")
+    'http://example.org/a%7Cb'
+    """
+    return _as_iri(url) or f"urn:rdfcrawl:document:{_digest(url)}"
+
+
+def iri_or_literal(url: str) -> str:
+    """Return `url` as an N-Quads term: an IRI as `graph_iri`, else an `xsd:anyURI`."""
+    iri = _as_iri(url)
+    return f"<{iri}>" if iri else f"{literal(url)}^^<{_XSD}anyURI>"
+
+
+def literal(text: str) -> str:
+    r"""Return `text` as an N-Quads string; lone surrogates become U+FFFD.
+
+    Control characters are escaped although N-Quads 1.1 demands it of few: so the
+    files can be shown on a terminal.
+
+    >>> literal('a "b"\n')
+    '"a \\"b\\"\\n"'
+    """
+    if _TO_ESCAPE.search(text):
+        text = _TO_ESCAPE.sub(_escape, text)
+    return f'"{text}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if "\ud800" <= char <= "\udfff":
+        return "\ufffd"
+    return _SHORT_ESCAPES.get(char) or f"\\u{ord(char):04X}"
+
+
+def _as_iri(url: str) -> str:
+    """Return the IRI that `url` is or becomes by percent-encoding, or nothing."""
+    if _IRI(url) and "[" not in url:
+        return url
+    authority = _UP_TO_PATH.match(url)
+    if authority is None:
+        return ""
+    iri = authority[0] + _NOT_IN_IRI.sub(_percent, url[authority.end() :])
+    return iri if _IRI(iri) and _is_host_literal_valid(iri) else ""
+
+
+def _percent(match: re.Match[str]) -> str:
+    return quote(match[0].encode(errors="replace"), safe="")
+
+
+def _is_host_literal_valid(iri: str) -> bool:
+    _, bracket, rest = iri.partition("[")
+    try:
+        return not bracket or bool(IPv6Address(rest.partition("]")[0]))
+    except ValueError:
+        return False
+
+
+def _digest(*parts: str) -> str:
+    key = "\n".join(parts).encode(errors="surrogatepass")
+    return blake2b(key, digest_size=16).hexdigest()
+
+
+def _time(unix_ms: int) -> str:
+    secs, ms = divmod(unix_ms, 1000)
+    return f'"{_second(secs)}.{ms:03}Z"^^<{_XSD}dateTime>'
+
+
+@lru_cache(maxsize=256)
+def _second(unix_secs: int) -> str:
+    return datetime.fromtimestamp(unix_secs, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,0 +1,209 @@
+"""Any charset to UTF-8 without byte order mark, as a whole or as a stream.
+
+A byte sequence that the charset does not allow becomes `MARK`, a code point that no
+text may interchange (Unicode 23.7, noncharacters). The parser stays in step that
+way, and statements that hold a mark are dropped from its output: a publisher's
+literal is never changed into another one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+    Screen = Callable[[bytes, bool], bytes]
+
+MARK = "\ufdd0"
+MARK_BYTES = MARK.encode()
+BLOCK_BYTES = 128 * 1024
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: it begins with its BOM
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    # RFC 7303 and XML 1.0 appendix F: `<?` in UTF-16 without a mark
+    (b"<\0?\0", "utf-16-le"),
+    (b"\0<\0?", "utf-16-be"),
+)
+_BOM_STARTS = tuple(bom for bom, _ in _BOMS)
+_UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
+# Codecs of Python that are no charset of documents, some of them quadratic.
+_NO_CHARSETS = frozenset(
+    {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
+)
+_XML_ENCODING = re.compile(
+    rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
+)
+_ESCAPED = re.compile("[\udc80-\udcff]+")
+
+
+class Encoding(NamedTuple):
+    """How a document is encoded: a Python codec, and bytes to skip before it."""
+
+    codec: str
+    skip: int
+
+
+def detect_encoding(
+    head: bytes, *, charset: str, is_xml: bool, log: FaultLog
+) -> Encoding:
+    """Return the encoding; an unknown one is a fault and read as UTF-8.
+
+    Source: RFC 7303 section 3: byte order mark, then the charset parameter, then
+    the XML declaration.
+    """
+    if head.startswith(_BOM_STARTS):
+        bom, codec = next(pair for pair in _BOMS if head.startswith(pair[0]))
+        return Encoding(codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom))
+    name = charset.strip("\"' ").lower()
+    if not name and is_xml and (declared := _XML_ENCODING.match(head)):
+        name = declared["name"].decode("latin-1").strip().lower()
+    if name in _UTF8_NAMES:
+        return Encoding("utf-8", 0)
+    try:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):
+        info = None
+    if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
+        log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
+        return Encoding("utf-8", 0)
+    return Encoding(info.name, 0)
+
+
+def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
+    """Return a whole document as UTF-8; invalid sequences are marked and noted."""
+    codec, skip = detect_encoding(data[:512], charset=charset, is_xml=is_xml, log=log)
+    if skip:
+        data = data[skip:]
+    if codec == "utf-8":
+        if not data.isascii():
+            data = Utf8Marker(log).feed(data, is_last=True)
+    else:
+        data = Transcoder(codec, log).feed(data, is_last=True)
+    return without_xml_encoding(data) if is_xml else data
+
+
+def without_xml_encoding(data: bytes) -> bytes:
+    """Take the encoding out of an XML declaration: the bytes are UTF-8 now."""
+    found = _XML_ENCODING.match(data)
+    return found["before"] + data[found.end() :] if found else data
+
+
+class Utf8Marker:
+    """Passes UTF-8 on block by block and marks what is not valid."""
+
+    def __init__(self, log: FaultLog) -> None:
+        self._log = log
+        self._rest = b""
+
+    def feed(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return the block, up to the last character that is complete."""
+        if self._rest:
+            block, self._rest = self._rest + block, b""
+        try:
+            block.decode()
+        except UnicodeDecodeError as error:
+            if not is_last and error.reason == "unexpected end of data":
+                block, self._rest = block[: error.start], block[error.start :]
+            else:
+                block = self._mark(block, is_last=is_last)
+        return block
+
+    def _mark(self, block: bytes, *, is_last: bool) -> bytes:
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        text, n_marks = _ESCAPED.subn(MARK, decoder.decode(block, is_last))
+        self._rest = decoder.getstate()[0]
+        if n_marks:
+            self._log.note(Reason.BAD_CHARSET, "not valid UTF-8", n_marks)
+        return text.encode()
+
+
+class Transcoder:
+    """Turns another charset into UTF-8 block by block."""
+
+    def __init__(self, codec: str, log: FaultLog) -> None:
+        self._codec, self._log = codec, log
+        self._decoder = codecs.getincrementaldecoder(codec)("replace")
+
+    def feed(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return the characters that are complete, as UTF-8."""
+        text = self._decoder.decode(block, is_last)
+        if n_marks := text.count("\ufffd"):
+            self._log.note(Reason.BAD_CHARSET, f"not valid {self._codec}", n_marks)
+            text = text.replace("\ufffd", MARK)
+        return text.encode("utf-8", "replace")
+
+
+class Utf8Stream(io.RawIOBase):
+    """A file as UTF-8, read once from its begin, in bounded memory.
+
+    Args:
+        file: opened for reading in binary mode; it is closed with this stream.
+        charset: of the Content-Type, or empty.
+        is_xml: the XML declaration counts, and loses its encoding.
+        max_bytes: of the file that are read; more is noted as `TOO_LARGE`.
+        log: takes the faults.
+        screen: sees each block and may change it or raise `SourceFault`.
+    """
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        *,
+        charset: str,
+        is_xml: bool,
+        max_bytes: int,
+        log: FaultLog,
+        screen: Screen | None = None,
+    ) -> None:
+        self._file, self._log, self._screen = file, log, screen
+        self._left = max_bytes
+        self._ready = memoryview(b"")
+        self._is_at_end = False
+        first = file.read(BLOCK_BYTES)
+        codec, skip = detect_encoding(
+            first[:512], charset=charset, is_xml=is_xml, log=log
+        )
+        self._decoder = Utf8Marker(log) if codec == "utf-8" else Transcoder(codec, log)
+        head = self._decode(first[skip:])
+        self._ready = memoryview(without_xml_encoding(head) if is_xml else head)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer with UTF-8; zero bytes mean the end."""
+        while not self._ready and not self._is_at_end:
+            self._ready = memoryview(self._decode(self._file.read(BLOCK_BYTES)))
+        n_bytes = min(len(buffer), len(self._ready))
+        buffer[:n_bytes] = self._ready[:n_bytes]
+        self._ready = self._ready[n_bytes:]
+        return n_bytes
+
+    def close(self) -> None:
+        """Close the file as well."""
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def _decode(self, block: bytes) -> bytes:
+        if len(block) > self._left:
+            block = block[: self._left]
+            self._log.note(Reason.TOO_LARGE, "document cut at its largest size")
+            self._is_at_end = True
+        self._left -= len(block)
+        self._is_at_end = self._is_at_end or not block
+        text = self._decoder.feed(block, is_last=self._is_at_end)
+        return self._screen(text, self._is_at_end) if self._screen else text

@@ -1,0 +1,37 @@
+"""The faults of one document while it is read: one per reason, counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rdfcrawl.errors import Fault, Reason
+
+
+class FaultLog:
+    """Counts faults by reason and keeps the detail of the first of each."""
+
+    __slots__ = ("_faults",)
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[Reason, str], Fault] = {}
+
+    def note(
+        self, reason: Reason, detail: str = "", count: int = 1, *, apart: bool = False
+    ) -> None:
+        """Count a fault; `apart` keeps one fault per detail, not per reason."""
+        key = (reason, detail if apart else "")
+        known = self._faults.get(key)
+        if known is None:
+            one_line = " ".join(detail.split())[: Fault.MAX_DETAIL]
+            self._faults[key] = Fault(reason, one_line, count)
+        else:
+            self._faults[key] = replace(known, count=known.count + count)
+
+    def count(self, reason: Reason) -> int:
+        """Return how many were noted with this reason and not apart."""
+        known = self._faults.get((reason, ""))
+        return known.count if known else 0
+
+    def all(self) -> list[Fault]:
+        """Return the faults in the order their reasons first came."""
+        return list(self._faults.values())

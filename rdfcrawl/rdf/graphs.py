@@ -1,0 +1,121 @@
+"""Which graph a statement goes to: a document cannot write into another site's.
+
+Everything a document says goes to the graph named by its URL; graph names of its
+own are kept only when they are of the same origin.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote, urlsplit
+
+from pyoxigraph import NamedNode
+
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+Trust = Literal["same-origin", "all"]
+
+_MAX_KNOWN = 4096  # graph names remembered
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+# Characters of URLs (WHATWG) that an IRI may not have (RFC 3987 2.2)
+_NO_IRI_CHARACTERS = re.compile(r"[\x00-\x20<>\"{}|\\^`\x7f-\x9f\[\]]")
+
+
+def check_iri(url: str) -> str:
+    """Return the URL as an absolute IRI; characters IRIs lack are escaped.
+
+    Raises:
+        SourceFault: `BAD_TERM`, if that does not make it one.
+    """
+    try:
+        return NamedNode(url).value
+    except ValueError:
+        pass
+    scheme, slashes, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    path = _NO_IRI_CHARACTERS.sub(lambda found: quote(found[0]), path)
+    try:
+        return NamedNode(scheme + slashes + host + slash + path).value
+    except ValueError as error:
+        raise SourceFault(Reason.BAD_TERM, f"not an IRI: {url}") from error
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port (RFC 6454 section 4); empty host if none."""
+    try:
+        parts = urlsplit(url)
+        scheme = parts.scheme.lower()
+        port = parts.port or _DEFAULT_PORTS.get(scheme, 0)
+    except ValueError:
+        return "", "", 0
+    return scheme, (parts.hostname or "").lower(), port
+
+
+class GraphNames:
+    """Gives each statement of one document its graph.
+
+    Args:
+        graph: graph of the document; None leaves its statements in the default one.
+        url: document, whose origin its graphs must have.
+        trust: `all` keeps every graph name.
+        has_graphs: the format can name graphs.
+        log: counts statements moved out of foreign graphs.
+    """
+
+    __slots__ = ("_has_graphs", "_known", "_log", "_origin", "_tail", "_trust", "_url")
+
+    def __init__(
+        self,
+        graph: str | None,
+        *,
+        url: str,
+        trust: Trust,
+        has_graphs: bool,
+        log: FaultLog,
+    ) -> None:
+        self._tail = b" .\n" if graph is None else b" <%s> .\n" % graph.encode()
+        self._url, self._trust, self._log = url, trust, log
+        self._has_graphs = has_graphs and not (graph is None and trust == "all")
+        self._origin: tuple[str, str, int] | None = None
+        self._known: dict[bytes, bytes] = {}
+
+    def place(self, lines: bytes) -> bytes:
+        """Return canonical N-Quads with the graph each line is to be in."""
+        if not self._has_graphs:
+            # Within a line there is no line feed: all that match are ends.
+            tail = self._tail
+            return lines if tail == b" .\n" else lines.replace(b" .\n", tail)
+        return b"".join(map(self._place_line, lines.splitlines(keepends=True)))
+
+    def _place_line(self, line: bytes) -> bytes:
+        statement, _, last = line[:-3].rpartition(b" ")
+        # The last term is the graph if three terms stand before it. A literal that
+        # has spaces ends with a quote, or has one in its last word.
+        if last[:1] not in b"<_" or b'"' in last or statement.count(b" ") < 2:
+            return line[:-3] + self._tail
+        if self._trust == "all":
+            return line
+        tail = self._known.get(last)
+        if tail is None:
+            tail = self._judge(last)
+        if tail is self._tail:
+            self._log.note(Reason.FOREIGN_GRAPH, f"statements in graph {last.decode()}")
+        return statement + tail
+
+    def _judge(self, name: bytes) -> bytes:
+        """Return the end of the lines that are in the graph of this name."""
+        if self._origin is None:
+            self._origin = origin(self._url)
+        is_own = (
+            name.startswith(b"<")
+            and self._origin[1] != ""
+            and origin(name[1:-1].decode()) == self._origin
+        )
+        if len(self._known) >= _MAX_KNOWN:
+            self._known.clear()
+        tail = self._known[name] = b" %s .\n" % name if is_own else self._tail
+        return tail

@@ -1,0 +1,76 @@
+"""Blank node labels that depend only on the document's URL and their order.
+
+The parser keeps the labels of a document, which clash with those of others, and
+gives nodes without label random ones, which differ on every crawl. Here the n-th
+blank node of a document is `_:b<hash of its URL>n<n>`, so that an unchanged document
+gives unchanged bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+# Nodes numbered in one document: about 60 MB. Later ones are named by a hash of the
+# label the parser gave them, which is right however often and wherever they recur;
+# only those that had no label in the document then differ from crawl to crawl.
+MAX_NUMBERED = 2**18
+
+# In canonical N-Quads a line break never stands inside of a literal, so that a
+# blank node is known by its line: subject at the begin, object and graph at the
+# end. The literal prefix `_:` comes first as that is what makes the search fast.
+_LABEL = re.compile(
+    rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
+    rb"|(?<= _:)[^ \n]++(?= (?:<[^ >\n]*+> |_:[^ \n]++ )?\.\n)))"
+)
+# Triple terms hold them anywhere: literals and IRIs are stepped over.
+_TOKEN = re.compile(
+    rb'("(?>[^"\\\n]++|\\.)*+"|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
+)
+
+
+class _Labels(dict[bytes, bytes]):
+    """Old label -> new label; new ones are made on first sight."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=5)
+        self._prefix = b"_:b" + digest.hexdigest().encode()
+
+    def __missing__(self, old: bytes) -> bytes:
+        if len(self) >= MAX_NUMBERED:
+            digest = blake2b(old, digest_size=16, key=self._prefix).hexdigest()
+            return b"%sh%s" % (self._prefix, digest.encode())
+        new = self[old] = b"%sn%d" % (self._prefix, len(self))
+        return new
+
+
+class BlankNodes:
+    """Relabels the blank nodes of one document, chunk by chunk."""
+
+    __slots__ = ("_labels",)
+
+    def __init__(self, url: str) -> None:
+        self._labels = _Labels(url)
+
+    def relabel(self, lines: bytes) -> bytes:
+        """Return canonical N-Quads with every blank node relabelled.
+
+        Args:
+            lines: whole lines, each ended by a line feed.
+        """
+        if b" <<( " in lines:
+            return self._relabel_tokens(lines)
+        parts = _LABEL.split(b"\n" + lines)
+        if len(parts) == 1:
+            return lines
+        parts[1::2] = map(self._labels.__getitem__, parts[1::2])
+        return b"".join(parts)[1:]
+
+    def _relabel_tokens(self, lines: bytes) -> bytes:
+        labels = self._labels
+
+        def new(match: re.Match[bytes]) -> bytes:
+            return match[1] or labels[match[2]]
+
+        return _TOKEN.sub(new, b"\n" + lines)[1:]

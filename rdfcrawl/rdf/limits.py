@@ -1,0 +1,29 @@
+"""How much of one document is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseLimits:
+    """Bounds on one document; what was read before one is reached is kept.
+
+    Attributes:
+        doc_bytes: bytes of the document that are read.
+        n_quads: statements written.
+        literal_bytes: length of one statement, in effect of its literal.
+        n_errors: bad statements skipped before the rest is given up.
+        secs: CPU seconds of a child process for a document, and
+        secs_per_mb: as many more for each megabyte (10^6 bytes) of it.
+    """
+
+    doc_bytes: int = 16 * 2**30
+    n_quads: int = 1_000_000_000
+    literal_bytes: int = 2**20
+    n_errors: int = 10_000
+    secs: float = 30.0
+    secs_per_mb: float = 1.0
+
+
+DEFAULT_LIMITS = ParseLimits()

@@ -1,0 +1,75 @@
+"""Going on after a bad statement, and when not to.
+
+Reading goes on only where nothing can come out that the publisher did not say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+_MAX_LINE_BYTES = 2**20
+# What stands before the place of an error inside of `@prefix p: <iri>`
+_OPEN_DIRECTIVE = re.compile(
+    r"(?:@|\b)(?P<keyword>prefix|base)\s+(?:(?P<prefix>[^\s<>\":]*):\s*)?(?:<[^<>\"]*)?$",
+    re.IGNORECASE,
+)
+
+
+def bad_line(error: SyntaxError) -> int:
+    """Return the number, from 1, of the line a line-based statement failed on."""
+    line = error.lineno or 1
+    # A statement that ends too early is reported at the begin of the next line.
+    is_before = error.offset == 1 and is_empty_span(error)
+    return max(line - 1, 1) if is_before else line
+
+
+def is_empty_span(error: SyntaxError) -> bool:
+    """Tell whether the error has a place but no extent: an end where none may be."""
+    begin = error.lineno, error.offset
+    return None not in begin and begin == (error.end_lineno, error.end_offset)
+
+
+class SourceLines:
+    """The text around errors, whose places only go forward."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._n_read = 0
+        self._before = self._line = b""
+
+    def up_to(self, line: int, column: int) -> str | None:
+        """Return the line before and this one up to the column (from 1).
+
+        None if that cannot be told, as lines are too long.
+        """
+        while self._n_read < line:
+            self._before, self._line = self._line, self._file.readline(_MAX_LINE_BYTES)
+            if len(self._line) == _MAX_LINE_BYTES:
+                return None
+            self._n_read += 1
+        text = self._line.decode("utf-8", "replace")[: column - 1]
+        return self._before.decode("utf-8", "replace") + text
+
+
+def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
+    """Tell whether later statements would be read with an outdated directive.
+
+    A prefix that was never declared makes statements bad, which are counted; one
+    that keeps an older meaning, or a base, would make them wrong.
+
+    Args:
+        text: source before the place of the error; None if it is not known.
+        prefixes: declared so far.
+    """
+    if text is None:
+        return True
+    match = _OPEN_DIRECTIVE.search(text)
+    if match is None:
+        return False
+    if match["keyword"].lower() == "base":
+        return True
+    return match["prefix"] is None or match["prefix"] in prefixes

@@ -1,0 +1,290 @@
+"""robots.txt of every origin, fetched once a day, and applied to visits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.records import Document
+from rdfcrawl.robots.policy import (
+    ALLOW_ALL,
+    MAX_ROBOTS_REDIRECTS,
+    Access,
+    Rules,
+    judge,
+    parse_robots,
+)
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rdfcrawl.records import Record, Visit
+
+MAX_RETRIES: Final = 3  # `Record.retries` has two bits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsOptions:
+    """How robots.txt is kept and obeyed; times in seconds.
+
+    Attributes:
+        ttl_secs: rules are used so long (RFC 9309 2.4: at most 24 hours).
+        stale_secs: rules past that are used so much longer, each time that
+            robots.txt turns out to be unreachable.
+        max_origins: rules of so many origins are kept, the latest used.
+        max_bytes: texts of so many bytes in all are kept as rules.
+        max_delay_secs: longest `Crawl-delay` that is obeyed; an origin that asks
+            for more is not crawled.
+        put_off_secs: first wait for a host without readable robots.txt; it doubles.
+        max_put_off_secs: longest wait of that kind.
+        retry_times: such a host is visited so many times more.
+    """
+
+    ttl_secs: float = 24 * 3600.0
+    stale_secs: float = 3600.0
+    max_origins: int = 20_000
+    max_bytes: int = 16 * 1024 * 1024
+    max_delay_secs: float = 60.0
+    put_off_secs: float = 60.0
+    max_put_off_secs: float = 3600.0
+    retry_times: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsResponse:
+    """The answer of one GET for robots.txt.
+
+    Attributes:
+        status: HTTP status, 0 if no whole answer came.
+        body: its text, as far as it is read.
+        location: of `Location`, unresolved.
+        retry_after_secs: of `Retry-After`.
+        fault: why there was no answer.
+    """
+
+    status: int
+    body: bytes = b""
+    location: str = ""
+    retry_after_secs: float | None = None
+    fault: Fault | None = None
+
+
+@dataclass(slots=True)
+class _Entry:
+    rules: Rules
+    expires_at: float
+
+
+class RobotsCache:
+    """The rules of origins (scheme, host and port), the latest used ones.
+
+    Args:
+        fetch: does one GET, follows no redirect and raises no fault.
+        options: limits.
+        sleep: waits between requests to a host.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[str], Awaitable[RobotsResponse]],
+        options: RobotsOptions,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._fetch = fetch
+        self._options = options
+        self._sleep = sleep
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._n_bytes = 0
+        self._fetching: dict[str, asyncio.Task[Rules | RobotsResponse]] = {}
+
+    async def apply(self, visit: Visit) -> float:
+        """Take out of `visit.pending` what must not be asked for.
+
+        Disallowed records become documents with a fault. If robots.txt of an origin
+        cannot be had, its records go back to the queue, or become documents when
+        that has happened too often.
+
+        Returns:
+            `visit.delay_secs`, raised to `Crawl-delay`: the delay that the frontier
+            should keep for the host.
+        """
+        unreachable: dict[str, RobotsResponse] = {}
+        rules_of: dict[str, Rules] = {}
+        for index in visit.pending:
+            origin = origin_of(visit.records[index].url)
+            if origin in rules_of or origin in unreachable:
+                continue
+            found = self._fresh(origin) or await self._ask(origin, visit.delay_secs)
+            if isinstance(found, Rules):
+                rules_of[origin] = found
+                if visit.delay_secs < found.delay_secs <= self._options.max_delay_secs:
+                    visit.delay_secs = found.delay_secs
+            else:
+                unreachable[origin] = found
+        if unreachable:
+            self._put_off(visit, unreachable, is_mixed=bool(rules_of))
+        if any(rules is not ALLOW_ALL for rules in rules_of.values()):
+            self._strike_out(visit, rules_of)
+        return visit.delay_secs
+
+    async def rules(self, origin: str, *, delay_secs: float = 0.0) -> Rules | None:
+        """Return the rules of an origin, None if robots.txt is unreachable."""
+        found = self._fresh(origin) or await self._ask(origin, delay_secs)
+        return found if isinstance(found, Rules) else None
+
+    async def close(self) -> None:
+        """Cancel what is being fetched."""
+        tasks = list(self._fetching.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _fresh(self, origin: str) -> Rules | None:
+        entry = self._entries.get(origin)
+        if entry is None or entry.expires_at <= time.monotonic():
+            return None
+        self._entries.move_to_end(origin)
+        return entry.rules
+
+    async def _ask(self, origin: str, delay_secs: float) -> Rules | RobotsResponse:
+        """Fetch the rules, once for all who ask at the same time."""
+        task = self._fetching.get(origin)
+        if task is None:
+            task = asyncio.create_task(self._load(origin, delay_secs))
+            self._fetching[origin] = task
+            task.add_done_callback(lambda _: self._fetching.pop(origin, None))
+        # One who is cancelled does not take it from the others.
+        return await asyncio.shield(task)
+
+    async def _load(self, origin: str, delay_secs: float) -> Rules | RobotsResponse:
+        response = await self._follow(f"{origin}/robots.txt", delay_secs)
+        access = judge(response.status)
+        if access is Access.UNREACHABLE:
+            # RFC 9309 2.4: older rules may be used if there is nothing newer.
+            if entry := self._entries.get(origin):
+                entry.expires_at = time.monotonic() + self._options.stale_secs
+                return entry.rules
+            return response
+        rules = parse_robots(response.body) if access is Access.PARSE else ALLOW_ALL
+        self._keep(origin, rules)
+        return rules
+
+    async def _follow(self, url: str, delay_secs: float) -> RobotsResponse:
+        """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
+        for _ in range(MAX_ROBOTS_REDIRECTS + 1):
+            response = await self._fetch(url)
+            # The next request of the visit, for whatever it is, waits its turn.
+            await self._sleep(delay_secs)
+            if not 300 <= response.status < 400:
+                return response
+            try:
+                url = requestable(response.location, url)
+            except BadUri:
+                return response
+        return response
+
+    def _keep(self, origin: str, rules: Rules) -> None:
+        if old := self._entries.pop(origin, None):
+            self._n_bytes -= old.rules.n_bytes
+        expires_at = time.monotonic() + self._options.ttl_secs
+        self._entries[origin] = _Entry(rules, expires_at)
+        self._n_bytes += rules.n_bytes
+        while (
+            len(self._entries) > self._options.max_origins
+            or self._n_bytes > self._options.max_bytes
+        ):
+            _, dropped = self._entries.popitem(last=False)
+            self._n_bytes -= dropped.rules.n_bytes
+
+    def _strike_out(self, visit: Visit, rules_of: dict[str, Rules]) -> None:
+        """Turn what must not be asked for into documents."""
+        left = []
+        for index in visit.pending:
+            record = visit.records[index]
+            rules = rules_of[origin_of(record.url)]
+            if rules.delay_secs > self._options.max_delay_secs:
+                detail = f"Crawl-delay is {rules.delay_secs:g} s"
+                fault = Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
+            elif rules.allows(record.url):
+                left.append(index)
+                continue
+            else:
+                fault = Fault(Reason.ROBOTS_DISALLOWED)
+            visit.documents.append(_refused(record, [fault]))
+        visit.pending[:] = left
+
+    def _put_off(
+        self, visit: Visit, unreachable: dict[str, RobotsResponse], *, is_mixed: bool
+    ) -> None:
+        """Take out the records of origins whose rules are not known.
+
+        If the key has other origins, which answer (`is_mixed`), the host as a whole
+        refuses nothing, and each record counts its own tries.
+        """
+        left = []
+        for index in visit.pending:
+            record = visit.records[index]
+            response = unreachable.get(origin_of(record.url))
+            if response is None:
+                left.append(index)
+            elif self._is_last(visit, record, is_mixed=is_mixed):
+                visit.documents.append(_refused(record, _faults(response)))
+            elif is_mixed:
+                record = replace(record, retries=record.retries + 1)
+                visit.returned[index] = record
+            else:
+                visit.returned[index] = record
+        visit.pending[:] = left
+        if not is_mixed:
+            visit.host_refused = True
+            wait_secs = self._wait_secs(visit, unreachable)
+            visit.not_before_secs = max(visit.not_before_secs, wait_secs)
+
+    def _is_last(self, visit: Visit, record: Record, *, is_mixed: bool) -> bool:
+        if is_mixed:
+            return record.retries >= MAX_RETRIES
+        return visit.failures >= self._options.retry_times
+
+    def _wait_secs(self, visit: Visit, unreachable: dict[str, RobotsResponse]) -> float:
+        options = self._options
+        asked_for = [
+            response.retry_after_secs or 0.0 for response in unreachable.values()
+        ]
+        if visit.failures >= options.retry_times:
+            own = 0.0  # the batch was given up, and the next one may fare better
+        else:
+            own = options.put_off_secs * 2.0**visit.failures
+        return min(max(own, *asked_for), options.max_put_off_secs)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of an absolute http(s) URL, as it is spelt.
+
+    >>> origin_of("https://example.org:8443/a?b")
+    'https://example.org:8443'
+    """
+    end = url.find("/", 8)  # past "http://" and "https://"
+    return url if end < 0 else url[:end]
+
+
+def _faults(response: RobotsResponse) -> list[Fault]:
+    detail = f"status {response.status}" if response.status else "no answer"
+    fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
+    return [fault, response.fault] if response.fault else [fault]
+
+
+def _refused(record: Record, faults: list[Fault]) -> Document:
+    now_ms = time.time_ns() // 1_000_000
+    return Document(
+        record=record,
+        url=record.url,
+        started_ms=now_ms,
+        ended_ms=now_ms,
+        faults=faults,
+    )

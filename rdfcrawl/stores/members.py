@@ -1,0 +1,175 @@
+"""The gzip members that a segment is made of, as bytes.
+
+A member is an ordinary one (RFC 1952) with one extra subfield that holds its own
+length, so that a segment is read from member to member without inflating:
+
+    1f 8b 08 04  00000000  00 ff      fixed fields, FEXTRA set, no time, no system
+    0c 00  'R' 'C'  08 00             12 bytes of extra field, one subfield of 8
+    <u64>                             length of the member in bytes, little endian;
+                                      bit 63: everything before it is on disk
+    deflate, CRC-32, length modulo 2^32
+
+A length of 0 marks a member that is still being written.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isal import isal_zlib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
+LENGTH_AT = len(PREFIX)
+HEADER_BYTES = LENGTH_AT + 8
+_TRAILER_BYTES = 8
+_SYNCED = 1 << 63
+_RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
+_READ_BYTES = 64 * 1024
+_INFLATE_BYTES = 256 * 1024
+
+
+def encode_length(n_bytes: int, *, is_synced: bool) -> bytes:
+    """Return the value of the length subfield."""
+    return (n_bytes | _SYNCED if is_synced else n_bytes).to_bytes(8, "little")
+
+
+def pack_member(content: bytes, *, level: int = 1, is_synced: bool = False) -> bytes:
+    """Return `content` as one whole member.
+
+    Args:
+        content: what the member inflates to.
+        level: of isal, 0 (fastest) to 3 (smallest).
+        is_synced: everything before the member is known to be on disk.
+    """
+    deflated = isal_zlib.compress(content, level, _RAW_DEFLATE)
+    n_bytes = HEADER_BYTES + len(deflated) + _TRAILER_BYTES
+    return b"".join(
+        (
+            PREFIX,
+            encode_length(n_bytes, is_synced=is_synced),
+            deflated,
+            _trailer(isal_zlib.crc32(content), len(content)),
+        )
+    )
+
+
+def _trailer(crc: int, n_content: int) -> bytes:
+    return crc.to_bytes(4, "little") + (n_content & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+# The last member of a finished segment. It is appended once everything before it is
+# on disk (compare the end-of-file block of BGZF), so whoever finds it reads no more.
+SEAL = pack_member(b"", is_synced=True)
+
+
+class MemberPacker:
+    """Deflates one member piece by piece; the pieces come without the header.
+
+    Attributes:
+        n_packed: bytes of deflate and trailer given out so far.
+    """
+
+    __slots__ = ("_crc", "_deflate", "_n_content", "n_packed")
+
+    def __init__(self, level: int = 1) -> None:
+        self._deflate = isal_zlib.compressobj(
+            level, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+        )
+        self._crc = 0
+        self._n_content = 0
+        self.n_packed = 0
+
+    def pack(self, chunk: bytes) -> bytes:
+        """Return what `chunk` adds to the member; may be empty."""
+        self._crc = isal_zlib.crc32(chunk, self._crc)
+        self._n_content += len(chunk)
+        packed: bytes = self._deflate.compress(chunk)
+        self.n_packed += len(packed)
+        return packed
+
+    def finish(self) -> bytes:
+        """Return the rest of the deflate stream and the trailer."""
+        packed = self._deflate.flush() + _trailer(self._crc, self._n_content)
+        self.n_packed += len(packed)
+        return packed
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where one member lies in its file, as its header says.
+
+    Attributes:
+        offset: of its first byte.
+        n_bytes: header, deflate and trailer.
+        is_synced: everything before it was on disk when it was written.
+    """
+
+    offset: int
+    n_bytes: int
+    is_synced: bool
+
+
+class TornMember(Exception):
+    """A member is not whole: its bytes do not inflate to what its trailer says."""
+
+
+def iter_members(fd: int, n_file_bytes: int) -> Iterator[Member]:
+    """Yield the members of an open segment by their headers, up to the first torn one.
+
+    Content is not read: a member that is yielded lies within the file, no more.
+    """
+    offset = 0
+    while True:
+        header = os.pread(fd, HEADER_BYTES, offset)
+        value = int.from_bytes(header[LENGTH_AT:], "little")
+        n_bytes = value & ~_SYNCED
+        if (
+            len(header) < HEADER_BYTES
+            or not header.startswith(PREFIX)
+            or n_bytes < len(SEAL)
+            or offset + n_bytes > n_file_bytes
+        ):
+            return
+        yield Member(offset, n_bytes, bool(value & _SYNCED))
+        offset += n_bytes
+
+
+def iter_content(fd: int, member: Member) -> Iterator[bytes]:
+    """Yield what `member` inflates to, in pieces of at most 256 KiB.
+
+    Raises:
+        TornMember: the deflate stream, its length or its checksum is wrong; pieces
+            may have been yielded before.
+    """
+    inflate = isal_zlib.decompressobj(_RAW_DEFLATE)
+    offset = member.offset + HEADER_BYTES
+    end = member.offset + member.n_bytes - _TRAILER_BYTES
+    crc = n_content = 0
+    while not inflate.eof:
+        pending = inflate.unconsumed_tail
+        if not pending:
+            pending = os.pread(fd, min(_READ_BYTES, end - offset), offset)
+            offset += len(pending)
+        piece = _inflate(inflate, pending)
+        if not piece and not pending and not inflate.eof:
+            raise TornMember(member)
+        crc = isal_zlib.crc32(piece, crc)
+        n_content += len(piece)
+        if piece:
+            yield piece
+    trailer = os.pread(fd, _TRAILER_BYTES, end)
+    if offset < end or inflate.unused_data or trailer != _trailer(crc, n_content):
+        raise TornMember(member)
+
+
+def _inflate(inflate: isal_zlib.Decompress, pending: bytes) -> bytes:
+    try:
+        piece: bytes = inflate.decompress(pending, _INFLATE_BYTES)
+    except isal_zlib.IsalError as error:  # type: ignore[misc] # its stub is wrong
+        raise TornMember(str(error)) from error
+    return piece

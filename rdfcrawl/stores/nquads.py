@@ -1,0 +1,131 @@
+"""The default store: gzip-compressed N-Quads in segments.
+
+Each document begins with a comment line, which readers of N-Quads skip and `reading`
+uses to tell documents and their versions apart:
+
+    # document <http://example.org/me> 1790000000000
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.stores.recovery import RecoveryReport, recover
+from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
+
+
+def document_mark(graph: str, version_ms: int) -> bytes:
+    r"""Return the line that begins a document.
+
+    Raises:
+        ValueError: `graph` is not an IRI.
+
+    >>> document_mark("http://example.org/me", 1790000000000)
+    b'# document <http://example.org/me> 1790000000000\n'
+    """
+    if _NOT_IN_MARK.search(graph):
+        raise ValueError(f"not an IRI: {graph!r}")
+    return f"# document <{graph}> {version_ms:d}\n".encode()
+
+
+class NQuadsDocument:
+    """One document on its way into the segments; see `protocol.DocumentWriter`."""
+
+    __slots__ = ("_document", "_segments")
+
+    def __init__(self, segments: QuadSegments, document: OpenDocument) -> None:
+        self._segments = segments
+        self._document = document
+
+    async def write(self, chunk: bytes) -> None:
+        """Take the next statements.
+
+        Raises:
+            StoreFault: the disk is full or broken; `abandon` the document.
+            ValueError: the last line has no end, or a line is a comment: it could
+                pass for the begin of another document.
+        """
+        if chunk[-1:] != b"\n" or chunk[:1] == b"#" or b"\n#" in chunk:
+            raise ValueError("want whole lines of N-Quads without comments")
+        self._segments.write(self._document, chunk)
+
+    async def end(self) -> None:
+        """Hand the document to the segments; the next `flush` covers it."""
+        self._segments.end(self._document)
+
+    async def abandon(self) -> None:
+        """Forget the document, unless it has ended."""
+        self._segments.abandon(self._document)
+
+
+class NQuadsStore:
+    """Keeps documents as N-Quads in gzip files; see `protocol.Store`.
+
+    Args:
+        directory: of the segments; workers may share it.
+        worker: unique among the workers that write to `directory`.
+        limits: sizes of the segments.
+
+    Attributes:
+        recovered: what `open` found of earlier runs.
+    """
+
+    def __init__(
+        self, directory: Path, worker: str, limits: SegmentLimits | None = None
+    ) -> None:
+        self._directory = directory
+        self._worker = worker
+        self._limits = limits
+        self._segments: QuadSegments | None = None
+        self.recovered = RecoveryReport()
+
+    async def open(self) -> None:
+        """Repair the segments that no live process writes to, and begin new ones.
+
+        Raises:
+            ConfigError: `worker` cannot be part of a file name.
+            StoreFault: the directory cannot be made, read or written.
+        """
+        try:
+            self.recovered = await asyncio.to_thread(recover, self._directory)
+            self._segments = QuadSegments(self._directory, self._worker, self._limits)
+        except OSError as error:
+            raise StoreFault(f"{self._directory}: {error}") from error
+
+    @property
+    def _opened(self) -> QuadSegments:
+        if self._segments is None:
+            raise StoreFault("the N-Quads store is not open")
+        return self._segments
+
+    async def begin(self, graph: str, version_ms: int) -> NQuadsDocument:
+        """Open a document; several may be open at once.
+
+        Raises:
+            ValueError: `graph` is not an IRI.
+        """
+        segments = self._opened
+        head = document_mark(graph, version_ms)
+        return NQuadsDocument(segments, segments.begin(head))
+
+    async def flush(self, *, sync: bool = True) -> None:
+        """Bring all documents that have ended into their files, or to the disk.
+
+        Raises:
+            StoreFault: the disk is full or broken.
+        """
+        await self._opened.flush(sync=sync)
+
+    async def close(self) -> None:
+        """Flush to the disk, seal the segments, forget open documents."""
+        if self._segments is not None:
+            segments, self._segments = self._segments, None
+            await segments.close()

@@ -1,0 +1,102 @@
+"""Reads segments back: all quads, document by document, or the latest of each."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from rdfcrawl.stores.members import iter_content, iter_members
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Only at the begin of a line; a line feed never stands within a term of N-Quads.
+_MARK = re.compile(rb"# document <([^>\n]*)> ([0-9]+)\n")
+_LINE_FEED = 10
+
+
+class Piece(NamedTuple):
+    """Whole lines of one document; its pieces follow each other.
+
+    Attributes:
+        graph: IRI of the document.
+        version_ms: begin of its fetch, Unix time in ms.
+        ordinal: which document of its segment, from 0.
+        quads: N-Quads, at most about 256 KiB; empty in a document without any.
+    """
+
+    graph: str
+    version_ms: int
+    ordinal: int
+    quads: bytes
+
+
+def iter_blocks(path: Path) -> Iterator[bytes]:
+    """Yield the content of one segment in whole lines, about 256 KiB at a time.
+
+    Of a segment that is being written, what has been written so far.
+
+    Raises:
+        TornMember: a member is damaged; run `recover` first.
+    """
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        for member in iter_members(fd, os.fstat(fd).st_size):
+            rest = b""
+            for content in iter_content(fd, member):
+                block = rest + content
+                n_whole = block.rfind(b"\n") + 1
+                rest = block[n_whole:]
+                if n_whole:
+                    yield block[:n_whole]
+            if rest:
+                yield rest
+    finally:
+        os.close(fd)
+
+
+def iter_quads(directory: Path) -> Iterator[bytes]:
+    """Yield what all segments of all workers hold, in whole lines."""
+    for path in list_segments(directory):
+        yield from iter_blocks(path)
+
+
+def iter_pieces(path: Path) -> Iterator[Piece]:
+    """Yield the documents of one segment of an `NQuadsStore`, piece by piece."""
+    current: Piece | None = None
+    for block in iter_blocks(path):
+        begin = 0
+        for mark in _MARK.finditer(block):
+            if mark.start() > 0 and block[mark.start() - 1] != _LINE_FEED:
+                continue
+            if current is not None:
+                yield current._replace(quads=block[begin : mark.start()])
+            begin = mark.end()
+            ordinal = 0 if current is None else current.ordinal + 1
+            current = Piece(mark[1].decode(), int(mark[2]), ordinal, b"")
+        if current is not None:
+            yield current._replace(quads=block[begin:])
+
+
+def iter_latest(directory: Path) -> Iterator[Piece]:
+    """Yield the latest version of each document of an `NQuadsStore`, piece by piece.
+
+    The version with the highest `version_ms` counts; of the same version written
+    more than once, one. Reads the segments twice and keeps some 300 bytes for
+    each document in memory.
+    """
+    paths = list_segments(directory)
+    latest: dict[str, tuple[int, int, int]] = {}
+    for number, path in enumerate(paths):
+        for piece in iter_pieces(path):
+            place = (piece.version_ms, number, piece.ordinal)
+            if place > latest.get(piece.graph, (-1, 0, 0)):
+                latest[piece.graph] = place
+    for number, path in enumerate(paths):
+        for piece in iter_pieces(path):
+            place = (piece.version_ms, number, piece.ordinal)
+            if latest.get(piece.graph) == place:
+                yield piece

@@ -1,0 +1,119 @@
+"""One segment file: named, locked, appended to, synced and sealed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from typing import TYPE_CHECKING
+
+from rdfcrawl.stores.members import LENGTH_AT, SEAL, encode_length
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEGMENT_NAME = re.compile(
+    r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})\.nq\.gz"
+)
+
+
+def list_segments(directory: Path, *, worker: str | None = None) -> list[Path]:
+    """Return the segments in `directory`, of one worker or all, in writing order."""
+    found = [
+        (match["worker"], int(match["number"]), path)
+        for path in directory.iterdir()
+        if (match := SEGMENT_NAME.fullmatch(path.name))
+        and worker in (None, match["worker"])
+    ]
+    return [path for _, _, path in sorted(found)]
+
+
+class SegmentFile:
+    """One segment being written; locked until it is closed.
+
+    Invariant: `n_bytes` is where the next member begins; what lies behind it in the
+    file is torn and is cut off before anything else is written.
+    """
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self.n_bytes = 0
+        self.n_synced = 0
+        self._fd = fd
+        self._is_named = False  # its directory entry is on disk
+
+    @classmethod
+    def create(cls, path: Path) -> SegmentFile | None:
+        """Create and lock a segment; return None if the name is taken."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
+        try:
+            fd = os.open(path, flags, 0o644)
+        except FileExistsError:
+            return None
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        # A recovery may have seen the file before it was locked, empty, and removed it.
+        if os.fstat(fd).st_nlink == 0:
+            os.close(fd)
+            return None
+        return cls(path, fd)
+
+    @property
+    def is_synced(self) -> bool:
+        """All members are known to be on disk."""
+        return self.n_synced == self.n_bytes
+
+    def append(self, *pieces: bytes) -> None:
+        """Write `pieces` behind the last member, all of them or nothing.
+
+        Raises:
+            OSError: nothing was written.
+        """
+        content = b"".join(pieces)
+        written = 0
+        try:
+            while written < len(content):
+                written += os.pwrite(
+                    self._fd, content[written:], self.n_bytes + written
+                )
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self.n_bytes)
+            raise
+        self.n_bytes += written
+
+    def patch_length(self) -> None:
+        """Make the one member of this segment valid: its length is the file's."""
+        length = encode_length(self.n_bytes, is_synced=False)
+        os.pwrite(self._fd, length, LENGTH_AT)
+
+    def sync(self) -> int:
+        """Bring the file to the disk; return how many bytes of it are there now."""
+        n_bytes = self.n_bytes
+        os.fdatasync(self._fd)
+        if not self._is_named:
+            directory = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+            self._is_named = True
+        return n_bytes
+
+    def finish(self) -> int:
+        """Bring the file to the disk, seal and close it; return its size."""
+        self.n_synced = self.sync()
+        # A segment without its seal is whole; only the next recovery takes longer.
+        with contextlib.suppress(OSError):
+            self.append(SEAL)
+        self.close()
+        return self.n_bytes
+
+    def close(self) -> None:
+        """Close the file as it is; its lock ends."""
+        os.close(self._fd)
+
+    def remove(self) -> None:
+        """Remove the segment and all that is in it."""
+        self.path.unlink(missing_ok=True)
+        os.close(self._fd)

@@ -1,0 +1,319 @@
+"""Segments: gzip files that documents are appended to, whole or not at all.
+
+`<directory>/<worker>-<n>.nq.gz` holds members (see `members`), each of them one or
+more whole documents, so `gunzip` reads a segment and `recovery` repairs it without
+inflating it. Small documents are gathered and written as one member; a document whose
+deflated form outgrows `spill_bytes` streams into a segment of its own.
+
+A segment that a live process writes to is locked (`flock`); the lock dies with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import ConfigError, StoreFault
+from rdfcrawl.stores.members import (
+    HEADER_BYTES,
+    PREFIX,
+    MemberPacker,
+    encode_length,
+    pack_member,
+)
+from rdfcrawl.stores.segment_file import SEGMENT_NAME, SegmentFile, list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLimits:
+    """Sizes that shape the segments of one writer.
+
+    Attributes:
+        rotate_bytes: a segment that has reached this size on disk is finished.
+        member_bytes: documents gathered into one member, before compression.
+        spill_bytes: deflated part of one open document that is held in memory.
+        level: of compression, 0 (fastest) to 3 (smallest).
+    """
+
+    rotate_bytes: int = 256 * 1024 * 1024
+    member_bytes: int = 1024 * 1024
+    spill_bytes: int = 1024 * 1024
+    level: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class OpenDocument:
+    """A document between `begin` and `end`; it belongs to the writer that began it."""
+
+    gathered: list[bytes] = field(default_factory=list)
+    n_gathered: int = 0
+    packer: MemberPacker | None = None
+    packed: list[bytes] = field(default_factory=list)
+    file: SegmentFile | None = None
+
+    def forget(self) -> None:
+        """Let go of all that was written."""
+        self.gathered, self.n_gathered = [], 0
+        self.packer, self.packed, self.file = None, [], None
+
+
+class QuadSegments:
+    """Appends documents to the segments of one worker.
+
+    Not thread-safe: one event loop. A document is in the segments once a `flush` that
+    began after its `end` has returned, and no part of any other is.
+
+    Args:
+        directory: made if it is missing.
+        worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
+        limits: see there.
+
+    Raises:
+        ConfigError: `worker` cannot be part of a file name.
+    """
+
+    def __init__(
+        self, directory: Path, worker: str, limits: SegmentLimits | None = None
+    ) -> None:
+        if not _WORKER_NAME.fullmatch(worker):
+            raise ConfigError(f"worker name {worker!r}: want {_WORKER_NAME.pattern}")
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._worker = worker
+        self._limits = limits or SegmentLimits()
+        self._number = self._first_number()
+        self._pending: list[bytes] = []
+        self._n_pending = 0
+        self._current: SegmentFile | None = None
+        self._finished: list[SegmentFile] = []
+        self._spilled: set[SegmentFile] = set()
+        self._sync_lock = asyncio.Lock()
+        self._syncing: set[asyncio.Future[None]] = set()
+        self._sync_error: OSError | None = None
+
+    def _first_number(self) -> int:
+        taken = list_segments(self._directory, worker=self._worker)
+        if not taken:
+            return 0
+        match = SEGMENT_NAME.fullmatch(taken[-1].name)
+        return int(match["number"]) + 1 if match else 0
+
+    def write_document(self, quads: bytes) -> None:
+        """Take a whole small document; cheaper than `begin`, `write` and `end`.
+
+        Args:
+            quads: N-Quads, the last line ended; any size, but it is compressed in
+                one go.
+
+        Raises:
+            StoreFault: the disk did not take what was gathered before; neither was
+                this document taken.
+        """
+        n_pending = self._n_pending + len(quads)
+        if n_pending > self._limits.member_bytes:
+            self._write_pending()
+            n_pending = len(quads)
+        self._pending.append(quads)
+        self._n_pending = n_pending
+
+    def begin(self, head: bytes = b"") -> OpenDocument:
+        """Open a document that begins with `head`; several may be open at once."""
+        return OpenDocument([head], len(head))
+
+    def write(self, document: OpenDocument, chunk: bytes) -> None:
+        """Append N-Quads to an open document.
+
+        Raises:
+            StoreFault: the disk did not take it; only `abandon` is left to do.
+        """
+        if document.packer is None:
+            document.gathered.append(chunk)
+            document.n_gathered += len(chunk)
+            if document.n_gathered <= _GATHER_BYTES:
+                return
+            document.packer = MemberPacker(self._limits.level)
+            chunk = b"".join(document.gathered)
+            document.gathered.clear()
+        self._write_packed(document, document.packer.pack(chunk))
+        if (
+            document.file is None
+            and document.packer.n_packed > self._limits.spill_bytes
+        ):
+            self._spill(document)
+
+    def _write_packed(self, document: OpenDocument, packed: bytes) -> None:
+        if document.file is None:
+            document.packed.append(packed)
+        else:
+            with _store_fault():
+                document.file.append(packed)
+
+    def _spill(self, document: OpenDocument) -> None:
+        """Give `document` a segment of its own; its length is 0 until it has ended."""
+        document.file = self._create_file()
+        self._spilled.add(document.file)
+        with _store_fault():
+            document.file.append(PREFIX, bytes(8), *document.packed)
+        document.packed.clear()
+
+    def end(self, document: OpenDocument) -> None:
+        """Close a document: the next `flush` covers it.
+
+        Raises:
+            StoreFault: the disk did not take it; only `abandon` is left to do.
+        """
+        if document.packer is None:
+            self.write_document(b"".join(document.gathered))
+        elif document.file is None:
+            self._end_packed(document.packed, document.packer)
+        else:
+            with _store_fault():
+                document.file.append(document.packer.finish())
+                document.file.patch_length()
+            self._spilled.remove(document.file)
+            self._finished.append(document.file)
+        document.forget()
+
+    def _end_packed(self, packed: list[bytes], packer: MemberPacker) -> None:
+        # What was gathered ended earlier, so it comes earlier in the file.
+        self._write_pending()
+        packed.append(packer.finish())
+        file = self._file()
+        length = HEADER_BYTES + packer.n_packed
+        header = PREFIX + encode_length(length, is_synced=file.is_synced)
+        with _store_fault():
+            file.append(header, *packed)
+        self._rotate()
+
+    def abandon(self, document: OpenDocument) -> None:
+        """Forget an open document; nothing of it stays. After `end`: no effect."""
+        if document.file is not None:
+            self._spilled.remove(document.file)
+            document.file.remove()
+        document.forget()
+
+    async def flush(self, *, sync: bool = True) -> None:
+        """Bring every document that has ended into its file.
+
+        Args:
+            sync: also to the disk (`fdatasync`, in a thread); without it, what was
+                written survives the death of the process but not of the machine.
+
+        Raises:
+            StoreFault: the disk did not take it. After a failed write, flush again;
+                after a failed `fdatasync` every later call fails too, since the
+                kernel may have dropped what it could not write.
+        """
+        self._check_disk()
+        self._write_pending()
+        if sync or self._finished:
+            # A cancelled caller does not stop it: the next one relies on its outcome.
+            syncing = asyncio.ensure_future(self._sync_files(sync=sync))
+            self._syncing.add(syncing)
+            syncing.add_done_callback(self._syncing.discard)
+            await asyncio.shield(syncing)
+
+    async def _sync_files(self, *, sync: bool) -> None:
+        async with self._sync_lock:
+            self._check_disk()
+            current = self._current
+            if sync and current is not None and not current.is_synced:
+                current.n_synced = await self._sync(current.sync)
+            for file in self._finished.copy():
+                await self._sync(file.finish)
+                self._finished.remove(file)
+
+    async def _sync(self, sync: Callable[[], int]) -> int:
+        with _store_fault():
+            try:
+                return await asyncio.to_thread(sync)
+            except OSError as error:
+                self._sync_error = error
+                raise
+
+    def _check_disk(self) -> None:
+        if self._sync_error is not None:
+            with _store_fault():
+                raise self._sync_error
+
+    async def close(self) -> None:
+        """Flush to the disk, finish all segments and forget what has not ended.
+
+        Raises:
+            StoreFault: as `flush`; the segments are closed all the same.
+        """
+        try:
+            self._write_pending()
+            if self._current is not None:
+                self._finished.append(self._current)
+                self._current = None
+            await self.flush()
+        finally:
+            async with self._sync_lock:  # not under the hands of a running sync
+                self._close_files()
+
+    def _close_files(self) -> None:
+        for file in self._spilled:
+            file.remove()
+        for file in self._finished:
+            file.close()
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+        self._spilled.clear()
+        self._finished.clear()
+
+    def _write_pending(self) -> None:
+        if not self._pending:
+            return
+        self._check_disk()
+        file = self._file()
+        member = pack_member(
+            b"".join(self._pending),
+            level=self._limits.level,
+            is_synced=file.is_synced,
+        )
+        with _store_fault():
+            file.append(member)
+        self._pending.clear()
+        self._n_pending = 0
+        self._rotate()
+
+    def _file(self) -> SegmentFile:
+        if self._current is None:
+            self._current = self._create_file()
+        return self._current
+
+    def _create_file(self) -> SegmentFile:
+        while True:
+            name = f"{self._worker}-{self._number:05}.nq.gz"
+            self._number += 1
+            with _store_fault():
+                file = SegmentFile.create(self._directory / name)
+            if file is not None:
+                return file
+
+    def _rotate(self) -> None:
+        file = self._current
+        if file is not None and file.n_bytes >= self._limits.rotate_bytes:
+            self._finished.append(file)
+            self._current = None
+
+
+@contextmanager
+def _store_fault() -> Iterator[None]:
+    """Turn what the disk refuses into a `StoreFault`."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreFault(f"segments: {error.strerror or error}") from error

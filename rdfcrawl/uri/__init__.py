@@ -1,0 +1,46 @@
+"""URIs: parsed as browsers do, compared by a normal form, grouped for politeness.
+
+A URL lives in three spellings that are never mixed up. `requestable` gives the one
+that goes over the wire: what the WHATWG URL standard makes of a link, and nothing
+else. `NormalForm` gives the one that is compared: it exists only to be hashed by
+`fingerprint`, and is never requested. `compact` gives the short one that waits in the
+queue of its host, and `expand` turns it back exactly. `PolitenessKey` says which URLs
+share a delay, `partition_of` which share a partition of the frontier.
+"""
+
+from rdfcrawl.uri.fingerprint import fingerprint
+from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm
+from rdfcrawl.uri.parse import (
+    CRAWLED_SCHEMES,
+    MAX_URL_CHARS,
+    BadUri,
+    parse_uri,
+    requestable,
+)
+from rdfcrawl.uri.politeness import (
+    Grouping,
+    PolitenessKey,
+    compact,
+    expand,
+    host_of,
+    partition_of,
+    registered_domain,
+)
+
+__all__ = [
+    "CRAWLED_SCHEMES",
+    "MAX_URL_CHARS",
+    "SESSION_PARAMETERS",
+    "BadUri",
+    "Grouping",
+    "NormalForm",
+    "PolitenessKey",
+    "compact",
+    "expand",
+    "fingerprint",
+    "host_of",
+    "parse_uri",
+    "partition_of",
+    "registered_domain",
+    "requestable",
+]

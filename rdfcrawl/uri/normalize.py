@@ -1,0 +1,153 @@
+"""The normal form of a URL: equal for URLs that name the same resource.
+
+It is for fingerprints only. It is never requested, because sorting a query or
+dropping a session may well change what a server answers.
+
+Source: RFC 3986 section 6.2.2 and 6.2.3; WHATWG URL Standard for hosts, ports and
+dot segments.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.uri.parse import PLAIN_AUTHORITY, BadUri, parse_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The names under which PHP, Java servlets, ASP, ColdFusion, Django, osCommerce and
+# Zen Cart hand out a session to clients without cookies.
+SESSION_PARAMETERS: Final = (
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid*",
+    "asp.net_sessionid",
+    "cfid",
+    "cftoken",
+    "oscsid",
+    "zenid",
+    "sessionid",
+    "session_id",
+    "sessid",
+    "sid",
+)
+
+_UNRESERVED = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+)
+_HEX_DIGITS = "0123456789ABCDEFabcdef"
+_PARTS = re.compile(r"((?:https?|ftp)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
+# RFC 3986 3.3 and 3.4: what may stand unescaped in a path or query. A "%" without two
+# digits may not; were it left alone, decoding what follows could make it an escape.
+_NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
+_DOT_SEGMENT = re.compile(r"/\.\.?(?:/|\Z)").search
+
+
+def _canonical_escape(digits: str) -> str:
+    char = chr(int(digits, 16))
+    return char if char in _UNRESERVED else f"%{digits.upper()}"
+
+
+_CANONICAL = {chr(code): f"%{code:02X}" for code in range(128)} | {
+    f"%{high}{low}": _canonical_escape(high + low)
+    for high in _HEX_DIGITS
+    for low in _HEX_DIGITS
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """How URLs are normalized; built once, it holds its compiled expressions.
+
+    Attributes:
+        session_parameters: names of query and `;name=` path parameters that are
+            dropped, in any case; `*` stands for any characters of a name.
+    """
+
+    session_parameters: tuple[str, ...] = SESSION_PARAMETERS
+    _is_normal: Callable[[str], object] = field(init=False, repr=False, compare=False)
+    _is_session: Callable[[str], object] = field(init=False, repr=False, compare=False)
+    _drop_sessions: Callable[[str, str], str] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        """Compile the expressions.
+
+        Raises:
+            ConfigError: a session parameter is no name, or would be any name.
+        """
+        name = _any_of(self.session_parameters)
+        is_session = re.compile(rf"{name}(?:=.*)?", re.IGNORECASE)
+        in_path = re.compile(rf";{name}(?:=[^;/]*)?(?=[;/]|\Z)", re.IGNORECASE)
+        parameter = rf"(?!(?i:{name})(?:[=&]|\Z))[A-Za-z0-9\-._~!$()*+,;=:@/?]++"
+        is_normal = re.compile(
+            rf"https?://{PLAIN_AUTHORITY}"
+            r"(?:/(?!\.\.?(?:[/?]|\Z))[A-Za-z0-9\-._~!$&'()*+,=:@]*+)++"
+            rf"(?:\?{parameter}(?:&{parameter})*+)?+"
+        )
+        object.__setattr__(self, "_is_normal", is_normal.fullmatch)
+        object.__setattr__(self, "_is_session", is_session.fullmatch)
+        object.__setattr__(self, "_drop_sessions", in_path.sub)
+
+    def normalize(self, url: str) -> str:
+        """Return the normal form of an absolute http, https or ftp URL.
+
+        Beyond what WHATWG parsing does: no fragment, no userinfo; escapes of
+        unreserved characters are decoded, the others are upper case, and what RFC
+        3986 does not allow is escaped; the `&` parts of the query are sorted whole
+        and never decoded, empty ones dropped; session parameters are dropped.
+        Double slashes stay. The function is idempotent.
+
+        Raises:
+            BadUri: not a URL of these schemes.
+
+        >>> NormalForm().normalize("HTTP://example.org:80/%7eme/./x?b=%2f&a&sid=1#x")
+        'http://example.org/~me/x?a&b=%2F'
+        """
+        if self._is_normal(url) and ("&" not in url or _is_sorted(url)):
+            return url
+        return self._rewrite(url)
+
+    def _rewrite(self, url: str) -> str:
+        parts = _PARTS(parse_uri(url))
+        if parts is None:
+            raise BadUri(f"scheme without a normal form: {url[:100]!r}")
+        scheme, host, path, query = parts.groups()
+        path = _NOT_CANONICAL(_canonical, path)
+        query = self._normalize_query(query) if query else ""
+        if ";" in path:
+            path = self._drop_sessions("", path)
+            if _DOT_SEGMENT(path):  # "/..;sid=1/" has become one
+                path = parse_uri(f"{scheme}{host}{path}")[len(scheme + host) :]
+        return f"{scheme}{host}{path}{query}"
+
+    def _normalize_query(self, query: str) -> str:
+        parts = _NOT_CANONICAL(_canonical, query).split("&")
+        kept = sorted(part for part in parts if part and not self._is_session(part))
+        return "?" + "&".join(kept) if kept else ""
+
+
+def _canonical(match: re.Match[str]) -> str:
+    return _CANONICAL[match[0]]
+
+
+def _is_sorted(url: str) -> bool:
+    parts = url.partition("?")[2].split("&")
+    return parts == sorted(parts)
+
+
+def _any_of(names: tuple[str, ...]) -> str:
+    """Return an expression for any of the names; for no names, one without match."""
+    for name in names:
+        if not re.fullmatch(r"[\w.*~!$@-]*[\w.~-][\w.*~!$@-]*", name, re.ASCII):
+            raise ConfigError(
+                f"session parameter {name!r}: must be a name of letters, digits and"
+                " -._~, with * for any characters"
+            )
+    patterns = (re.escape(name).replace(r"\*", "[^=&;/]*") for name in names)
+    return f"(?:{'|'.join(patterns)})" if names else "(?!)"

@@ -1,0 +1,118 @@
+"""What a link refers to, and whether it may be requested.
+
+Source: WHATWG URL Standard, sections 4.4 "URL parsing" and 4.5 "URL serializing".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import ada_url
+
+from rdfcrawl.errors import Reason, SourceFault
+
+CRAWLED_SCHEMES: Final = frozenset({"http", "https"})
+MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
+MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
+
+# A host and port that WHATWG leaves as they are: labels of lower-case ASCII of which
+# the last one is no number (5.3 "ends in a number checker"), or a dotted quad in its
+# only canonical spelling; no A-label, since those are checked; no default port. It
+# refuses more than it has to, and whoever uses it must then ask the parser.
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+PLAIN_AUTHORITY: Final = (
+    r"(?![^/]*xn--)"
+    r"(?:(?:[a-z0-9_-]++\.)*+[a-z][a-z0-9_-]*+"
+    rf"|{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET})"
+    r"(?::(?!(?:80|443)/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?+(?=/)"
+)
+# A URL that WHATWG leaves as it is, whatever fragment follows it.
+_UNCHANGED = re.compile(
+    rf"((https?)://{PLAIN_AUTHORITY}"
+    r"(?:/(?!(?:\.|%2[eE]){1,2}(?:[/?#]|\Z))[A-Za-z0-9\-._~!$&'()*+,;=:@%|\[\]]*+)++"
+    r"(?:\?[A-Za-z0-9\-._~!$&()*+,;=:@%|\[\]/?]*+)?+)(?:#.*+)?+",
+    re.DOTALL,
+).fullmatch
+_USERINFO = re.compile(r"\A([a-z]+://)[^/]*@")
+
+
+class BadUri(SourceFault, ValueError):
+    """A link that is not a URL, or not one that is crawled."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(Reason.BAD_URI, detail)
+
+
+def parse_uri(text: str, base: str | None = None) -> str:
+    r"""Parse and resolve as a browser does.
+
+    Args:
+        text: a link as it was found, absolute or relative, of any scheme.
+        base: absolute URL that a relative `text` is resolved against.
+
+    Returns:
+        The URL in WHATWG serialization (`href`), fragment and userinfo included.
+        It is ASCII: other characters are percent-encoded, hosts are A-labels.
+
+    Raises:
+        BadUri: also a `ValueError`; it is no URL, is relative to nothing, or one of
+            the two is longer than `MAX_INPUT_CHARS`.
+
+    >>> parse_uri("../b\\c", "HTTP://EXAMPLE.org:80/x/a")
+    'http://example.org/b/c'
+    """
+    if len(text) > MAX_INPUT_CHARS or (base and len(base) > MAX_INPUT_CHARS):
+        raise BadUri(f"longer than {MAX_INPUT_CHARS} characters")
+    if not text.isascii():
+        text = _scalar_values(text)
+    try:
+        href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
+    except ValueError:
+        raise BadUri(f"not a URL: {text[:200]!r}") from None
+    return str(href)
+
+
+def requestable(
+    text: str | bytes,
+    base: str | None = None,
+    *,
+    schemes: frozenset[str] = CRAWLED_SCHEMES,
+    max_chars: int = MAX_URL_CHARS,
+) -> str:
+    """Turn a link into the URL that is requested for it.
+
+    That is the WHATWG serialization without fragment and userinfo; query, escapes
+    and double slashes stay as the publisher wrote them, since they may matter.
+
+    Args:
+        text: a link as it was found; bytes are UTF-8.
+        base: absolute URL that a relative `text` is resolved against.
+        schemes: those that are crawled, lower case.
+        max_chars: the longest URL that is requested, in characters.
+
+    Raises:
+        BadUri: it is no URL, not of these schemes, or too long.
+
+    >>> requestable("http://me:pw@example.org/a?b=1&a=%7e#frag")
+    'http://example.org/a?b=1&a=%7e'
+    """
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    match = _UNCHANGED(text)
+    if match is not None:
+        url, scheme = match.groups()
+    else:
+        url = parse_uri(text, base).partition("#")[0]
+        scheme = url.partition(":")[0]
+        url = _USERINFO.sub(r"\1", url)
+    if scheme not in schemes:
+        raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
+    if len(url) > max_chars:
+        raise BadUri(f"longer than {max_chars} characters: {url[:100]!r}...")
+    return str(url)
+
+
+def _scalar_values(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, as Web IDL does for a `USVString`."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,156 @@
+"""Which URLs share a delay, a queue and a partition of the frontier.
+
+"Registered domain" means everywhere: one label more than the longest public suffix,
+private suffixes included. Sites under `github.io` or `blogspot.com` are published by
+different people and served by an operator who expects it, so they do not share
+one delay, and a crawl of one of them does not spread to the others. The list is the
+one bundled with tldextract: it is the same on all workers, and never fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from tldextract import TLDExtract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_CACHED_HOSTS: Final = 1 << 16
+
+_HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)").match
+_IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
+
+
+class Grouping(StrEnum):
+    """What the URLs that share one delay have in common."""
+
+    HOST = "host"
+    DOMAIN = "domain"
+    IP = "ip"
+
+
+@dataclass(frozen=True, slots=True)
+class PolitenessKey:
+    """The policy that says which URLs share one delay and one queue.
+
+    Attributes:
+        grouping: what they have in common.
+        resolve: for `Grouping.IP`: host -> address, or None while it is not known.
+            It is asked each time, and should answer from a cache of its own.
+    """
+
+    grouping: Grouping = Grouping.HOST
+    resolve: Callable[[str], str | None] | None = None
+
+    def of(self, url: str) -> str:
+        """Return the key of a requestable URL: lower case, without port.
+
+        IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
+        `Grouping.IP` the key is the host until it is resolved.
+        """
+        host = host_of(url)
+        if self.grouping is Grouping.DOMAIN:
+            return registered_domain(host)
+        if self.grouping is Grouping.IP and self.resolve and not _is_ip(host):
+            address = self.resolve(host)
+            return host if address is None else _bracketed(address)
+        return host
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL: lower case, no port, no final dot; empty if none."""
+    match = _HOST(url)
+    return match[1].lower().removesuffix(".") if match else ""
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def registered_domain(host: str) -> str:
+    """Return the registered domain of a host as `host_of` gives it.
+
+    That is the host itself for an IP literal, a name of one label, or a public
+    suffix; the last two labels where no suffix is known, as the public suffix list
+    says in its rule `*`.
+
+    >>> registered_domain("data.bbc.co.uk"), registered_domain("me.github.io")
+    ('bbc.co.uk', 'me.github.io')
+    """
+    if _is_ip(host):
+        return host
+    parts = _suffix_list().extract_str(host)
+    if parts.suffix:
+        return parts.top_domain_under_public_suffix or host
+    return ".".join(host.rsplit(".", 2)[-2:])
+
+
+def partition_of(url_or_key: str, n_partitions: int) -> int:
+    """Return the partition, from 0, in which a URL or a politeness key lies.
+
+    All hosts of one registered domain lie in one partition, an IP literal lies by
+    itself. It depends on nothing but the arguments and the bundled suffix list.
+    """
+    host = host_of(url_or_key) if "://" in url_or_key else url_or_key
+    return _domain_hash(host) % n_partitions
+
+
+def compact(url: str, key: str) -> str:
+    """Return the short form of a URL in the queue of its politeness key.
+
+    ==================== =============
+    URL                  short form
+    ==================== =============
+    `https://key/p`      `/p`
+    `http://key/p`       `!/p`
+    `http://key:8080/p`  `:8080/p`
+    `https://key:8443/p` `;8443/p`
+    anything else        the whole URL
+    ==================== =============
+    """
+    for start, mark in ((f"http://{key}", "!"), (f"https://{key}", "")):
+        if url.startswith(start):
+            rest = url[len(start) :]
+            if rest.startswith("/"):
+                return mark + rest
+            if rest.startswith(":"):
+                return rest if mark else ";" + rest[1:]
+    return url
+
+
+def expand(text: str, key: str) -> str:
+    """Return the URL that `compact` made `text` of; exact for every absolute URL."""
+    match text[:1]:
+        case "/":
+            return f"https://{key}{text}"
+        case "!":
+            return f"http://{key}{text[1:]}"
+        case ":":
+            return f"http://{key}{text}"
+        case ";":
+            return f"https://{key}:{text[1:]}"
+    return text
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _domain_hash(host: str) -> int:
+    digest = blake2b(registered_domain(host).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
+@cache
+def _suffix_list() -> TLDExtract:
+    return TLDExtract(
+        cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
+    )
+
+
+def _is_ip(host: str) -> bool:
+    return host.startswith("[") or _IPV4(host) is not None
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,150 @@
+"""How the format of an answer is decided."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rdfcrawl.formats import FORMATS, decide
+
+URL = "http://example.org/doc"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TURTLE = b"@prefix e: <http://e/> .\ne:a e:b e:c ."
+N_TRIPLES = b'<http://e/a> <http://e/b> "c" .\n'
+N_QUADS = b'<http://e/a> <http://e/b> "c" <http://e/g> .\n'
+TRIG = b"@prefix e: <http://e/> .\ne:g { e:a e:b e:c }"
+RDF_XML = b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="%s"/>' % RDF.encode()
+JSON_LD = b'{"@context": {}, "@id": "http://e/a"}'
+HTML = b"<!DOCTYPE html>\n<html><body>Not found</body></html>"
+XHTML = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>'
+OWL_HEAD = b"<!DOCTYPE rdf:RDF [\n" + b'<!ENTITY owl "http://e/" >\n' * 500
+GZIP = b"\x1f\x8b\x08\x00rest"
+GARBAGE = bytes(range(256)) * 4
+
+Case = tuple[str, str, bytes, str, str]
+CASES: dict[str, Case] = {
+    "turtle declared": ("text/turtle", "", TURTLE, "Turtle", "content-type"),
+    "parameters": (
+        "Text/Turtle; charset=utf-8",
+        "",
+        TURTLE,
+        "Turtle",
+        "content-type",
+    ),
+    "empty declared": ("text/turtle", "", b"", "Turtle", "content-type"),
+    "n-triples as turtle": ("text/turtle", "", N_TRIPLES, "Turtle", "content-type"),
+    "text/plain .ttl": ("text/plain", ".ttl", TURTLE, "Turtle", "extension"),
+    "text/plain turtle": ("text/plain", "", TURTLE, "Turtle", "content"),
+    "text/plain n-triples": ("text/plain", "", N_TRIPLES, "N-Triples", "content"),
+    "text/plain n-quads": ("text/plain", "", N_QUADS, "N-Quads", "content"),
+    "no type": ("", "", TURTLE, "Turtle", "content"),
+    "no type trig": ("", "", TRIG, "TriG", "content"),
+    "octet-stream": (
+        "application/octet-stream",
+        ".nt",
+        N_TRIPLES,
+        "N-Triples",
+        "extension",
+    ),
+    "application/xml": ("application/xml", "", RDF_XML, "RDF/XML", "content"),
+    "text/xml .rdf": ("text/xml", ".rdf", RDF_XML, "RDF/XML", "extension"),
+    "owl as xml": ("text/xml", "", OWL_HEAD, "RDF/XML", "content"),
+    "application/json": ("application/json", "", JSON_LD, "JSON-LD", "content"),
+    "html with turtle": ("text/html", "", TURTLE, "Turtle", "content"),
+    "html with rdf/xml": ("text/html", "", RDF_XML, "RDF/XML", "content"),
+    "html .ttl": ("text/html", ".ttl", TURTLE, "Turtle", "extension"),
+    "turtle is rdf/xml": ("text/turtle", "", RDF_XML, "RDF/XML", "content"),
+    "rdf/xml is turtle": ("application/rdf+xml", "", TURTLE, "Turtle", "content"),
+    "rdf/xml is json-ld": (
+        "application/rdf+xml",
+        "",
+        JSON_LD,
+        "JSON-LD",
+        "content",
+    ),
+    ".owl is turtle": ("", ".owl", TURTLE, "Turtle", "content"),
+    ".nt is n-quads": ("", ".nt", N_QUADS, "N-Quads", "content"),
+    ".ttl.gz unpacked": ("", ".ttl.gz?x=1", b"e:a e:b 1.", "Turtle", "extension"),
+    "bom": ("", "", b"\xef\xbb\xbf" + TURTLE, "Turtle", "content"),
+    "utf-16": ("", "", RDF_XML.decode().encode("utf-16"), "RDF/XML", "content"),
+    "comments": ("", "", b"# <a>\n\n# b\n" + TURTLE, "Turtle", "content"),
+    "sparql prefix": ("", "", b"PREFIX e: <http://e/>\n", "Turtle", "content"),
+    "a": ("", "", b"<http://e/a> a <http://e/C>;", "Turtle", "content"),
+    "n3": ("text/rdf+n3", "", TURTLE, "N3", "content-type"),
+    "blank property list": ("text/turtle", "", b"[] <p> <o> .", "Turtle", ""),
+    "trig blank graph": ("application/trig", "", b"[] { <a> <b> 1 }", "TriG", ""),
+    "xml literal first": ("text/turtle", "", b"<a> <b> '<html>' .", "Turtle", ""),
+}
+REFUSED = {
+    "html": ("text/html", "", HTML, "HTML"),
+    "xhtml": ("application/xhtml+xml", "", XHTML, "HTML"),
+    "error page as turtle": ("text/turtle", ".ttl", HTML, "HTML"),
+    "error page as rdf/xml": ("application/rdf+xml", "", HTML, "HTML"),
+    "error page as json-ld": ("application/ld+json", "", HTML, "HTML"),
+    "gzip": ("text/turtle", ".ttl", GZIP, "gzip"),
+    "json": ("application/json", "", b'{"a": [1]}', "JSON"),
+    "json as turtle": ("text/turtle", "", b'{"a": [1]}', "JSON"),
+    "other xml": ("text/xml", "", b"<urlset xmlns='http://s/'/>", "XML"),
+    "pdf": ("application/pdf", "", b"%PDF-1.7", "PDF"),
+    "garbage": ("", "", GARBAGE, ""),
+    "garbage as turtle": ("text/turtle", "", GARBAGE, ""),
+    "prose": ("text/plain", "", b"Hello, this is a text.", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "extension", "head", "name", "by"), CASES.values(), ids=CASES
+)
+def test_format_is_decided(
+    media_type: str, extension: str, head: bytes, name: str, by: str
+) -> None:
+    """If the answer is RDF, then its format is found, whatever is declared."""
+    decision = decide(media_type, URL + extension, head)
+    assert decision.format is not None
+    assert decision.format.name == name
+    assert decision.decided_by == (by or "content-type")
+
+
+@pytest.mark.parametrize(
+    ("media_type", "extension", "head", "found"), REFUSED.values(), ids=REFUSED
+)
+def test_what_is_no_rdf_is_named(
+    media_type: str, extension: str, head: bytes, found: str
+) -> None:
+    """If the answer is not RDF, then there is no format, but a name of what it is."""
+    decision = decide(media_type, URL + extension, head)
+    assert decision.format is None
+    assert decision.decided_by == "content"
+    assert decision.found == found
+
+
+def test_table_names_every_type_and_extension_once() -> None:
+    """If a media type or extension is in the table, then it means one format."""
+    types = [name for each in FORMATS for name in each.media_types]
+    extensions = [name for each in FORMATS for name in each.extensions]
+    assert len(types) == len(set(types))
+    assert len(extensions) == len(set(extensions))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"<?a?>" * 800,
+        b"<!--" * 1000,
+        b"# c\n" * 1000,
+        b'<a> <b> "' + b"\\a" * 2000,
+        b"<" * 4000,
+        b"_:" * 2000,
+        b"@prefix a: <a> ." + b"\n" * 4000 + b"{",
+        b"@prefix a: <a> . {" + b"a:" * 2000,
+        b'{"' + b" " * 4000,
+        b" " * 4096,
+    ],
+    ids=lambda head: repr(head[:12]),
+)
+def test_sniffing_takes_no_time(head: bytes) -> None:
+    """If the first bytes are made to make patterns backtrack, then they do not."""
+    start = time.process_time()
+    decide("", "http://[broken/", head)
+    assert time.process_time() - start < 0.05

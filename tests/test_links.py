@@ -1,0 +1,315 @@
+"""Tests of `rdfcrawl.links`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.links import (
+    MAX_NESTED_TERMS,
+    RDF_TYPE,
+    Extent,
+    LinkFilter,
+    LinkPolicy,
+    Position,
+    Scope,
+    load_patterns,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TURTLE = """
+    PREFIX : <http://a.example/>
+    PREFIX owl: <http://www.w3.org/2002/07/owl#>
+    :s :p :o, _:b, "l", "x"@en, "5"^^:datatype ; a :Class ; owl:imports :vocabulary .
+    _:b :q <https://b.example/o#frag>, <urn:x>, <mailto:a@b>, <ftp://c/d> .
+    <urn:s> <urn:p> <HTTP://d.example/> .
+"""
+
+
+def canonical(turtle: str) -> bytes:
+    """Return the N-Quads of a Turtle document, in a graph of their own."""
+    quads = (
+        ox.Quad(
+            quad.subject,
+            quad.predicate,
+            quad.object,
+            ox.NamedNode("http://graph.example/"),
+        )
+        for quad in ox.parse(turtle, ox.RdfFormat.TURTLE)
+    )
+    text = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
+    assert text is not None
+    return text
+
+
+def links(follow: str, turtle: str = TURTLE) -> set[str]:
+    """Return what is followed of a document, short for a.example."""
+    found = LinkPolicy.parse(follow).scan(canonical(turtle))
+    return {iri.decode().removeprefix("http://a.example/") for iri in found}
+
+
+OBJECTS = {"o", "vocabulary", "https://b.example/o", "HTTP://d.example/"}
+OWL_IMPORTS = "http://www.w3.org/2002/07/owl"
+A = "http://a.example/"
+
+
+@pytest.mark.parametrize(
+    ("follow", "expected"),
+    [
+        pytest.param("subject", {"s"}, id="subject"),
+        pytest.param("object", OBJECTS, id="object"),
+        pytest.param("type", {"Class"}, id="type"),
+        pytest.param(
+            "predicate",
+            {"p", "q", OWL_IMPORTS, RDF_TYPE.partition("#")[0]},
+            id="predicate",
+        ),
+        pytest.param("abox", {"s"} | OBJECTS, id="abox"),
+        pytest.param("subject, object", {"s"} | OBJECTS, id="list"),
+        pytest.param("object,type", {"Class"} | OBJECTS, id="object-and-type"),
+        pytest.param("none", set(), id="none"),
+        pytest.param(f"+{A}p", {"s", "o"}, id="only-with-default"),
+        pytest.param(f"object,+{A}p", {"o"}, id="only"),
+        pytest.param(f"object,+{A}", set(), id="only-is-no-prefix"),
+        pytest.param(f"object,+{A}*", {"o", "https://b.example/o"}, id="only-prefix"),
+        pytest.param(f"object,+{A}*,-{A}q", {"o"}, id="skip-wins"),
+        pytest.param(f"object,+{A}p,+{A}q", {"o", "https://b.example/o"}, id="two"),
+        pytest.param(f"object,type,+{A}p", {"o", "Class"}, id="only-and-type"),
+        pytest.param(f"type,-{A}p", {"Class"}, id="type-and-skip"),
+        pytest.param(
+            f"object,-{OWL_IMPORTS}#imports", OBJECTS - {"vocabulary"}, id="skip"
+        ),
+        pytest.param(
+            f"-{OWL_IMPORTS}#*,object", OBJECTS - {"vocabulary"}, id="skip-prefix"
+        ),
+        pytest.param(f"object,-{OWL_IMPORTS}", OBJECTS, id="skip-is-no-prefix"),
+    ],
+)
+def test_follow(follow: str, expected: set[str]) -> None:
+    """If a policy is given, then IRIs at its positions and no others are links."""
+    assert links(follow) == expected
+
+
+def test_follow_all() -> None:
+    """If all is followed, then these are the links of each position."""
+    assert links("all") == links("abox") | links("tbox")
+    assert links("tbox") == links("predicate") | links("type")
+    assert LinkPolicy.parse("abox") == LinkPolicy()
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        "",
+        "objects",
+        "object,",
+        "object;type",
+        "+",
+        "-",
+        "-imports",
+        "+a b:c",
+        "+http://a*b",
+    ],
+)
+def test_bad_follow(follow: str) -> None:
+    """If the argument has another word, then it is refused with what is allowed."""
+    with pytest.raises(ConfigError, match=r"^argument follow=.*abox, tbox.*\+IRI"):
+        LinkPolicy.parse(follow)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*' \n\r\t"\\<>()_:.^@#ä', "> <http://x/> .", "<<( "]),
+        max_size=9,
+    ).map("".join),
+    st.sampled_from(["", "@en", "@en--ltr", "^^<http://dt.example/>"]),
+)
+def test_literals_are_never_links(text: str, suffix: str) -> None:
+    """If a literal looks like a statement, then it is still no link."""
+    escaped = text.translate(
+        {10: "\\n", 13: "\\r", 9: "\\t", ord('"'): '\\"', ord("\\"): "\\\\"}
+    )
+    turtle = f'<urn:s> <urn:p> "{escaped}"{suffix}, <{A}o> .'
+    assert links("all", turtle) == {"o"}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["http://s/1", "http://s/2#x", "urn:s", "_:b"]),
+            st.sampled_from(["http://p/1", "urn:p", RDF_TYPE]),
+            st.sampled_from(["http://o/1", "https://o/2#y", "_:c", '"http://l/"']),
+        ),
+        max_size=8,
+    ),
+    st.sets(st.sampled_from([*Position])),
+)
+def test_scan_agrees_with_a_parser(
+    triples: list[tuple[str, str, str]], positions: set[Position]
+) -> None:
+    """If a parser reads the same statements, then it finds the same links."""
+    chunk = "".join(
+        " ".join(term if term[0] in '_"' else f"<{term}>" for term in triple) + " .\n"
+        for triple in triples
+    ).encode()
+    expected: set[str] = set()
+    for quad in ox.parse(chunk, ox.RdfFormat.N_QUADS):
+        is_type = quad.predicate.value == RDF_TYPE
+        at = {
+            Position.SUBJECT: quad.subject,
+            Position.PREDICATE: quad.predicate,
+            (Position.TYPE if is_type else Position.OBJECT): quad.object,
+        }
+        for position in positions & at.keys():
+            term = at[position]
+            if isinstance(term, ox.NamedNode) and term.value.startswith("http"):
+                expected.add(term.value.partition("#")[0])
+    found = LinkPolicy(frozenset(positions)).scan(chunk)
+    assert {iri.decode() for iri in found} == expected
+
+
+TERMS = f"""
+    PREFIX : <{A}>
+    :s :p <<( :s1 :p1 <<( :s2 :p2 <<( :s3 a :C3 )>> )>> )>>, <<( :s4 :p4 :o4 )>> .
+    :t :says " <<( <{A}x> <{A}y> <{A}z> )>> " .
+"""
+
+
+@pytest.mark.parametrize(
+    ("follow", "expected"),
+    [
+        ("subject", {"s", "t", "s1", "s2", "s3", "s4"}),
+        ("object", {"o4"}),
+        ("type", {"C3"}),
+        (f"object,-{A}p4", set()),
+        (f"object,-{A}p", {"o4"}),
+    ],
+)
+def test_triple_terms(follow: str, expected: set[str]) -> None:
+    """If an object is a triple term, then its terms count at their own positions."""
+    assert links(follow, TERMS) == expected
+
+
+def test_triple_terms_are_read_to_a_bound() -> None:
+    """If triple terms are nested without end, then the scan still ends."""
+    levels = range(20_000)
+    chunk = b"".join(b"<http://s/%d> <urn:p> <<( " % level for level in levels)
+    found = LinkPolicy.parse("all").scan(chunk)
+    assert found == {b"http://s/%d" % level for level in range(1 + MAX_NESTED_TERMS)}
+
+
+def test_escapes_are_decoded() -> None:
+    r"""If an IRI has `\u` escapes, then the link has the characters."""
+    chunk = (
+        rb"<http://a/\u00E9\u0023f> <urn:p> <http://b/\U0001F600\uD800> ." + b"\n"
+        rb"<urn:s> <urn:p> <http://c/\U00110000\u12> ." + b"\n"
+    )
+    assert LinkPolicy().scan(chunk) == {
+        "http://a/é".encode(),
+        "http://b/😀\ud800".encode(errors="surrogatepass"),
+        rb"http://c/\U00110000\u12",
+    }
+
+
+def test_empty_chunk() -> None:
+    """If there are no statements, then there are no links."""
+    assert LinkPolicy().scan(b"") == set()
+
+
+SEED = "https://www.example.org/data/me.ttl?x=/a/b"
+
+
+@pytest.mark.parametrize(
+    ("extent", "entry", "covered", "left_out"),
+    [
+        pytest.param(
+            Extent.ANY, "", ["http://b/", "https://www.example.org/"], [], id="any"
+        ),
+        pytest.param(
+            Extent.DOMAIN,
+            "example.org",
+            ["http://a.example.org:81/", "https://example.org/x"],
+            ["http://notexample.org/", "http://org/", "http://example.org.uk/"],
+            id="domain",
+        ),
+        pytest.param(
+            Extent.HOST,
+            "www.example.org",
+            ["http://www.example.org:81/", "https://www.example.org/x"],
+            ["http://example.org/", "http://a.www.example.org/"],
+            id="host",
+        ),
+        pytest.param(
+            Extent.PREFIX,
+            "www.example.org/data/",
+            ["http://www.example.org/data/", "https://www.example.org/data/a/b?c/d"],
+            [
+                *["http://www.example.org/", "http://www.example.org/data"],
+                *["http://www.example.org/database/", "http://b/www.example.org/data/"],
+                *["http://www.example.org:81/data/", "http://a.org/?www.example.org/"],
+            ],
+            id="prefix",
+        ),
+    ],
+)
+def test_scope(
+    extent: Extent, entry: str, covered: list[str], left_out: list[str]
+) -> None:
+    """If a scope is built of a seed, then it covers what has the same in common."""
+    scope = Scope.of_seeds(extent, [SEED, "http://other.example/"])
+    assert scope.entry(SEED) == entry
+    assert scope == Scope(extent, scope.entries)
+    for url in [SEED, "http://other.example/x", *covered]:
+        assert scope.covers(url), url
+    for url in left_out:
+        assert not scope.covers(url), url
+
+
+def test_scope_without_seeds() -> None:
+    """If a scope has no seeds, then it covers nothing, unless it is `any`."""
+    assert Scope().covers(SEED)
+    for extent in (Extent.DOMAIN, Extent.HOST, Extent.PREFIX):
+        assert not Scope(extent).covers(SEED)
+
+
+def test_deny_wins_over_allow(tmp_path: Path) -> None:
+    """If a URL is allowed and denied, then it is denied; allow is optional."""
+    allow, deny = tmp_path / "allow", tmp_path / "deny"
+    allow.write_text("﻿# what we want\n\n  /data/ \n^https:\n", encoding="utf-8")
+    deny.write_text(r"\.jpe?g$" + "\r\n#/data/\r\n")
+    both = LinkFilter(allow=load_patterns(allow), deny=load_patterns(deny))
+    assert both.admits("http://a/data/x")
+    assert both.admits("https://a/x")
+    assert not both.admits("http://a/x")
+    assert not both.admits("https://a/data/x.jpg")
+    only_deny = LinkFilter(deny=load_patterns(deny))
+    assert only_deny.admits("http://a/x")
+    assert not only_deny.admits("http://a/x.jpeg")
+    scoped = LinkFilter(Scope.of_seeds(Extent.HOST, ["http://a/"]), both.allow)
+    assert scoped.admits("http://a/data/x")
+    assert not scoped.admits("http://b/data/x")
+
+
+@pytest.mark.parametrize("line", ["(", "a{9999999999999}", "*", "(?P<a", "[z-a]"])
+def test_bad_pattern_names_file_and_line(line: str, tmp_path: Path) -> None:
+    """If a line is no expression, then the message says which."""
+    path = tmp_path / "allow.txt"
+    path.write_text(f"# first\n\n{line}\n")
+    with pytest.raises(ConfigError, match=r"allow\.txt:3: .* no regular expression"):
+        load_patterns(path)
+
+
+def test_unreadable_pattern_file(tmp_path: Path) -> None:
+    """If the file is missing or no text, then it is a wrong setting."""
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_patterns(tmp_path / "missing")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_patterns(tmp_path / "binary")

@@ -1,0 +1,410 @@
+"""Provenance: what is known of a crawl comes back exactly, as strict N-Quads."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.provenance import (
+    GRAPH,
+    MAX_FAULTS,
+    VOCABULARY,
+    Worker,
+    activity_iri,
+    describe,
+    describe_worker,
+    graph_iri,
+    iri_or_literal,
+    literal,
+    status_of,
+)
+from rdfcrawl.records import Document, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+DOCS = Path(__file__).parent.parent / "docs" / "provenance.md"
+PROV = "http://www.w3.org/ns/prov#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+SQ = "http://w3id.org/dice-research/squirrel/vocab#"
+HTTP = "http://www.w3.org/2011/http#"
+RC = VOCABULARY
+
+WORKER = Worker(name="host-1", crawl="linkeddata", version="0.1.0")
+TURTLE: Any = SimpleNamespace(name="turtle")
+
+Description = dict[str, dict[str, list[str]]]
+
+
+def document(**facts: Any) -> Document:
+    """Return a document that was read well, but for `facts`."""
+    facts.setdefault("record", Record(url="http://example.org/me", depth=2))
+    ordinary: Mapping[str, Any] = {
+        "url": facts["record"].url,
+        "requested": (facts["record"].url,),
+        "status": 200,
+        "media_type": "text/turtle",
+        "n_bytes": 1034,
+        "started_ms": 1_790_000_000_007,
+        "ended_ms": 1_790_000_000_100,
+        "format": TURTLE,
+        "decided_by": "media_type",
+        "n_quads": 9,
+        "n_links": 5,
+    }
+    return Document(**{**ordinary, **facts})
+
+
+def read(nquads: bytes) -> Description:
+    """Return subject -> predicate -> values; all must be in the provenance graph."""
+    found: Description = defaultdict(lambda: defaultdict(list))
+    for quad in ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=False):
+        assert quad.graph_name == ox.NamedNode(GRAPH)
+        assert isinstance(quad.subject, ox.NamedNode)
+        assert not isinstance(quad.object, ox.Triple)
+        found[quad.subject.value][quad.predicate.value].append(quad.object.value)
+    return found
+
+
+def test_ordinary_document_is_described_whole() -> None:
+    """If a document was read, then all that is known of it is there, once."""
+    record = Record(url="http://example.org/me", depth=2, parent="http://example.org/")
+    crawled = document(
+        record=record, etag='"a\\b"', last_modified="Tue, 01 Sep 2026 10:00:00 GMT"
+    )
+    name = activity_iri(crawled, WORKER)
+    assert read(describe(crawled, WORKER)) == {
+        name: {
+            RDF + "type": [PROV + "Activity"],
+            PROV + "wasAssociatedWith": [WORKER.iri],
+            PROV + "startedAtTime": ["2026-09-21T14:13:20.007Z"],
+            PROV + "endedAtTime": ["2026-09-21T14:13:20.100Z"],
+            PROV + "used": [name + ":response"],
+            SQ + "crawled": ["http://example.org/me"],
+            SQ + "status": ["SUCCESSFUL"],
+            SQ + "approxNumberOfTriples": ["9"],
+            SQ + "depth": ["2"],
+            RC + "links": ["5"],
+            RC + "parent": ["http://example.org/"],
+            RC + "format": ["turtle"],
+            RC + "decidedBy": ["media_type"],
+        },
+        name + ":response": {
+            RDF + "type": [HTTP + "Response"],
+            HTTP + "statusCodeValue": ["200"],
+            RC + "bytes": ["1034"],
+            RC + "mediaType": ["text/turtle"],
+            RC + "etag": ['"a\\b"'],
+            RC + "lastModified": ["Tue, 01 Sep 2026 10:00:00 GMT"],
+        },
+        "http://example.org/me": {
+            RDF + "type": [PROV + "Entity", SQ + "ResultGraph"],
+            PROV + "wasGeneratedBy": [name],
+            SQ + "containsDataOf": ["http://example.org/me"],
+        },
+    }
+
+
+def test_worker_is_described() -> None:
+    """If a worker begins, then its name, crawl and software are written."""
+    assert read(describe_worker(WORKER)) == {
+        WORKER.iri: {
+            RDF + "type": [PROV + "Agent", PROV + "SoftwareAgent"],
+            "http://www.w3.org/2000/01/rdf-schema#label": ["host-1"],
+            RC + "crawl": ["linkeddata"],
+            RC + "software": ["rdfcrawl 0.1.0"],
+        }
+    }
+
+
+def test_times_and_numbers_are_typed() -> None:
+    """If a value is a time or a number, then a query can compare it."""
+    types = {
+        (quad.predicate.value, quad.object.datatype.value)
+        for quad in ox.parse(describe(document(), WORKER), ox.RdfFormat.N_QUADS)
+        if isinstance(quad.object, ox.Literal)
+    }
+    assert {
+        (PROV + "startedAtTime", XSD + "dateTime"),
+        (SQ + "approxNumberOfTriples", XSD + "integer"),
+        (HTTP + "statusCodeValue", XSD + "integer"),
+        (RC + "bytes", XSD + "integer"),
+        (SQ + "status", XSD + "string"),
+    } <= types
+
+
+FAULT = [Fault(Reason.SYNTAX, "line 3")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "is_entity"),
+    [
+        ({}, "SUCCESSFUL", True),
+        ({"n_quads": 0}, "SUCCESSFUL", True),
+        ({"faults": FAULT}, "SUCCESSFUL", True),
+        ({"faults": FAULT, "is_partial": True}, "PARTIAL", True),
+        ({"faults": FAULT, "is_partial": True, "n_quads": 0}, "FAILED", False),
+        ({"faults": FAULT, "n_quads": 0, "format": None}, "FAILED", False),
+        ({"n_quads": 0, "format": None, "status": 304}, "UNCHANGED", False),
+        ({"n_quads": 0, "format": None, "status": 302}, "REDIRECTED", False),
+        ({"n_quads": 0, "format": None, "status": 0}, "UNKNOWN", False),
+    ],
+)
+def test_status(facts: dict[str, Any], status: str, *, is_entity: bool) -> None:
+    """If a crawl ended so, then this is its status, and only data make an entity."""
+    crawled = document(**facts)
+    assert status_of(crawled) == status
+    assert (crawled.url in read(describe(crawled, WORKER))) is is_entity
+
+
+def test_unfetched_document_has_no_response_and_no_times() -> None:
+    """If a document was refused before its fetch, then nothing is made up."""
+    refused = Document(
+        record=Record(url="http://example.org/x"),
+        url="http://example.org/x",
+        faults=[Fault(Reason.ROBOTS_DISALLOWED)],
+    )
+    found = read(describe(refused, WORKER))
+    name = activity_iri(refused, WORKER)
+    assert set(found) == {name, name + ":fault:0"}
+    assert PROV + "startedAtTime" not in found[name]
+    assert found[name + ":fault:0"] == {
+        RDF + "type": [RC + "Fault"],
+        RC + "reason": ["robots_disallowed"],
+        RC + "count": ["1"],
+    }
+
+
+def chain_of(found: Description, name: str) -> list[str]:
+    """Return the URLs of the redirect chain, in order."""
+    urls, cell = [], found[name][RC + "redirects"][0]
+    while cell != RDF + "nil":
+        (url,), (cell,) = found[cell][RDF + "first"], found[cell][RDF + "rest"]
+        urls.append(url)
+    return urls
+
+
+def test_redirect_chain_keeps_its_order() -> None:
+    """If a document was redirected, also between hosts, then the order is kept."""
+    crawled = document(
+        record=Record(url="http://b.example/1", chain=("http://a.example/z",)),
+        url="http://b.example/0",
+        requested=("http://b.example/1", "http://b.example/2", "http://b.example/0"),
+    )
+    assert chain_of(read(describe(crawled, WORKER)), activity_iri(crawled, WORKER)) == [
+        "http://a.example/z",
+        "http://b.example/1",
+        "http://b.example/2",
+        "http://b.example/0",
+    ]
+
+
+def test_faults_keep_their_order_and_number() -> None:
+    """If there are many faults, then the first are described and all are counted."""
+    faults = [Fault(Reason.BAD_TERM, f"line {i}", i) for i in range(MAX_FAULTS + 5)]
+    crawled = document(faults=faults)
+    found = read(describe(crawled, WORKER))
+    name = activity_iri(crawled, WORKER)
+    assert found[name][RC + "faults"] == [str(MAX_FAULTS + 5)]
+    assert len(found[name][RC + "fault"]) == MAX_FAULTS
+    for position in range(MAX_FAULTS):
+        fault = found[f"{name}:fault:{position}"]
+        assert fault[RC + "count"] == [str(position)]
+        assert fault[RC + "detail"] == [f"line {position}"]
+
+
+def test_each_crawl_has_a_name_of_its_own() -> None:
+    """If worker, URL or start differ, then so does the name of the activity."""
+    same = activity_iri(document(), WORKER)
+    assert activity_iri(document(n_quads=3), WORKER) == same
+    others = {
+        activity_iri(document(started_ms=1_790_000_000_008), WORKER),
+        activity_iri(document(record=Record(url="http://example.org/you")), WORKER),
+        activity_iri(document(), Worker(name="host-2", crawl="linkeddata")),
+        activity_iri(document(), Worker(name="host-1", crawl="other")),
+    }
+    assert len(others | {same}) == 5
+
+
+@pytest.mark.parametrize(
+    ("url", "term"),
+    [
+        ("http://example.org/a?b=c&d#e", "<http://example.org/a?b=c&d#e>"),
+        ("http://[2001:db8::1]:8080/", "<http://[2001:db8::1]:8080/>"),
+        ("http://example.org/ü", "<http://example.org/ü>"),
+        ("https://example.org/?q={x}|y", "<https://example.org/?q=%7Bx%7D%7Cy>"),
+        ("http://example.org/a[1]", "<http://example.org/a%5B1%5D>"),
+        ("http://example.org/100%", "<http://example.org/100%25>"),
+        ("http://example.org/a b", "<http://example.org/a%20b>"),
+        ("http://[bad/", f'"http://[bad/"^^<{XSD}anyURI>'),
+        ("http://[::::]/", f'"http://[::::]/"^^<{XSD}anyURI>'),
+        ("http://a b/", f'"http://a b/"^^<{XSD}anyURI>'),
+        ("/relative", f'"/relative"^^<{XSD}anyURI>'),
+        ("", f'""^^<{XSD}anyURI>'),
+    ],
+)
+def test_url_becomes_an_iri_or_else_a_literal(url: str, term: str) -> None:
+    """If a URL is no IRI, then it is percent-encoded, or kept as `xsd:anyURI`."""
+    assert iri_or_literal(url) == term
+
+
+def is_iri(text: str) -> bool:
+    """Return whether a strict parser takes `text` as an absolute IRI."""
+    try:
+        ox.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+URLS = st.one_of(
+    st.text(),
+    st.text(alphabet="abz:/?#[]@!$&'()*+,;=%41.-_~ \"<>\\^`{|}é\ue000\U0001f600"),
+    st.builds(
+        "http://{}/{}".format,
+        st.text(alphabet="abc.[]:1%@é|", max_size=12),
+        st.text(alphabet="abc/?#[]{}|^%20é \ud800\ufffe\ue000"),
+    ),
+)
+
+
+@settings(max_examples=500)
+@given(URLS)
+def test_iri_is_written_if_and_only_if_it_is_one(url: str) -> None:
+    """If a strict parser takes a URL as an IRI, then it is written as it is."""
+    assert is_iri(graph_iri(url))
+    if is_iri(url) and "[v" not in url.lower():
+        assert graph_iri(url) == url
+
+
+@settings(max_examples=300)
+@given(st.text(st.characters()))
+def test_literal_comes_back_exactly(text: str) -> None:
+    """If any text is written, then it is read back; surrogates become U+FFFD."""
+    line = f"<urn:a> <urn:b> {literal(text)} .\n".encode()
+    (quad,) = ox.parse(line, ox.RdfFormat.N_QUADS)
+    assert isinstance(quad.object, ox.Literal)
+    assert quad.object.value == re.sub("[\ud800-\udfff]", "\ufffd", text)
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", line)
+
+
+TEXTS = st.text(max_size=20)
+COUNTS = st.integers(0, 2**63)
+TIMES = st.integers(0, 253_402_300_799_999)  # to the end of the year 9999
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    """Draw documents with any text in every place that the web can write to."""
+    return Document(
+        record=Record(
+            url=draw(URLS),
+            depth=draw(st.integers(0, 255)),
+            parent=draw(URLS),
+            chain=tuple(draw(st.lists(URLS, max_size=3))),
+        ),
+        url=draw(URLS),
+        requested=tuple(draw(st.lists(URLS, max_size=3))),
+        status=draw(st.integers(0, 999)),
+        media_type=draw(TEXTS),
+        etag=draw(TEXTS),
+        last_modified=draw(TEXTS),
+        n_bytes=draw(COUNTS),
+        started_ms=draw(TIMES),
+        ended_ms=draw(TIMES),
+        format=draw(st.sampled_from([None, TURTLE])),
+        decided_by=draw(TEXTS),
+        n_quads=draw(COUNTS),
+        is_partial=draw(st.booleans()),
+        n_links=draw(COUNTS),
+        faults=draw(
+            st.lists(
+                st.builds(Fault, st.sampled_from(Reason), TEXTS, COUNTS), max_size=3
+            )
+        ),
+    )
+
+
+@settings(max_examples=200)
+@given(documents())
+def test_any_document_gives_strict_nquads_with_its_values(crawled: Document) -> None:
+    """If a document holds any text at all, then its description parses and is true."""
+
+    def as_read(text: str) -> str:
+        return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+    def as_iri_or_read(url: str) -> str:
+        iri = graph_iri(url)
+        return as_read(url) if iri.startswith("urn:rdfcrawl:document:") else iri
+
+    found = read(describe(crawled, WORKER))
+    name = activity_iri(crawled, WORKER)
+    activity = found[name]
+    assert activity[SQ + "crawled"] == [as_iri_or_read(crawled.record.url)]
+    assert activity[SQ + "approxNumberOfTriples"] == [str(crawled.n_quads)]
+    assert activity[SQ + "status"] == [status_of(crawled)]
+    for position, fault in enumerate(crawled.faults):
+        node = found[f"{name}:fault:{position}"]
+        assert node[RC + "reason"] == [fault.reason]
+        assert "".join(node[RC + "detail"]) == as_read(fault.detail)
+    if crawled.status:
+        response = found[name + ":response"]
+        assert "".join(response[RC + "etag"]) == as_read(crawled.etag)
+        assert "".join(response[RC + "mediaType"]) == as_read(crawled.media_type)
+        assert "".join(response[RC + "lastModified"]) == as_read(crawled.last_modified)
+    urls = [*crawled.record.chain, *crawled.requested]
+    if crawled.record.chain or len(crawled.requested) > 1:
+        assert chain_of(found, name) == [as_iri_or_read(url) for url in urls]
+
+
+EXAMPLE = document(
+    record=Record(
+        url="http://example.org/id/ada",
+        depth=1,
+        parent="http://example.org/people",
+    ),
+    url="http://example.org/doc/ada",
+    requested=("http://example.org/id/ada", "http://example.org/doc/ada"),
+    etag='"5e8-abc"',
+    faults=[Fault(Reason.BAD_TERM, 'line 7: bad IRI "a b"', 2)],
+    is_partial=True,
+)
+
+
+def test_example_of_the_docs_is_what_the_code_writes() -> None:
+    """If the description changes, then the example in the docs has to follow."""
+    blocks = re.findall(r"```nquads\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    assert blocks == [
+        describe_worker(WORKER).decode() + describe(EXAMPLE, WORKER).decode()
+    ]
+
+
+def test_query_of_the_docs_gives_the_redirects() -> None:
+    """If the query of the docs is asked, then it gives the URLs in order."""
+    store = ox.Store()
+    store.load(describe(EXAMPLE, WORKER), ox.RdfFormat.N_QUADS)
+    (query,) = re.findall(r"```sparql\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    solutions = store.query(query)
+    assert isinstance(solutions, ox.QuerySolutions)
+    assert [solution["url"].value for solution in solutions] == [*EXAMPLE.requested]
+
+
+def test_every_term_is_in_the_docs() -> None:
+    """If the code writes a predicate or class, then the table of terms has it."""
+    text = DOCS.read_text()
+    prefixes = {PROV: "prov:", SQ: "sq:", HTTP: "http:", RC: "rc:"}
+    written = describe_worker(WORKER) + describe(EXAMPLE, WORKER)
+    written += describe(document(last_modified="x"), WORKER)
+    for namespace, prefix in prefixes.items():
+        for term in re.findall(rf"<{re.escape(namespace)}(\w+)>", written.decode()):
+            assert f"`{prefix}{term}`" in text, term

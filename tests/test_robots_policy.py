@@ -1,0 +1,124 @@
+"""What robots.txt means, clause by clause."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rdfcrawl.robots.policy import (
+    ALLOW_ALL,
+    MAX_ROBOTS_BYTES,
+    Access,
+    judge,
+    parse_robots,
+)
+
+BASE = "http://h.example"
+
+
+@pytest.mark.parametrize(
+    ("status", "access"),
+    [
+        pytest.param(200, Access.PARSE, id="rfc9309-2.3.1.1-200"),
+        pytest.param(204, Access.PARSE, id="rfc9309-2.3.1.1-204"),
+        pytest.param(301, Access.ALLOW_ALL, id="rfc9309-2.3.1.2-too-many"),
+        pytest.param(304, Access.ALLOW_ALL, id="304"),
+        pytest.param(400, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-400"),
+        pytest.param(401, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-401"),
+        pytest.param(403, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-403"),
+        pytest.param(404, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-404"),
+        pytest.param(410, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-410"),
+        pytest.param(429, Access.UNREACHABLE, id="429"),
+        pytest.param(500, Access.UNREACHABLE, id="rfc9309-2.3.1.4-500"),
+        pytest.param(503, Access.UNREACHABLE, id="rfc9309-2.3.1.4-503"),
+        pytest.param(0, Access.UNREACHABLE, id="rfc9309-2.3.1.4-network"),
+        pytest.param(600, Access.UNREACHABLE, id="600"),
+    ],
+)
+def test_status_decides(status: int, access: Access) -> None:
+    """If robots.txt is answered, then the status says how it is taken."""
+    assert judge(status) is access
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("User-agent: *\nDisallow: /a", "/a/b", False),
+        ("User-agent: *\nDisallow: /a", "/b", True),
+        ("User-agent: *\nDisallow: /\nAllow: /data", "/data/x", True),
+        ("User-agent: *\nDisallow:", "/a", True),
+        ("User-agent: other\nDisallow: /", "/a", True),
+        ("User-agent: *\nDisallow: /\n\nUser-agent: RDFCrawl\nAllow: /", "/a", True),
+        ("User-agent: *\nAllow: /\n\nUser-agent: rdfcrawl\nDisallow: /", "/a", False),
+        ("User-agent: rdfcrawl\nUser-agent: x\nDisallow: /a", "/a", False),
+        ("user-agent:*\rdisallow:/a # no", "/a", False),
+        ("User-agent: *\nDisallow: /*.nq$", "/dump.nq", False),
+        ("User-agent: *\nDisallow: /*.nq$", "/dump.nq.gz", True),
+        ("User-agent: *\nDisallow: /%C3%A9", "/%c3%a9", False),
+        ("User-agent: *\nDisallow: /é", "/%C3%A9", False),
+        ("User-agent: *\nDisallow: /", "/robots.txt", True),
+        ("User agent *\nDisalow /a", "/a", False),
+        ("\ufeffUser-agent: *\nDisallow: /a", "/a", False),
+    ],
+)
+def test_rules(text: str, path: str, *, allowed: bool) -> None:
+    """If a rule of our group matches best, then it decides (RFC 9309 2.2)."""
+    assert parse_robots(text.encode()).allows(BASE + path) is allowed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"User-agent: *\nDisallow:\n", b"<html>not found</html>", b"\xff\xfe\x00"],
+)
+def test_nothing_forbidden_costs_nothing(body: bytes) -> None:
+    """If nothing is forbidden, then the rules are the one object that allows all."""
+    assert parse_robots(body) is ALLOW_ALL
+
+
+def test_delay_and_sitemaps_are_read() -> None:
+    """If there are a delay and sitemaps, then both are known without any rule."""
+    rules = parse_robots(
+        b"Sitemap: http://h.example/s.xml\nUser-agent: *\nCrawl-delay: 2.5\n"
+        b"Sitemap: /t.xml\n"
+    )
+    assert rules.delay_secs == 2.5
+    assert rules.sitemaps == ("http://h.example/s.xml", "/t.xml")
+    assert rules.allows_all
+    assert rules.allows(f"{BASE}/a")
+
+
+def test_delay_of_our_group_counts() -> None:
+    """If our group has a delay, then that of all others does not count."""
+    body = b"User-agent: *\nCrawl-delay: 9\n\nUser-agent: rdfcrawl\nCrawl-delay: 1\n"
+    assert parse_robots(body).delay_secs == 1.0
+
+
+def test_long_text_is_cut_at_a_line_end() -> None:
+    """If the text is too long, then whole lines within 500 KiB count (2.5)."""
+    line = b"Disallow: /private/%06d\n"
+    head = b"User-agent: *\n"
+    n_lines = MAX_ROBOTS_BYTES // len(line % 0)
+    body = head + b"".join(line % number for number in range(n_lines + 10))
+    n_whole = (MAX_ROBOTS_BYTES - len(head)) // len(line % 0)
+    rules = parse_robots(body)
+    assert not rules.allows(f"{BASE}/private/{n_whole - 1:06d}")
+    assert rules.allows(f"{BASE}/private/{n_whole:06d}")
+    assert rules.allows(f"{BASE}/private/00")  # half a line would forbid it
+
+
+def test_hostile_wildcards_are_cheap() -> None:
+    """If a rule is all wildcards, then matching it takes no time."""
+    rules = parse_robots(b"User-agent: *\nDisallow: /" + b"*a" * 200 + b"$\n")
+    began = time.process_time()
+    for _ in range(100):
+        assert rules.allows(f"{BASE}/{'a' * 2000}b")
+    assert time.process_time() - began < 1.0
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_read(body: bytes) -> None:
+    """If robots.txt is garbage, then reading it raises nothing."""
+    parse_robots(body).allows(f"{BASE}/a")

@@ -1,0 +1,235 @@
+"""Recovery: after a crash, whole documents are kept and torn ends are cut."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.stores.members import SEAL, TornMember, pack_member
+from rdfcrawl.stores.reading import iter_quads
+from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def gunzip(directory: Path) -> bytes:
+    """Return what the gunzip program reads from all segments."""
+    paths = [os.fspath(path) for path in list_segments(directory)]
+    if not paths:
+        return b""
+    return subprocess.run(
+        ["gzip", "-dc", *paths], check=True, capture_output=True
+    ).stdout
+
+
+def members_of(*contents: bytes, synced: bool = False) -> list[bytes]:
+    """Return one member for each content."""
+    return [
+        pack_member(content, is_synced=synced or not position)
+        for position, content in enumerate(contents)
+    ]
+
+
+def test_missing_directory_is_nothing_to_recover(tmp_path: Path) -> None:
+    """If there is no directory yet, then recovery finds nothing."""
+    assert recover(tmp_path / "none").n_segments == 0
+
+
+def test_segment_torn_at_any_byte_keeps_its_whole_members(tmp_path: Path) -> None:
+    """If a file ends at any byte, then exactly the members before it stay."""
+    contents = [b"a" * 50 + b"\n", b"b" * 500 + b"\n", b"c\n"]
+    members = members_of(*contents)
+    content = b"".join(members)
+    ends = [sum(map(len, members[:n])) for n in range(4)]
+    path = tmp_path / "w-00000.nq.gz"
+    for n_bytes in range(len(content) + 1):
+        path.write_bytes(content[:n_bytes])
+        report = recover(tmp_path)
+        n_whole = sum(end <= n_bytes for end in ends) - 1
+        assert report.n_bytes_cut == n_bytes - ends[n_whole]
+        assert path.exists() is (n_whole > 0)
+        assert report.n_removed == (n_whole == 0)
+        if path.exists():
+            assert path.read_bytes() == content[: ends[n_whole]] + SEAL
+            assert b"".join(iter_quads(tmp_path)) == b"".join(contents[:n_whole])
+
+
+def test_segment_with_zeros_from_any_byte_keeps_its_whole_members(
+    tmp_path: Path,
+) -> None:
+    """If power loss leaves zeros from any byte on, then the members before stay."""
+    contents = [b"a" * 50 + b"\n", b"b" * 500 + b"\n", b"c\n"]
+    members = members_of(*contents)
+    content = b"".join(members)
+    path = tmp_path / "w-00000.nq.gz"
+    ends = [sum(map(len, members[:n])) for n in range(4)]
+    for n_bytes in range(len(content)):
+        torn = content[:n_bytes].ljust(len(content) + 100, b"\0")
+        path.write_bytes(torn)
+        report = recover(tmp_path)
+        # A byte that was zero anyway is no loss.
+        n_whole = sum(torn[:end] == content[:end] for end in ends) - 1
+        assert report.n_bytes_cut == len(torn) - ends[n_whole]
+        assert b"".join(iter_quads(tmp_path)) == b"".join(contents[:n_whole])
+        path.unlink(missing_ok=True)
+
+
+def test_zeros_in_the_middle_cut_from_there(tmp_path: Path) -> None:
+    """If an unsynced member is damaged and a later one whole, then both are cut."""
+    members = members_of(b"a\n", b"b" * 300 + b"\n", b"c\n")
+    damaged = members[1][:30] + bytes(4) + members[1][34:]
+    path = tmp_path / "w-00000.nq.gz"
+    path.write_bytes(members[0] + damaged + members[2])
+    report = recover(tmp_path)
+    assert report.n_bytes_cut == len(damaged) + len(members[2])
+    assert gunzip(tmp_path) == b"a\n"
+
+
+def test_members_before_a_synced_one_are_not_read_again(tmp_path: Path) -> None:
+    """If a member says that all before it was on disk, then only it is inflated."""
+    members = members_of(b"a\n", b"b" * 300 + b"\n", b"c\n", synced=True)
+    damaged = members[1][:30] + bytes(4) + members[1][34:]
+    path = tmp_path / "w-00000.nq.gz"
+    path.write_bytes(members[0] + damaged + members[2])
+    assert recover(tmp_path).n_cut == 0
+    with pytest.raises(TornMember):
+        list(iter_quads(tmp_path))
+
+
+def test_recovered_segment_is_sealed_and_left_alone(tmp_path: Path) -> None:
+    """If a segment was recovered once, then the next time it is only looked at."""
+    path = tmp_path / "w-00000.nq.gz"
+    path.write_bytes(b"".join(members_of(b"a\n", b"b\n")) + b"\x1f\x8b")
+    assert recover(tmp_path).n_bytes_cut == 2
+    before = path.read_bytes()
+    report = recover(tmp_path)
+    assert (report.n_sealed, report.n_cut) == (1, 0)
+    assert path.read_bytes() == before
+
+
+def test_file_of_another_maker_is_left_alone(tmp_path: Path) -> None:
+    """If a file was not written by segments, then it is not touched."""
+    path = tmp_path / "w-00000.nq.gz"
+    for content in (
+        b"\x1f\x8b\x08\0\0\0\0\0\0\x03rest",
+        b"<urn:a> <urn:b> <urn:c> .\n",
+    ):
+        path.write_bytes(content)
+        assert recover(tmp_path).n_foreign == 1
+        assert path.read_bytes() == content
+
+
+def test_only_the_named_worker_is_recovered(tmp_path: Path) -> None:
+    """If a worker is named, then the segments of others are not touched."""
+    torn = members_of(b"a\n")[0][:-1]
+    for worker in ("v", "w"):
+        (tmp_path / f"{worker}-00000.nq.gz").write_bytes(torn)
+    assert recover(tmp_path, worker="v").n_removed == 1
+    assert [path.name for path in list_segments(tmp_path)] == ["w-00000.nq.gz"]
+
+
+async def test_segments_of_a_live_writer_are_left_alone(tmp_path: Path) -> None:
+    """If a writer lives, then recovery touches neither its small nor its large file."""
+    living = QuadSegments(tmp_path, "living", SegmentLimits(spill_bytes=1000))
+    living.write_document(b"<urn:a> <urn:b> <urn:c> .\n")
+    await living.flush()
+    large = living.begin()
+    chunk = b"".join(b"<urn:d> <urn:b> <urn:%d> .\n" % i for i in range(50_000))
+    living.write(large, chunk)
+    (tmp_path / "dead-00000.nq.gz").write_bytes(members_of(b"x\n")[0][:-1])
+    report = recover(tmp_path)
+    assert (report.n_locked, report.n_removed) == (2, 1)
+    living.write(large, chunk)
+    living.end(large)
+    await living.close()
+    assert recover(tmp_path).n_sealed == 2
+    assert gunzip(tmp_path) == b"<urn:a> <urn:b> <urn:c> .\n" + chunk * 2
+
+
+WRITER = """
+import asyncio, os, random, sys
+from pathlib import Path
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
+
+def quads(number, n):
+    text = random.Random(number).randbytes(50 * n).hex()
+    return "".join(
+        '<urn:d> <urn:%d:%d:%d> "%s" .\\n' % (number, i, n, text[100 * i : 100 * i + 100])
+        for i in range(n)
+    ).encode()
+
+async def main(directory, first):
+    limits = SegmentLimits(rotate_bytes=60_000, member_bytes=4_000, spill_bytes=8_000)
+    segments = QuadSegments(Path(directory), "w", limits)
+    number = first
+    while True:
+        large, large_number = segments.begin(), number
+        segments.write(large, quads(number, 4000))
+        for number in range(number + 1, number + 8):
+            segments.write_document(quads(number, 1 + number % 40))
+            await segments.flush(sync=number % 7 == 0)
+        segments.write(large, quads(large_number, 4000))
+        segments.end(large)
+        await segments.flush(sync=number % 3 == 0)
+        os.write(1, b"%d\\n" % number)
+        number += 1
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+"""
+
+
+def run_and_kill(directory: Path, first: int, secs: float) -> int:
+    """Run a writer and kill it; return the last number that it reported flushed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, directory, str(first)], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    with process:
+        reported = process.stdout.readline()
+        time.sleep(secs)
+        process.send_signal(signal.SIGKILL)
+        reported += process.stdout.read()
+    return int(reported.split()[-1])
+
+
+def check_documents(content: bytes) -> set[int]:
+    """Return the numbers of the documents in `content`; each must be whole."""
+    lines: dict[int, list[int]] = {}
+    wanted: dict[int, int] = {}
+    for match in re.finditer(rb'<urn:d> <urn:(\d+):(\d+):(\d+)> "\w+" \.\n', content):
+        number, position, n_quads = map(int, match.groups())
+        lines.setdefault(number, []).append(position)
+        wanted[number] = n_quads
+    for number, positions in lines.items():
+        n_times = 2 if wanted[number] == 4000 else 1
+        assert positions == list(range(wanted[number])) * n_times, number
+    assert len(re.findall(rb"\n", content)) == sum(map(len, lines.values()))
+    return set(lines)
+
+
+def test_killed_writer_leaves_whole_documents_and_all_flushed_ones(
+    tmp_path: Path,
+) -> None:
+    """If a writer is killed at any moment, then what it reported flushed is there."""
+    rng = random.Random(11)
+    flushed: set[int] = set()
+    first = n_cut = 0
+    for _ in range(8):
+        last = run_and_kill(tmp_path, first, rng.uniform(0, 0.05))
+        flushed |= set(range(first, last + 1))
+        n_cut += recover(tmp_path).n_cut
+        written = check_documents(gunzip(tmp_path))
+        assert flushed <= written
+        first = max(written) + 1000
+    assert n_cut > 0
