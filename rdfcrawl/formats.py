@@ -132,8 +132,8 @@ _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]++)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
 _STATEMENT = re.compile(
-    _COMMENTS
-    + (_IRI_OR_BLANK + rb"[ \t]*" + _IRI + rb"[ \t]*")
+    _COMMENTS  # a relative IRI at the begin: Turtle
+    + (rb"(?=_:|<[A-Za-z][\w+.-]*+:)" + _IRI_OR_BLANK + rb"[ \t]*" + _IRI + rb"[ \t]*")
     + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*")
     + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*\.[ \t]*(?:#[^\n]*)?(?:[\r\n]|$)")
 )
@@ -144,9 +144,8 @@ _TURTLE_START = re.compile(
     _COMMENTS + _IRI_OR_BLANK + rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])"
 )
 _GRAPH_BLOCK = re.compile(
-    rb"(?:^|[\n.}])\s*(?:(?i:graph)\s+)?(?:"
-    + _IRI_OR_BLANK
-    + rb"|[\w.-]*:[\w.-]*)\s*\{"
+    rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
+    rb"(?:" + _IRI_OR_BLANK + rb"|[\w-]*+:[\w.-]*+)?[ \t]*+\r?\n?[ \t]*+\{"
 )
 # Atomic groups: a prolog of thousands of comments must not make it backtrack.
 _XML_ROOT = re.compile(

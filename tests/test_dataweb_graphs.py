@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.dataweb.attachment import Urn
 from rdfcrawl.dataweb.config import (
     EXPERIMENTS,
     NodeKind,
@@ -119,6 +120,18 @@ def test_node_graph_is_reachable_from_its_seeds(
     ]
     assert not forbidden
     assert all(node not in targets for node, targets in enumerate(links))
+
+
+def test_an_urn_gives_all_it_has_and_no_more() -> None:
+    """If more is drawn than is allowed, each allowed vertex comes once."""
+    urn = Urn(random.Random(1))
+    for vertex in range(300):
+        urn.add_vertex(vertex)
+    for _ in range(5000):
+        urn.add_in_edge(0)
+    assert sorted(urn.draw(300)) == list(range(300))
+    assert urn.draw(5, allowed=lambda vertex: vertex == 7) == [7]
+    assert urn.draw(0) == []
 
 
 def test_in_degrees_are_uneven() -> None:

@@ -75,12 +75,9 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
                 await writer.drain()
             for path in paths:
                 status, _, body = await read_response(reader)
+                subject = f"<{served.web.nodes[0].plan.origin}{path}>".encode()
                 assert status == 200
-                assert all(
-                    line.split()[0].decode()
-                    == f"<{served.web.nodes[0].plan.origin}{path}>"
-                    for line in body.splitlines()
-                )
+                assert {line.split()[0] for line in body.splitlines()} <= {subject}
 
 
 async def test_a_node_is_found_by_its_address() -> None:
@@ -171,13 +168,15 @@ async def test_connection_ends_where_the_client_wants(request_: bytes) -> None:
 
 async def test_a_client_that_does_not_read_is_not_read_from() -> None:
     """If a client only sends, the server stops reading, and answers all in the end."""
-    n_requests = 20_000
-    data = get("/dataset-0/resource-0") * n_requests
-    async with serve(small()) as served, connect(served) as (reader, writer):
-        writer.write(data)
+    n_requests = 3_000
+    config = small(weights=parse_weights("dump=1"), compressed=0, triples=300)
+    async with serve(config) as served, connect(served) as (reader, writer):
+        plan = served.web.nodes[0].plan
+        path = plan.access_uri.removeprefix(plan.origin).partition("#")[0]
+        # Some 60 MB of answers: more than the buffers of the kernel take.
+        writer.write(get(path) * n_requests)
         await asyncio.sleep(0.3)
-        n_early = served.log().total("n_requests")
-        assert n_early < n_requests
+        assert 0 < served.log().total("n_requests") < n_requests
         drained = asyncio.ensure_future(writer.drain())
         for _ in range(n_requests):
             await read_response(reader)
@@ -296,12 +295,10 @@ def test_a_process_that_cannot_serve_says_why(tmp_path: Path) -> None:
 
 def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
     """If the server dies, asking it for its log raises."""
-    with (
-        pytest.raises(ConfigError, match="has ended"),
-        run_dataweb(small(), tmp_path) as web,
-    ):
+    with run_dataweb(small(), tmp_path) as web:
         os.kill(web.pid, signal.SIGKILL)
-        web.log()
+        with pytest.raises(ConfigError, match="has ended"):
+            web.log()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])

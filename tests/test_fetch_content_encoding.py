@@ -69,6 +69,14 @@ def test_coding_is_undone(coding: str, octets: bytes, step: int) -> None:
     assert decode(name, encode(octets), step) == octets
 
 
+@pytest.mark.parametrize("coding", CODINGS)
+def test_large_body_comes_in_bounded_pieces(coding: str) -> None:
+    """If a body is larger than a piece, then none of its pieces is."""
+    name, encode = CODINGS[coding]
+    octets = bytes(i * i % 251 for i in range(3 * PIECE_BYTES + 17))
+    assert decode(name, encode(octets), max_ratio=1e9) == octets
+
+
 @pytest.mark.parametrize("coding", [name for name in CODINGS if name != "identity"])
 def test_cut_stream_is_named_and_kept(coding: str) -> None:
     """If a coded body is cut off, then what could be decoded came out before."""

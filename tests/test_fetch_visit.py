@@ -482,20 +482,30 @@ async def test_redirect_to_a_dead_origin_of_the_key(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
     """If all redirect to a dead origin, then it is tried once and the rest goes on."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        dead = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        server = await raw_server(
-            {
-                "/a": raw_server.redirect(f"{dead}/a"),
-                "/b": raw_server.redirect(f"{dead}/b"),
-                "/c": raw_server.response(TURTLE),
-            }
+    n_tried = 0
+
+    def no_tls(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal n_tried
+        n_tried += 1
+        writer.write(b"not TLS")
+        writer.close()
+
+    async with await asyncio.start_server(no_tls, "127.0.0.1", 0) as listener:
+        dead = f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        pages: dict[str, Reply] = {
+            "/a": raw_server.redirect(f"{dead}/a"),
+            "/b": raw_server.redirect(f"{dead}/b"),
+            "/c": raw_server.response(TURTLE),
+        }
+        server = await raw_server(pages)
+        visit = visit_of(
+            server.url("/a"), Record(server.url("/b"), retries=3), server.url("/c")
         )
-        visit = visit_of(*(server.url(f"/{name}") for name in "abc"))
         await run(visit, fetch_options())
-    assert reasons(visit) == [None]
-    assert {i: record.retries for i, record in visit.returned.items()} == {0: 1, 1: 1}
+    assert n_tried == 1
+    assert reasons(visit) == [None, Reason.TLS]
+    assert visit.documents[1].requested == (server.url("/b"),)
+    assert {i: record.retries for i, record in visit.returned.items()} == {0: 1}
     assert not visit.host_refused
 
 

@@ -277,9 +277,9 @@ class TestOutage:
 
         with asyncio.Runner(loop_factory=new_loop) as runner:
             assert runner.run(crawl()) == 600
-        away, back = caplog.records
-        assert (away.levelname, back.levelname) == ("WARNING", "INFO")
-        assert "cannot add" in away.getMessage()
+        told = [(r.levelname, r.getMessage()) for r in caplog.records]
+        assert [level for level, _ in told] == ["WARNING", "INFO"], told
+        assert "cannot add" in told[0][1]
 
     @pytest.mark.service
     @pytest.mark.skipif(sys.platform != "linux", reason="finds the guardian in /proc")
@@ -300,7 +300,7 @@ class TestOutage:
     async def test_full_server_is_waited_for(
         self, client: redis.asyncio.Redis, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """If memory is full, then adding waits, reading does not, and one line says so."""
+        """If memory is full, then adding waits, reading goes on, one line says so."""
         await client.config_set("maxmemory", 1)
         script = "return redis.call('SADD', KEYS[1], '1')"
         outage = Outage()

@@ -210,6 +210,19 @@ async def test_crawl_delay(
     check_invariant(visit)
 
 
+@pytest.mark.parametrize("location", ["", "ftp://h.example/", "http://["])
+async def test_robots_that_redirects_nowhere_is_unavailable(
+    raw_server: RawServers, fetch_options: MakeOptions, location: str
+) -> None:
+    """If robots.txt redirects to what is not crawled, then there are no rules."""
+    server = await raw_server({"/robots.txt": raw_server.redirect(location)})
+    visit = visit_of(server.url("/a"))
+    async with cached(fetch_options()) as cache:
+        await cache.apply(visit)
+    assert visit.pending == [0]
+    assert server.targets == ["/robots.txt"]
+
+
 async def test_origins_have_rules_of_their_own(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:

@@ -153,15 +153,15 @@ async def test_open_repairs_what_a_crash_left(tmp_path: Path) -> None:
     [
         b'<urn:a> <urn:p> "x" .',
         b"",
-        b"# document <urn:other> 9\n",
-        b'<urn:a> <urn:p> "x" .\n# document <urn:other> 9\n',
+        b"#\tdocument <urn:other> 9\n",
+        b'<urn:a> <urn:p> "x" .\n#\tdocument <urn:other> 9\n',
     ],
     ids=["no line feed", "empty", "mark", "mark after a statement"],
 )
 async def test_chunk_that_could_harm_other_documents_is_refused(
     tmp_path: Path, chunk: bytes
 ) -> None:
-    """If a chunk has a comment or half a line, then it is refused."""
+    """If a chunk has a mark or half a line, then it is refused."""
     store = NQuadsStore(tmp_path, "w")
     await store.open()
     document = await store.begin("urn:d", 1)
@@ -176,7 +176,7 @@ async def test_mark_inside_a_literal_is_no_mark(tmp_path: Path) -> None:
     store = NQuadsStore(tmp_path, "w")
     await store.open()
     document = await store.begin("urn:d", 1)
-    quads = b'<urn:a> <urn:p> "x" <urn:d> . # document <urn:e> 9\n'
+    quads = b'<urn:a> <urn:p> "x" <urn:d> . #\tdocument <urn:e> 9\n'
     await document.write(quads)
     await document.end()
     await store.close()

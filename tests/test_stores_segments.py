@@ -15,7 +15,7 @@ import pytest
 from rdfcrawl.errors import ConfigError, StoreFault
 from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.reading import iter_quads
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_file import SegmentFile, list_segments
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
@@ -229,6 +229,28 @@ async def test_cancelled_flush_harms_no_later_one(tmp_path: Path) -> None:
         await flush
     await segments.close()
     assert len(gunzip(tmp_path)) == sum(len(document(i, 5, seed=i)) for i in range(50))
+
+
+async def test_line_longer_than_a_block_comes_back_whole(tmp_path: Path) -> None:
+    """If a literal is longer than a block of the reader, then its line is not cut."""
+    segments = QuadSegments(tmp_path, "w")
+    line = (
+        b'<urn:a> <urn:b> "%s" .\n' % random.Random(1).randbytes(400_000).hex().encode()
+    )
+    segments.write_document(line)
+    segments.write_document(b"# the end, without a line feed")
+    await segments.close()
+    blocks = list(iter_quads(tmp_path))
+    assert blocks[0] == line
+    assert b"".join(blocks[1:]) == b"# the end, without a line feed"
+
+
+def test_segment_never_takes_a_file_that_is_there(tmp_path: Path) -> None:
+    """If a name is taken, then the file behind it stays as it is."""
+    path = tmp_path / "w-00000.nq.gz"
+    path.write_bytes(b"mine")
+    assert SegmentFile.create(path) is None
+    assert path.read_bytes() == b"mine"
 
 
 @pytest.fixture

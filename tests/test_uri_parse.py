@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, parse_uri, requestable
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,6 +83,7 @@ def test_resolves_as_browsers_do(text: str, base: str | None, href: str) -> None
         pytest.param("a/b", None, id="relative-to-nothing"),
         pytest.param("http://", None, id="no-host"),
         pytest.param("http://a b/", None, id="space-in-host"),
+        pytest.param("\U000e0001" * 999, None, id="long-when-quoted"),
         pytest.param("http://256.1.1.1/", None, id="ipv4-overflow"),
         pytest.param("http://a:65536/", None, id="port-overflow"),
         pytest.param("x", "no url", id="bad-base"),
@@ -96,6 +97,7 @@ def test_refusal_is_a_named_fault(text: str, base: str | None) -> None:
         parse_uri(text, base)
     assert isinstance(caught.value, SourceFault)
     assert caught.value.fault.reason is Reason.BAD_URI
+    assert len(caught.value.fault.detail) <= Fault.MAX_DETAIL
 
 
 @given(URLS)

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import uvloop
@@ -101,6 +101,8 @@ class ServedWeb:
                 raise ConfigError(f"the web did not answer in {timeout_secs:g} s")
             chunk = os.read(stdout.fileno(), 1 << 16)
             if not chunk:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(ANSWER_SECS)
                 raise ConfigError("the web's process has ended; see its error output")
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
@@ -129,7 +131,8 @@ def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
         try:
             served = ServedWeb(process, directory)
             yield served
-            served.stop()
+            if process.poll() is None:
+                served.stop()
         finally:
             if process.poll() is None:
                 process.terminate()

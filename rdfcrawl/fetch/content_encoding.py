@@ -53,7 +53,8 @@ class _Deflate:
         self.is_complete = False
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        is_full = False  # the stream may hold more than one piece of its input
+        while data or is_full:
             if self._stream is None and not self._begin(data):
                 return
             piece = self._stream.decompress(data, PIECE_BYTES)
@@ -61,9 +62,10 @@ class _Deflate:
                 yield piece
             if self._stream.eof:
                 data = self._stream.unused_data
-                self._stream, self.is_complete = None, True
+                self._stream, self.is_complete, is_full = None, True, False
             else:
                 data = self._stream.unconsumed_tail
+                is_full = len(piece) == PIECE_BYTES
 
     def _begin(self, data: bytes) -> bool:
         """Open the next stream; what follows the last one is padding."""
@@ -79,6 +81,9 @@ class _Deflate:
 class _Brotli:
     """br (RFC 7932)."""
 
+    # The library rounds its limit up to the end of a block, at most twice as much.
+    _LIMIT: Final = PIECE_BYTES // 2
+
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
 
@@ -87,14 +92,12 @@ class _Brotli:
         return bool(self._stream.is_finished())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        piece = self._stream.process(data, output_buffer_limit=PIECE_BYTES)
-        if piece:
+        piece = self._stream.process(data, output_buffer_limit=self._LIMIT)
+        while piece:
             yield piece
-        while not self._stream.can_accept_more_data():
-            piece = self._stream.process(b"", output_buffer_limit=PIECE_BYTES)
-            if not piece:
+            if self._stream.is_finished():
                 return
-            yield piece
+            piece = self._stream.process(b"", output_buffer_limit=self._LIMIT)
 
 
 class _Zstd:

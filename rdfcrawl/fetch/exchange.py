@@ -15,6 +15,7 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.records import Kind
@@ -58,8 +59,10 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
+        self._names = NameResolver()
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
+                resolver=self._names,
                 limit=0,  # the number of open visits is the limit
                 keepalive_timeout=options.keep_alive_secs,
                 ssl=options.verify_certificates,
@@ -83,6 +86,7 @@ class HttpExchange:
         """Close all connections."""
         self._watch.close()
         await self._session.close()
+        await self._names.close()
 
     async def get(self, url: str, ask: Ask) -> Answer:
         """See `Exchange.get`."""

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.attempt import Attempt, now_ms
 from rdfcrawl.fetch.pace import Pace, Sleepers
 from rdfcrawl.fetch.redirects import resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
-from rdfcrawl.records import Document, Kind, Record
+from rdfcrawl.records import Kind
+from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rdfcrawl.fetch.answer import Answer, Exchange
+    from rdfcrawl.fetch.answer import Exchange
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.records import Visit
+    from rdfcrawl.records import Document, Visit
 
 MAX_RETRIES: Final = 3  # `Record.retries` has two bits
 
@@ -82,31 +84,6 @@ class Visitor:
             course.settle()
 
 
-@dataclass(slots=True, eq=False)
-class _Attempt:
-    """One record on its way to a document.
-
-    Attributes:
-        n_tried: times that it was asked for in this visit.
-        not_before: loop time before which it is not asked for again.
-        requested: URLs asked for in the present try.
-        dead_origin: the origin that could not be reached for it.
-        claimed: redirect targets that the frontier now takes for this record's.
-        best: what the tries so far came to.
-    """
-
-    index: int
-    record: Record
-    origin: str
-    n_tried: int = 0
-    not_before: float = 0.0
-    started_ms: int = 0
-    requested: list[str] = field(default_factory=list)
-    dead_origin: str = ""
-    claimed: set[str] = field(default_factory=set)
-    best: Document | None = None
-
-
 class _Course:
     """One visit under way."""
 
@@ -120,13 +97,12 @@ class _Course:
             max_secs=visitor.options.visit_max_secs,
         )
         self._queue = deque(
-            _Attempt(index, record := visit.records[index], _origin(record.url))
-            for index in visit.pending
+            Attempt(index, visit.records[index]) for index in visit.pending
         )
         self._answered: set[str] = set()  # origins
         self._dead: dict[str, list[Fault]] = {}  # origin -> why
-        self._set_aside: list[_Attempt] = []
-        self._busy: _Attempt | None = None
+        self._set_aside: list[Attempt] = []
+        self._busy: Attempt | None = None
         self._busy_faults: list[Fault] = []
         self._retry_after_secs: float | None = None
 
@@ -149,14 +125,14 @@ class _Course:
                 case _:
                     self._finish(attempt)
 
-    async def _try(self, attempt: _Attempt) -> Verdict | None:
+    async def _try(self, attempt: Attempt) -> Verdict | None:
         """Ask for a record and follow it; None if the visit is over before."""
         attempt.requested = []
         url = attempt.record.url
         while await self._pace.turn(attempt.not_before):
             if not attempt.requested:
-                attempt.started_ms = _now_ms()
-            origin = _origin(url)
+                attempt.started_ms = now_ms()
+            origin = origin_of(url)
             attempt.requested.append(url)
             answer = await self._visitor.exchange.get(
                 url, self._visitor.asks[attempt.record.kind]
@@ -172,13 +148,13 @@ class _Course:
                 self._note_trouble(attempt, answer, verdict, origin)
                 return verdict
             url = target
-            if _origin(url) in self._dead:
-                attempt.dead_origin = _origin(url)
+            if origin_of(url) in self._dead:
+                attempt.dead_origin = origin_of(url)
                 return Verdict.NO_CONNECTION
         return None
 
     async def _follow(
-        self, attempt: _Attempt, url: str, answer: Answer
+        self, attempt: Attempt, url: str, answer: Answer
     ) -> tuple[str | None, Verdict]:
         """Return the URL to ask next within this visit, if there is one."""
         record = attempt.record
@@ -198,7 +174,7 @@ class _Course:
             return None, Verdict.DONE
         return target, Verdict.REDIRECT
 
-    async def _claim(self, attempt: _Attempt, target: str) -> bool:
+    async def _claim(self, attempt: Attempt, target: str) -> bool:
         """Say whether `target` is for this record to fetch."""
         if target in attempt.claimed:
             return True
@@ -212,9 +188,9 @@ class _Course:
         attempt.claimed.discard(target)
         return False
 
-    def _note(self, attempt: _Attempt, answer: Answer) -> None:
+    def _note(self, attempt: Attempt, answer: Answer) -> None:
         """Keep the answer as a document, if it is the best one so far."""
-        document = _document(attempt, answer)
+        document = attempt.document(answer, [answer.fault] if answer.fault else [])
         best = attempt.best
         if best is not None:
             if best.n_bytes > document.n_bytes and document.faults:
@@ -224,7 +200,7 @@ class _Course:
         attempt.n_tried += 1
 
     def _note_trouble(
-        self, attempt: _Attempt, answer: Answer, verdict: Verdict, origin: str
+        self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
     ) -> None:
         faults = [answer.fault] if answer.fault else []
         if verdict is Verdict.NO_CONNECTION:
@@ -236,7 +212,7 @@ class _Course:
                 answer.retry_after, datetime.now(UTC)
             )
 
-    def _again(self, attempt: _Attempt) -> None:
+    def _again(self, attempt: Attempt) -> None:
         if attempt.n_tried > self._options.retry_times:
             self._finish(attempt)
             return
@@ -244,14 +220,14 @@ class _Course:
         attempt.not_before = asyncio.get_running_loop().time() + wait_secs
         self._queue.append(attempt)
 
-    def _give_up_origin(self, attempt: _Attempt) -> None:
+    def _give_up_origin(self, attempt: Attempt) -> None:
         """Set aside what else there is of an origin that cannot be reached.
 
         A politeness key may cover many origins (hosts of one registered domain):
         one dead name among them does not end the visit.
         """
         self._set_aside.append(attempt)
-        left: deque[_Attempt] = deque()
+        left: deque[Attempt] = deque()
         for other in self._queue:
             if other.origin == attempt.dead_origin:
                 other.dead_origin = other.origin
@@ -260,7 +236,7 @@ class _Course:
                 left.append(other)
         self._queue = left
 
-    def _finish(self, attempt: _Attempt) -> None:
+    def _finish(self, attempt: Attempt) -> None:
         if attempt.best is None:  # pragma: no cover
             raise AssertionError("finished without an answer")
         self._visit.documents.append(attempt.best)
@@ -277,7 +253,7 @@ class _Course:
             # The host answers, but this origin of it does not: each record of it
             # counts its own tries, or they would wait for one another.
             for attempt in self._set_aside:
-                attempt.best = attempt.best or self._unasked(attempt)
+                attempt.best = attempt.best or self._unanswered(attempt)
                 self._put_back(attempt)
         for attempt in self._queue:
             self._put_back(attempt)
@@ -293,29 +269,22 @@ class _Course:
         wait_secs = min(wait_secs, self._options.retry_after_max_secs)
         visit.not_before_secs = max(visit.not_before_secs, wait_secs)
         refused = [*self._set_aside, *([self._busy] if self._busy else [])]
-        if False:
+        if is_last and self._busy is not None:
             refused += self._queue
             self._queue.clear()
         for attempt in refused:
             if is_last:
-                attempt.best = attempt.best or self._unasked(attempt)
+                attempt.best = attempt.best or self._unanswered(attempt)
                 self._finish(attempt)
             else:
                 self._put_back(attempt)
 
-    def _unasked(self, attempt: _Attempt) -> Document:
+    def _unanswered(self, attempt: Attempt) -> Document:
         """Return the document of a record that shares the fault of another."""
-        now_ms = _now_ms()
-        return Document(
-            record=attempt.record,
-            url=attempt.requested[-1] if attempt.requested else attempt.record.url,
-            requested=tuple(attempt.requested),
-            started_ms=attempt.started_ms or now_ms,
-            ended_ms=now_ms,
-            faults=list(self._dead.get(attempt.dead_origin, self._busy_faults)),
-        )
+        faults = self._dead.get(attempt.dead_origin, self._busy_faults)
+        return attempt.document(Answer(), faults)
 
-    def _put_back(self, attempt: _Attempt) -> None:
+    def _put_back(self, attempt: Attempt) -> None:
         """Return a record to the queue, once more if it was tried."""
         record = attempt.record
         if attempt.best is not None:
@@ -338,26 +307,6 @@ class _Course:
         )
 
 
-def _document(attempt: _Attempt, answer: Answer) -> Document:
-    return Document(
-        record=attempt.record,
-        url=attempt.requested[-1],
-        requested=tuple(attempt.requested),
-        status=answer.status,
-        media_type=answer.media_type,
-        charset=answer.charset,
-        etag=answer.etag,
-        last_modified=answer.last_modified,
-        body=answer.body,
-        path=answer.path,
-        n_bytes=answer.n_bytes,
-        started_ms=attempt.started_ms,
-        ended_ms=_now_ms(),
-        is_partial=answer.is_partial,
-        faults=[answer.fault] if answer.fault else [],
-    )
-
-
 def _check_chain(target: str, chain: tuple[str, ...], limit: int) -> None:
     """Refuse a redirect back to where it came from, or one too many.
 
@@ -368,12 +317,3 @@ def _check_chain(target: str, chain: tuple[str, ...], limit: int) -> None:
         raise SourceFault(Reason.REDIRECT_LOOP, f"back to {target}"[: Fault.MAX_DETAIL])
     if len(chain) > limit:
         raise SourceFault(Reason.REDIRECT_LIMIT, f"over {limit} redirects")
-
-
-def _origin(url: str) -> str:
-    """Return scheme and authority: what one connection reaches."""
-    return "/".join(url.split("/", 3)[:3])
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

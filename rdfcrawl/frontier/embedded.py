@@ -16,7 +16,6 @@ import sys
 import time
 import weakref
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -27,6 +26,7 @@ from rdfcrawl.frontier.unix_socket import make_socket_directory, ping, socket_pa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import Self
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ WORKERS_LOCK = "workers.lock"
 LOG = "redis.log"
 MAX_LOG_BYTES = 1 << 20  # then it becomes redis.log.1
 POLL_SECS = 0.1
-STEADY_SECS = 10.0  # a server that lived so long is started again at once
+STEADY_SECS = 2.0  # a server that lived so long is started again at once
 MAX_PAUSE_SECS = 2.0
 STOP_SECS = 30.0  # for the last fsync; what is in the page cache survives SIGKILL
 

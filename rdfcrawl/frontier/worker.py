@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _ADD_SECS = 0.2  # a link waits at most so long in this process
 _ADD_URIS = 500
-_BACK_OFF_SECS = 0.05, 2.0  # between empty claims
+_BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _BEAT_SECS = 5.0
 
 
@@ -100,6 +100,7 @@ class Worker:
         self._released: list[Visit] = []  # children queued, stores not flushed
         self._durable: deque[tuple[float, list[Visit]]] = deque()  # wait for the lag
         self._buffer: list[Candidate] = []
+        self._sent_at = 0.0  # when links were last sent
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._stopping = asyncio.Event()
@@ -125,7 +126,8 @@ class Worker:
         """Take note that nobody works on a visit any more."""
         self._active.discard(visit)
         self._finished.append(visit)
-        if not self._active and not self._ready:
+        is_quiet = monotonic() - self._sent_at > _ADD_SECS
+        if is_quiet or not (self._active or self._ready):
             self._commit_now.set()
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
@@ -304,6 +306,7 @@ class Worker:
 
         Invariant: what is in `_finished` now has offered all of its links.
         """
+        self._sent_at = monotonic()
         finished, self._finished = self._finished, []
         buffer, self._buffer = self._buffer, []
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.fetch.transport import transport_of
@@ -26,6 +27,7 @@ class AccountPipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._counts: Counter[str] = Counter()
         self._stats = cast("StatsCollector", crawler.stats)
         self._segments: QuadSegments
         self._is_open = False
@@ -51,11 +53,13 @@ class AccountPipeline:
 
     async def flush(self) -> None:
         """Make durable what was written; called before visits are acknowledged."""
+        self._tell_statistics()
         if self._is_open:  # closed segments are flushed
             await self._segments.flush(sync=True)
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
+        self._tell_statistics()
         self._is_open = False
         await self._segments.close()
 
@@ -68,19 +72,24 @@ class AccountPipeline:
         return document
 
     def _count(self, document: Document) -> None:
-        count = self._stats.inc_value
-        status = status_of(document).lower()
-        count("document/seen")
-        count(f"document/status/{status}")
+        counts = self._counts  # a fifth of the cost of `stats.inc_value`
+        counts["document/seen"] += 1
+        counts[f"document/status/{status_of(document).lower()}"] += 1
         if document.n_quads:
-            count("document/stored")
-            count("document/quads", document.n_quads)
+            counts["document/stored"] += 1
+            counts["document/quads"] += document.n_quads
         if document.status:
-            count(f"http/status/{document.status}")
-            count("http/bytes", document.n_bytes)
+            counts[f"http/status/{document.status}"] += 1
+            counts["http/bytes"] += document.n_bytes
         if document.format is not None:
-            count(f"document/format/{document.format.name}")
+            counts[f"document/format/{document.format.name}"] += 1
         if document.n_links:
-            count("link/offered", document.n_links)
+            counts["link/offered"] += document.n_links
         for fault in document.faults:
-            count(f"fault/{fault.reason}", fault.count)
+            counts[f"fault/{fault.reason}"] += fault.count
+
+    def _tell_statistics(self) -> None:
+        """Bring what was counted into Scrapy's statistics."""
+        for name, n in self._counts.items():
+            self._stats.inc_value(name, n)
+        self._counts.clear()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from rdfcrawl.options import parse_limits
+from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.sandbox import Sandbox
 
@@ -48,7 +49,7 @@ class ExtractPipeline:
             "media_type": document.media_type,
             "charset": document.charset,
             "url": document.url,
-            "graph": document.url,
+            "graph": graph_iri(document.url),
             "limits": self._limits,
         }
         if document.body is not None:

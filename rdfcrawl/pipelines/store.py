@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from scrapy import signals
 
 from rdfcrawl.options import segment_limits
+from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
 
@@ -68,7 +69,8 @@ class StorePipeline:
         try:
             async for chunk in chunks:
                 if writer is None:
-                    writer = await self._store.begin(document.url, document.started_ms)
+                    graph = graph_iri(document.url)
+                    writer = await self._store.begin(graph, document.started_ms)
                 await writer.write(chunk)
                 yield chunk
             if writer is not None:

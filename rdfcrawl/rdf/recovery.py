@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
 
 _MAX_LINE_BYTES = 2**20
 # What stands before the place of an error inside of `@prefix p: <iri>`
@@ -17,6 +17,9 @@ _OPEN_DIRECTIVE = re.compile(
     r"(?:@|\b)(?P<keyword>prefix|base)\s+(?:(?P<prefix>[^\s<>\":]*):\s*)?(?:<[^<>\"]*)?$",
     re.IGNORECASE,
 )
+
+# A term without an end mark: prefixed name, number or blank node label
+_BARE_TERM = re.compile(r"[\w.%-]+$")
 
 
 def bad_line(error: SyntaxError) -> int:
@@ -34,20 +37,31 @@ def is_empty_span(error: SyntaxError) -> bool:
 
 
 class SourceLines:
-    """The text around errors, whose places only go forward."""
+    """The text around errors, whose places only go forward.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    Args:
+        reopen: opens the source, when the first error asks for it.
+    """
+
+    def __init__(self, reopen: Callable[[], BinaryIO]) -> None:
+        self._reopen = reopen
+        self._file: BinaryIO | None = None
         self._n_read = 0
         self._before = self._line = b""
+
+    def close(self) -> None:
+        """Close the source, if it was opened."""
+        if self._file is not None:
+            self._file.close()
 
     def up_to(self, line: int, column: int) -> str | None:
         """Return the line before and this one up to the column (from 1).
 
         None if that cannot be told, as lines are too long.
         """
+        file = self._file = self._file or self._reopen()
         while self._n_read < line:
-            self._before, self._line = self._line, self._file.readline(_MAX_LINE_BYTES)
+            self._before, self._line = self._line, file.readline(_MAX_LINE_BYTES)
             if len(self._line) == _MAX_LINE_BYTES:
                 return None
             self._n_read += 1
@@ -73,3 +87,19 @@ def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
     if match["keyword"].lower() == "base":
         return True
     return match["prefix"] is None or match["prefix"] in prefixes
+
+
+def is_cut_off(text: str | None, line: bytes) -> bool:
+    """Tell whether a statement ends with the term that the source ends in.
+
+    Where a document is cut off, `e:ab` may have been `e:abc`.
+
+    Args:
+        text: source before its end; None if it is not known.
+        line: last statement read, in canonical N-Quads.
+    """
+    term = _BARE_TERM.search(text or "")
+    if term is None:
+        return False
+    last = line[: -len(" .\n")].rpartition(b" ")[2].decode()
+    return last.strip("<>").endswith(term[0]) or last.startswith(f'"{term[0]}"')

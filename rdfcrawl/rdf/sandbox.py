@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.graphs import Trust
 
 MEMORY_BYTES = 2**30
-# The CPU clock of the child is the limit; waiting for a slow reader is not its
-# fault. Without any answer for so long it hangs.
-SILENCE_FACTOR = 4
+# The CPU clock of the child is the limit. These only tell a child that hangs from
+# one that shares its CPU with many: no answer for so long ends it.
+_SILENCE_FACTOR = 4
+_LEAST_SILENCE_SECS = 10.0
 _FORMATS = {each.name: each for each in formats.FORMATS}
 _START = "from rdfcrawl.rdf.child import main; main()"
 
@@ -113,7 +114,8 @@ class Sandbox:
         try:
             child = await self._take()
             secs = limits.secs + limits.secs_per_mb * n_bytes / 1e6
-            document = SandboxedParse(self, child, secs * SILENCE_FACTOR)
+            silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
+            document = SandboxedParse(self, child, silence_secs)
             await document._begin(child, job)  # noqa: SLF001
         except BaseException:
             if child is not None:

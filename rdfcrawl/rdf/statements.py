@@ -7,6 +7,7 @@ still those of the document.
 from __future__ import annotations
 
 import io
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,6 +22,7 @@ from rdfcrawl.rdf.recovery import (
     SourceLines,
     bad_line,
     breaks_directive,
+    is_cut_off,
     is_empty_span,
 )
 
@@ -82,7 +84,7 @@ class Statements:
             return self._read_lines(source)
         if isinstance(source, bytes):
             self._check_depth(source)
-        return self._read_whole(source, reopen)
+        return _gather(self._read_whole(source, reopen))
 
     # Line-based formats: each block of lines has a parser of its own, and after a
     # bad line reading starts anew with the next one, whatever was open in it.
@@ -114,6 +116,8 @@ class Statements:
             error = _serialize(_parser(block, self._format, None), out)
             if error is None:
                 break
+            if isinstance(error, SourceFault):
+                raise error
             lines = lines or block.splitlines(keepends=True)
             done += bad_line(error)
             self._note_error(error, n_before + done)
@@ -139,34 +143,45 @@ class Statements:
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
         parser = _parser(source, self._format, self._base)
-        places = None
-        parts: list[bytes] = []
-        n_gathered = 0
         batch = _FIRST_BATCH
-        is_done = False
-        while not is_done:
-            out = io.BytesIO()
-            error = _serialize(islice(parser, batch), out)
-            lines = out.getvalue()
-            parts.append(lines)
-            n_gathered += len(lines)
-            if error is not None:
-                places = places or SourceLines(reopen())
-                is_done = not self._goes_on(error, parser, places)
-            elif lines.count(b"\n") < batch:
-                is_done = True
-            elif len(lines) > GATHER_BYTES:
-                batch = max(batch // 4, 1)
-            elif batch < _LARGEST_BATCH:
-                batch *= 4
-            if is_done or n_gathered >= GATHER_BYTES:
-                yield b"".join(parts) if len(parts) > 1 else lines
-                parts, n_gathered = [], 0
+        with closing(SourceLines(reopen)) as places:
+            while True:
+                out = io.BytesIO()
+                failure = _serialize(islice(parser, batch), out)
+                lines = out.getvalue()
+                if failure is not None:
+                    text = self._text_before(failure, places)
+                    goes_on = self._goes_on(failure, text, parser)
+                    yield lines if goes_on else _without_cut_off(lines, failure, text)
+                    if not goes_on:
+                        return
+                    continue
+                yield lines
+                if lines.count(b"\n") < batch:
+                    return
+                if len(lines) > GATHER_BYTES:
+                    batch = max(batch // 4, 1)
+                elif batch < _LARGEST_BATCH:
+                    batch *= 4
+
+    def _text_before(
+        self, failure: SyntaxError | SourceFault, places: SourceLines
+    ) -> str | None:
+        if isinstance(failure, SourceFault) or self._format.family != "text":
+            return None
+        return places.up_to(failure.lineno or 1, failure.offset or 1)
 
     def _goes_on(
-        self, error: SyntaxError, parser: QuadParser, places: SourceLines
+        self,
+        error: SyntaxError | SourceFault,
+        text: str | None,
+        parser: QuadParser,
     ) -> bool:
         """Note the error and tell whether reading may go on after it."""
+        if isinstance(error, SourceFault):
+            self._log.note(error.fault.reason, error.fault.detail)
+            self.is_partial = True
+            return False
         if _NO_LOADER in str(error):
             self.needs_context = self.is_partial = True
             return False
@@ -177,9 +192,7 @@ class Statements:
             # At the end of the source the parser would still hand out what it has
             # of a statement whose last term may be cut off.
             or is_empty_span(error)
-            or breaks_directive(
-                places.up_to(error.lineno or 1, error.offset or 1), parser.prefixes
-            )
+            or breaks_directive(text, parser.prefixes)
         )
         return not self.is_partial
 
@@ -199,6 +212,30 @@ class Statements:
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 
+def _gather(batches: Iterable[bytes]) -> Iterator[bytes]:
+    """Join batches to about `GATHER_BYTES`."""
+    parts: list[bytes] = []
+    n_bytes = 0
+    for lines in batches:
+        parts.append(lines)
+        n_bytes += len(lines)
+        if n_bytes >= GATHER_BYTES:
+            yield b"".join(parts)
+            parts.clear()
+            n_bytes = 0
+    yield parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _without_cut_off(
+    lines: bytes, error: SyntaxError | SourceFault, text: str | None
+) -> bytes:
+    """Return the lines without a last one whose last term may be cut off."""
+    if isinstance(error, SourceFault) or not is_empty_span(error):
+        return lines
+    begin = lines.rfind(b"\n", 0, -1) + 1
+    return lines[:begin] if is_cut_off(text, lines[begin:]) else lines
+
+
 def _parser(
     source: bytes | BinaryIO, document_format: Format, base: str | None
 ) -> QuadParser:
@@ -209,25 +246,25 @@ def _parser(
         return pyoxigraph.parse(source, document_format.parser, base_iri=base)
 
 
-def _serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | None:
-    """Write the quads as canonical N-Quads; return the error that ended them.
+def _serialize(
+    quads: Iterable[Quad], out: BinaryIO
+) -> SyntaxError | SourceFault | None:
+    """Write the quads as canonical N-Quads; return what ended them early.
 
-    What came before an error is in `out`.
+    What came before that is in `out`.
     """
     try:
         pyoxigraph.serialize(quads, out, RdfFormat.N_QUADS)
-    except SyntaxError as error:
+    except (SyntaxError, SourceFault) as error:
         return error
     except MemoryError as error:
         if "buffer" not in str(error):
             raise
         # One token is longer than the 16 MiB the parser takes.
-        raise SourceFault(Reason.LITERAL_TOO_LONG, str(error)) from error
-    except SourceFault:
-        raise
+        return SourceFault(Reason.LITERAL_TOO_LONG, str(error))
     except BaseException as error:
         # A bug in the parser arrives as a PanicException, which is no Exception.
         if type(error).__name__ == "PanicException":
-            raise SourceFault(Reason.PARSE_CRASH, str(error)) from error
+            return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
     return None

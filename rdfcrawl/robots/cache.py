@@ -181,7 +181,7 @@ class RobotsCache:
             response = await self._fetch(url)
             # The next request of the visit, for whatever it is, waits its turn.
             await self._sleep(delay_secs)
-            if not 300 <= response.status < 400:
+            if not (300 <= response.status < 400 and response.location):
                 return response
             try:
                 url = requestable(response.location, url)

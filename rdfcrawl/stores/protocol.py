@@ -22,8 +22,8 @@ class DocumentWriter(Protocol):
         """Take the next statements.
 
         Args:
-            chunk: N-Quads of any size up to about 256 KiB, the last line ended,
-                without comments.
+            chunk: N-Quads, at most about 256 KiB, the last line ended; statements
+                only, no comments.
 
         Raises:
             StoreFault: not taken; `abandon` the document.

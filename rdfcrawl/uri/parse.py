@@ -10,22 +10,22 @@ from typing import Final
 
 import ada_url
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https"})
 MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
 MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
 
 # A host and port that WHATWG leaves as they are: labels of lower-case ASCII of which
-# the last one is no number (5.3 "ends in a number checker"), or a dotted quad in its
-# only canonical spelling; no A-label, since those are checked; no default port. It
-# refuses more than it has to, and whoever uses it must then ask the parser.
+# the last one is no number (3.5 "ends in a number checker"), or a dotted quad in its
+# only canonical spelling; no A-label, which the parser has to check; no default port.
+# It refuses more than it has to, and whoever uses it must then ask the parser.
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 PLAIN_AUTHORITY: Final = (
     r"(?![^/]*xn--)"
     r"(?:(?:[a-z0-9_-]++\.)*+[a-z][a-z0-9_-]*+"
     rf"|{_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET})"
-    r"(?::(?!(?:80|443)/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}))?+(?=/)"
+    r"(?::(?!(?:80|443)/)(?:[1-5][0-9]{4}|[1-9][0-9]{0,3}))?+(?=/)"
 )
 # A URL that WHATWG leaves as it is, whatever fragment follows it.
 _UNCHANGED = re.compile(
@@ -41,7 +41,7 @@ class BadUri(SourceFault, ValueError):
     """A link that is not a URL, or not one that is crawled."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(Reason.BAD_URI, detail)
+        super().__init__(Reason.BAD_URI, detail[: Fault.MAX_DETAIL])
 
 
 def parse_uri(text: str, base: str | None = None) -> str:

@@ -34,7 +34,7 @@ def small_documents(n: int = 20_000) -> None:
     for name, media_type, body in (
         ("Turtle", "text/turtle", SMALL),
         ("Turtle, no type", "", SMALL),
-        ("Turtle, blank nodes", "text/turtle", SMALL + b"_:a <http://p> [ <q> 5 ] ."),
+        ("Turtle, blank nodes", "text/turtle", SMALL + b"_:a <p:p> [ <q> 5 ] ."),
     ):
         best = min(_small(media_type, body, n) for _ in range(3))
         print(f"small, {name}: {best / n * 1e6:.1f} us")
@@ -56,7 +56,8 @@ def write_dump(path: Path, n: int) -> None:
 
 def _lines(kind: str, n: int) -> Iterator[bytes]:
     if kind == "turtle":
-        yield b"@prefix r: <http://n1.example/r/> . @prefix o: <http://orca.example/> .\n"
+        yield b"@prefix r: <http://n1.example/r/> .\n"
+        yield b"@prefix o: <http://orca.example/> .\n"
     for i in range(n // 2):
         if kind == "turtle":
             yield b'r:%d o:p%d r:%d ; o:label "resource %d" .\n' % (i, i % 7, i * 7, i)
@@ -81,17 +82,23 @@ def dump(path: Path) -> None:
         pass
     ours = time.process_time() - start
     assert document.n_quads == n
-    start = time.perf_counter()
+    start = time.process_time() + _children_secs()
     assert asyncio.run(_sandboxed(path)) == n
-    sandboxed = time.perf_counter() - start
+    sandboxed = time.process_time() + _children_secs() - start
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     child_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(
         f"{path.name}, {n} triples, {path.stat().st_size / 1e6:.0f} MB: "
         f"bare parse {n / bare / 1e3:.0f} k/s, parse() {n / ours / 1e3:.0f} k/s "
-        f"({bare / ours:.2f} of bare), Sandbox {n / sandboxed / 1e3:.0f} k/s (wall); "
+        f"({bare / ours:.2f} of bare), "
+        f"Sandbox {n / sandboxed / 1e3:.0f} k/s of both processes; "
         f"peak RSS {peak_mb:.0f} MB, child {child_mb:.0f} MB"
     )
+
+
+def _children_secs() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 async def _sandboxed(path: Path) -> int:

@@ -1,0 +1,46 @@
+# Each goal does all of its own set-up: a virtual environment in .venv, nothing else.
+PYTHON ?= python3
+VENV   := .venv
+RUN    := $(VENV)/bin/python -m
+PIP    := $(RUN) pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test lint bench soak clean
+
+help:
+	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
+	@echo "make test   run the tests        make lint   check style and types"
+	@echo "make bench  measure              make soak   long runs"
+
+demo: $(VENV)/installed
+	$(RUN) scrapy demo
+
+test: $(VENV)/installed-dev
+	$(RUN) pytest
+
+lint: $(VENV)/installed-dev
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(VENV)/bin/codespell
+
+bench: $(VENV)/installed-dev
+	$(RUN) tests.bench
+
+soak: $(VENV)/installed-dev
+	$(RUN) pytest -m soak
+
+clean:
+	rm -rf $(VENV) demo crawl build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "rdfcrawl needs Python >= 3.11; name one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml setup.py | $(VENV)/bin/python
+	$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
+	$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,87 @@
+"""`scrapy demo`: a small Data Web on this machine, crawled by two workers and judged."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.commands.crawl import fail
+from rdfcrawl.dataweb.config import NodeKind, WebConfig
+from rdfcrawl.dataweb.process import SEEDS_NAME, TRUTH_NAME, run_dataweb
+from rdfcrawl.dataweb.recall import judge
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+_HOSTS = 30
+_CRAWL_DELAY_SECS = 0.1
+
+
+class Command(ScrapyCommand):
+    """Shows a whole crawl in less than a minute, without the Internet."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def short_desc(self) -> str:
+        """Return what it does."""
+        return "Crawl a synthetic Data Web on this machine and show what comes out"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--dir`."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--dir", default="demo", metavar="DIR", help="folder of the demo (demo)"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve, crawl, judge."""
+        if args:
+            fail(f"demo: unknown argument {args[0]}")
+        folder = Path(opts.dir)
+        shutil.rmtree(folder / "crawl", ignore_errors=True)
+        config = WebConfig(
+            n_nodes=_HOSTS,
+            weights={NodeKind.DEREFERENCING: 1.0},
+            delay_secs=_CRAWL_DELAY_SECS,
+            disallowed=0.1,
+            port=0,
+        )
+        try:
+            with run_dataweb(config, folder) as web:
+                _say(f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n")
+                self.exitcode = _crawl(folder)
+                log = web.log()
+        except ConfigError as error:
+            fail(str(error))
+        report = judge(folder / TRUTH_NAME, [str(_quads(folder))])
+        twice, rude = log.total("n_duplicates"), log.total("n_disallowed_requested")
+        _say(f"\nfetched twice: {twice}, though disallowed: {rude}")
+        _say(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")
+        _say(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
+        self.exitcode = self.exitcode or int(report.micro < 1)
+
+
+def _crawl(folder: Path) -> int:
+    command = ["scrapy", "workers", "-n", "2", "linkeddata"]
+    given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
+    settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
+    _say("$ " + " ".join([*command, *given, *settings]) + "\n")
+    line = [sys.executable, "-m", *command, *given, *settings]
+    return subprocess.run(line, check=False).returncode
+
+
+def _quads(folder: Path) -> Path:
+    return folder / "crawl" / "linkeddata" / "quads"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,69 @@
+"""One record on its way to a document."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.records import Document
+from rdfcrawl.robots.cache import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.records import Record
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """One record on its way to a document.
+
+    Attributes:
+        n_tried: times that it was asked for in this visit.
+        not_before: loop time before which it is not asked for again.
+        requested: URLs asked for in the present try.
+        dead_origin: the origin that could not be reached for it.
+        claimed: redirect targets that the frontier now takes for this record's.
+        best: what the tries so far came to.
+    """
+
+    index: int
+    record: Record
+    n_tried: int = 0
+    not_before: float = 0.0
+    started_ms: int = 0
+    requested: list[str] = field(default_factory=list)
+    dead_origin: str = ""
+    claimed: set[str] = field(default_factory=set)
+    best: Document | None = None
+    origin: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.origin = origin_of(self.record.url)
+
+    def document(self, answer: Answer, faults: list[Fault]) -> Document:
+        """Return what the present try came to."""
+        ended_ms = now_ms()
+        return Document(
+            record=self.record,
+            url=self.requested[-1] if self.requested else self.record.url,
+            requested=tuple(self.requested),
+            status=answer.status,
+            media_type=answer.media_type,
+            charset=answer.charset,
+            etag=answer.etag,
+            last_modified=answer.last_modified,
+            body=answer.body,
+            path=answer.path,
+            n_bytes=answer.n_bytes,
+            started_ms=self.started_ms or ended_ms,
+            ended_ms=ended_ms,
+            is_partial=answer.is_partial,
+            faults=list(faults),
+        )
+
+
+def now_ms() -> int:
+    """Return Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000

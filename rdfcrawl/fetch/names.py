@@ -1,0 +1,62 @@
+"""Host names to addresses, many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+MAX_LOOKUPS: Final = 64  # at once; threads are made as they are needed
+
+
+class NameResolver(AbstractResolver):
+    """The system's resolver in threads of its own.
+
+    The event loop's have room for a handful of lookups (libuv: 4): a few dead name
+    servers would make all other names time out.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_UNSPEC,
+    ) -> list[ResolveResult]:
+        """Return the addresses of `host`, in the system's order.
+
+        Raises:
+            OSError: there is no such name.
+            UnicodeError: `host` cannot be a name.
+        """
+        lookup = partial(
+            socket.getaddrinfo,
+            host,
+            port,
+            family=family,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_ADDRCONFIG,
+        )
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self._threads, lookup)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=int(address[1]),
+                family=address_family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address_family, _, proto, _, address in found
+        ]
+
+    async def close(self) -> None:
+        """Let threads end when their lookups do."""
+        self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,276 @@
+"""Parsing in child processes that are bounded and replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.child import deny_side_effects
+from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rdfcrawl.rdf.sandbox import SandboxedParse
+
+URL = "http://e.example/doc"
+NT = "application/n-triples"
+LINE = b'_:s%d <http://p> "text %d" .\n'
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    """One child."""
+    async with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    """N-Triples of some megabytes, with one bad line."""
+    path = tmp_path / "dump.nt"
+    path.write_bytes(b"bad\n" + b"".join(LINE % (i % 99, i) for i in range(30_000)))
+    return path
+
+
+def crash(path: Path) -> Path:
+    """Write a stream whose triple terms overflow the parser's stack, after others."""
+    nested = b"<http://a> <http://b> " + b"<<( <http://a> <http://b> " * 200_000
+    good = b"".join(b"<http://a> <http://b> %d .\n" % i for i in range(20_000))
+    path.write_bytes(good + nested + b"<http://c>" + b" )>>" * 200_000 + b" .\n")
+    return path
+
+
+async def read(document: SandboxedParse) -> bytes:
+    """Return all chunks."""
+    return b"".join([chunk async for chunk in document])
+
+
+def children() -> list[int]:
+    """Return the processes of the sandboxes of this one."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = (folder / "stat").read_text().rpartition(") ")[2].split()[1]
+            command = (folder / "cmdline").read_bytes()
+            if int(parent) == os.getpid() and b"rdf.child" in command:
+                found.append(int(folder.name))
+    return found
+
+
+def check_same_as_inline(dump: Path, loop: asyncio.AbstractEventLoop) -> None:
+    """Compare one sandboxed parse with one in this process."""
+
+    async def sandboxed() -> tuple[bytes, SandboxedParse]:
+        async with Sandbox() as sandbox:
+            document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+            return await read(document), document
+
+    text, document = loop.run_until_complete(sandboxed())
+    loop.close()
+    inline = parse(dump, url=URL, graph=URL, media_type=NT)
+    assert text == b"".join(inline)
+    assert document.format is inline.format
+    assert document.decided_by == inline.decided_by
+    assert document.faults == inline.faults
+    assert document.n_quads == inline.n_quads == 30_000
+    assert not document.is_partial
+
+
+def test_sandbox_gives_what_parse_gives(dump: Path) -> None:
+    """If a dump is read in a child, then the result is that of `parse`."""
+    check_same_as_inline(dump, asyncio.new_event_loop())
+
+
+def test_sandbox_works_under_uvloop(dump: Path) -> None:
+    """If the loop is uvloop, then nothing is different."""
+    check_same_as_inline(dump, uvloop.new_event_loop())
+
+
+async def test_child_is_kept_for_the_next_document(
+    sandbox: Sandbox, dump: Path
+) -> None:
+    """If a document was read, then its child reads the next one."""
+    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    before = children()
+    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    assert len(before) == 1
+    assert children() == before
+
+
+async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> None:
+    """If the parser crashes, then what it read is kept and a new child is used."""
+    path = crash(tmp_path / "deep.ttl")
+    document = await sandbox.parse(path, url=URL, graph=URL, media_type="text/turtle")
+    text = await read(document)
+    assert [fault.reason for fault in document.faults] == [Reason.PARSE_CRASH]
+    assert document.is_partial
+    assert document.n_quads == text.count(b"\n") > 10_000
+    good = tmp_path / "good.ttl"
+    good.write_bytes(b"<http://a> <b:b> <c:c> .")
+    document = await sandbox.parse(good, url=URL, graph=URL, media_type=NT)
+    assert await read(document) == f"<http://a> <b:b> <c:c> <{URL}> .\n".encode()
+    assert document.faults == []
+
+
+async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
+    """If a document takes too long, then it is stopped and what was read is kept."""
+    path = tmp_path / "long.nt"
+    with path.open("wb") as file:
+        for _ in range(60):
+            file.write(LINE % (1, 1) * 50_000)
+    limits = ParseLimits(secs=0, secs_per_mb=0)
+    start = time.process_time()
+    document = await sandbox.parse(
+        path, url=URL, graph=URL, media_type=NT, limits=limits
+    )
+    await read(document)
+    assert [fault.reason for fault in document.faults] == [Reason.PARSE_SECS]
+    assert 0 < document.n_quads < 3_000_000
+    assert document.is_partial
+    assert time.process_time() - start < 10
+
+
+async def test_stopped_child_is_given_up(sandbox: Sandbox, dump: Path) -> None:
+    """If a child does not answer, then it is ended and the fault is named."""
+    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+    document._silence_secs = 0.2
+    os.kill(children()[0], signal.SIGSTOP)
+    await read(document)
+    assert [fault.reason for fault in document.faults] == [Reason.PARSE_SECS]
+    assert children() == []
+
+
+async def test_memory_is_bounded(tmp_path: Path) -> None:
+    """If a document needs more memory than there is, then only the child ends."""
+    path = tmp_path / "wide.jsonld"
+    long = "x" * 500
+    context = ",".join(f'"term{i}":"http://e/{long}{i}"' for i in range(60_000))
+    path.write_text(f'{{"@context":{{{context}}},"term1":"x"}}')
+    async with Sandbox(memory_bytes=110 * 2**20) as sandbox:
+        document = await sandbox.parse(
+            path, url=URL, graph=URL, media_type="application/ld+json"
+        )
+        await read(document)
+    assert document.is_partial
+    assert document.faults[0].reason in (Reason.PARSE_CRASH, Reason.LITERAL_TOO_LONG)
+
+
+async def test_unread_document_gives_its_turn_back(
+    sandbox: Sandbox, dump: Path
+) -> None:
+    """If reading is given up, then the next document gets its turn."""
+    document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+    async for _ in document:
+        break
+    await document.close()
+    async with asyncio.timeout(10):
+        again = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+        await read(again)
+    assert again.n_quads == 30_000
+
+
+async def test_no_more_children_than_allowed(dump: Path) -> None:
+    """If more documents come than children may be, then they take turns."""
+    async with Sandbox(2) as sandbox:
+
+        async def one() -> int:
+            document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+            await read(document)
+            assert len(children()) <= 2
+            return document.n_quads
+
+        assert await asyncio.gather(*(one() for _ in range(5))) == [30_000] * 5
+    assert children() == []
+
+
+async def test_missing_file_is_raised(sandbox: Sandbox, tmp_path: Path) -> None:
+    """If the file is not there, then that is the caller's error."""
+    with pytest.raises(FileNotFoundError):
+        await sandbox.parse(tmp_path / "none", url=URL, graph=URL, media_type=NT)
+
+
+async def test_environment_holds_no_secrets(
+    sandbox: Sandbox, dump: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the worker's environment has secrets, then the child does not see them."""
+    monkeypatch.setenv("STORE_PASSWORD", "canary")
+    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    environment = Path(f"/proc/{children()[0]}/environ").read_bytes()
+    assert b"PYTHONPATH" in environment
+    assert b"STORE_PASSWORD" not in environment
+
+
+def test_child_ends_with_its_parent() -> None:
+    """If the parent is gone, then its pipe ends and so does the child."""
+    script = "from rdfcrawl.rdf.child import main; main()"
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(2**30)],
+        stdin=subprocess.DEVNULL,
+        env={"PYTHONPATH": path},
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+DENIED = """
+import sys; from rdfcrawl.rdf.child import deny_side_effects
+import socket, subprocess, os
+sys.addaudithook(deny_side_effects)
+try:
+    {statement}
+except PermissionError:
+    sys.exit(42)
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "socket.create_connection(('127.0.0.1', {port}))",
+        "open({path!r}, 'w')",
+        "open({path!r}, 'r+')",
+        "os.open({path!r}, os.O_CREAT | os.O_WRONLY)",
+        "subprocess.run(['true'])",
+        "os.system('true')",
+        "os.fork()",
+        "os.remove({path!r})",
+    ],
+)
+def test_child_can_do_nothing_but_read(tmp_path: Path, statement: str) -> None:
+    """If code in the child reaches out, then it is denied."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = DENIED.format(
+            statement=statement.format(path=str(tmp_path / "x"), port=port)
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+    assert done.returncode == 42
+    assert not (tmp_path / "x").exists()
+
+
+def test_reading_is_allowed() -> None:
+    """If a file is opened for reading, then the hook lets it pass."""
+    deny_side_effects("open", ("document", "rb", os.O_RDONLY | os.O_CLOEXEC))
+    deny_side_effects("import", ("json", None, None, None, None))
