@@ -122,7 +122,7 @@ def crawl_id_of(settings: BaseSettings, spider: str) -> str:
     crawl_id = str(settings.get("CRAWL_ID") or spider)
     if not _CRAWL_ID(crawl_id):
         raise ConfigError(
-            f"CRAWL_ID={crawl_id!r}: want letters, digits, '.', '_' and '-', at most 100"
+            f"CRAWL_ID={crawl_id!r}: want letters, digits, '.', '_', '-', at most 100"
         )
     return crawl_id
 
@@ -164,9 +164,7 @@ def number(
     return result
 
 
-def integer(
-    settings: BaseSettings, name: str, least: int, most: int = _MAX_INT
-) -> int:
+def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
     """Return a whole number from the settings.
 
     Raises:
@@ -213,6 +211,7 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         visit_memory_bytes=integer(settings, "VISIT_MEMORY_BYTES", 0),
         redirect_limit=integer(settings, "REDIRECT_MAX_TIMES", 0, 100),
         retry_times=integer(settings, "RETRY_TIMES", 0, 3),
+        backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
         verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
     )

@@ -33,6 +33,8 @@ POLITENESS_KEY = "host"
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 DOWNLOAD_DELAY = 1.0
 CONCURRENT_REQUESTS = 32  # hosts visited at once
+# The frontier paces each host: Scrapy must not pace the visits of all of them as one.
+DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
 
 # The visit.
 DOWNLOAD_HANDLERS = {
@@ -54,6 +56,7 @@ VISIT_MAX_SECS = 300.0
 VISIT_SPOOL_BYTES = 256 * 1024
 VISIT_MEMORY_BYTES = 64 * 1024 * 1024
 RETRY_TIMES = 2
+HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
 REDIRECT_MAX_TIMES = 5
 FETCH_WITH_SCRAPY = False
 DOWNLOADER_MIDDLEWARES = {

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytest_plugins = ["crawl_fixtures"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRequest:
     """One request as it came over the wire.

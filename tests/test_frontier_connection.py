@@ -29,14 +29,12 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.connection import (
-    Outage,
     async_client,
     describe,
-    is_outage,
-    persistent,
     server_facts,
 )
 from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
+from rdfcrawl.frontier.outage import Outage, is_outage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -66,6 +64,12 @@ async def client(server: EmbeddedServer) -> AsyncIterator[redis.asyncio.Redis]:
 async def server_pid(client: redis.asyncio.Redis) -> int:
     """Give the process that answers."""
     return int((await client.info("server"))["process_id"])
+
+
+def parent(pid: int) -> int:
+    """Give the parent of a process; the server's is the guardian."""
+    stat = Path(f"/proc/{pid}/stat").read_text("ascii")
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 class TestClient:
@@ -199,6 +203,68 @@ class TestFacts:
         await limited.aclose()
 
 
+@pytest.mark.service
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the guardian in /proc")
+class TestKilledServer:
+    """What a worker bears."""
+
+    @pytest.mark.parametrize(
+        "new_loop",
+        [asyncio.new_event_loop, uvloop.new_event_loop],
+        ids=["asyncio", "uvloop"],
+    )
+    def test_killed_server_is_borne(
+        self, server: EmbeddedServer, caplog: pytest.LogCaptureFixture, new_loop: Any
+    ) -> None:
+        """If the server is killed, then all goes on, and the log has two lines."""
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.outage")
+
+        async def crawl() -> int:
+            client = async_client({}, server.url)
+            outage = Outage()
+
+            async def add(worker: int) -> None:
+                for n in range(60):
+                    await outage.persistent(
+                        lambda n=n: client.sadd("seen", f"{worker} {n}"),  # type: ignore[misc]
+                        what="add",
+                    )
+                    await asyncio.sleep(0.005)
+
+            tasks = [asyncio.create_task(add(worker)) for worker in range(10)]
+            await asyncio.sleep(0.1)
+            pid = await server_pid(client)
+            guardian = parent(pid)
+            os.kill(guardian, signal.SIGSTOP)  # else it may be back before it is missed
+            os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(0.3)
+            assert outage.is_away
+            os.kill(guardian, signal.SIGCONT)
+            await asyncio.gather(*tasks)
+            assert not outage.is_away
+            n_seen = await client.scard("seen")
+            await client.aclose()
+            return n_seen
+
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            assert runner.run(crawl()) == 600
+        told = [(r.levelname, r.getMessage()) for r in caplog.records]
+        assert [level for level, _ in told] == ["WARNING", "INFO"], told
+        assert "cannot add" in told[0][1]
+
+    async def test_revived_server(
+        self, server: EmbeddedServer, client: redis.asyncio.Redis
+    ) -> None:
+        """If the guardian is killed too, then the next attempt starts another."""
+        await client.set("a", "1")
+        pid = await server_pid(client)
+        os.kill(parent(pid), signal.SIGKILL)
+        outage = Outage(revive=server.revive)
+        await asyncio.sleep(0.2)  # the server gets its SIGTERM
+        assert await outage.persistent(lambda: server_pid(client), what="ask") != pid
+        assert await client.get("a") == b"1"
+
+
 class TestOutage:
     """What is tried again."""
 
@@ -239,62 +305,8 @@ class TestOutage:
 
         asyncio.get_running_loop().call_later(0.5, stopping.set)
         with pytest.raises(redis.exceptions.ConnectionError):
-            await persistent(ping, what="ping", stopping=stopping)
+            await Outage(stopping=stopping).persistent(ping, what="ping")
         assert 3 <= n_calls <= 8  # pauses of 50, 100, 200, 400 ms, each x 0.5 to 1
-
-    @pytest.mark.service
-    @pytest.mark.parametrize(
-        "new_loop",
-        [asyncio.new_event_loop, uvloop.new_event_loop],
-        ids=["asyncio", "uvloop"],
-    )
-    def test_killed_server_is_borne(
-        self, server: EmbeddedServer, caplog: pytest.LogCaptureFixture, new_loop: Any
-    ) -> None:
-        """If the server is killed, then all goes on, and the log has two lines."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.connection")
-
-        async def crawl() -> int:
-            client = async_client({}, server.url)
-            outage = Outage()
-
-            async def add(worker: int) -> None:
-                for n in range(60):
-                    await outage.persistent(
-                        lambda n=n: client.sadd("seen", f"{worker} {n}"),  # type: ignore[misc]
-                        what="add",
-                    )
-                    await asyncio.sleep(0.005)
-
-            tasks = [asyncio.create_task(add(worker)) for worker in range(10)]
-            await asyncio.sleep(0.1)
-            os.kill(await server_pid(client), signal.SIGKILL)
-            await asyncio.gather(*tasks)
-            assert not outage.is_away
-            n_seen = await client.scard("seen")
-            await client.aclose()
-            return n_seen
-
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            assert runner.run(crawl()) == 600
-        told = [(r.levelname, r.getMessage()) for r in caplog.records]
-        assert [level for level, _ in told] == ["WARNING", "INFO"], told
-        assert "cannot add" in told[0][1]
-
-    @pytest.mark.service
-    @pytest.mark.skipif(sys.platform != "linux", reason="finds the guardian in /proc")
-    async def test_revived_server(
-        self, server: EmbeddedServer, client: redis.asyncio.Redis
-    ) -> None:
-        """If the guardian is killed too, then the next attempt starts another."""
-        await client.set("a", "1")
-        pid = await server_pid(client)
-        stat = Path(f"/proc/{pid}/stat").read_text("ascii")
-        os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
-        outage = Outage(revive=server.revive)
-        await asyncio.sleep(0.2)  # the server gets its SIGTERM
-        assert await outage.persistent(lambda: server_pid(client), what="ask") != pid
-        assert await client.get("a") == b"1"
 
     @pytest.mark.service
     async def test_full_server_is_waited_for(
@@ -335,7 +347,9 @@ class TestOutage:
         with pytest.raises(
             redis.exceptions.ConnectionError, match=r"(?i)password|auth"
         ):
-            await asyncio.wait_for(persistent(lambda: other.get("a"), what="get"), 5)
+            await asyncio.wait_for(
+                Outage().persistent(lambda: other.get("a"), what="get"), 5
+            )
         await other.aclose()
 
     @pytest.mark.service
@@ -344,7 +358,7 @@ class TestOutage:
     ) -> None:
         """If the server does not know a script, then the caller has to load it."""
         with pytest.raises(NoScriptError):
-            await persistent(
+            await Outage().persistent(
                 lambda: client.evalsha("0" * 40, 0),
                 what="run",
             )

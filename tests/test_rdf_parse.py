@@ -443,6 +443,28 @@ def test_deep_nesting_is_refused(media_type: str, body: str) -> None:
     assert parsed.faults[0].detail.startswith("nested deeper than")
 
 
+def chained(n: int) -> str:
+    """Return JSON-LD with a context of terms, each defined by the next one."""
+    terms = ",".join(f'"t{i}":{{"@id":"t{i + 1}:x"}}' for i in range(n))
+    return f'{{"@context":[{{}},{{{terms},"t{n}":"http://t/"}}],"t0":"x"}}'
+
+
+def test_chained_terms_are_refused() -> None:
+    """If a context would overflow the stack, then the document is refused."""
+    text, parsed = read(chained(9000), LD)
+    assert text == ""
+    assert parsed.faults[0].detail.startswith("nested deeper than")
+
+
+def test_large_context_is_read() -> None:
+    """If a context has many terms of one prefix, as schema.org's, it is read."""
+    terms = ",".join(f'"t{i}":{{"@id":"s:t{i}","@type":"@id"}}' for i in range(3000))
+    body = f'{{"@context":{{"s":"http://s/",{terms}}},"@id":"s:a","t7":"http://b"}}'
+    text, parsed = read(body, LD)
+    assert text == "<http://s/a> <http://s/t7> <http://b> .\n"
+    assert parsed.faults == []
+
+
 @pytest.mark.parametrize(
     ("media_type", "body"),
     [

@@ -1,4 +1,4 @@
-"""`scrapy demo`: a small Data Web on this machine, crawled by two workers and judged."""
+"""`scrapy demo`: a small Data Web on this machine, crawled and judged."""
 
 from __future__ import annotations
 

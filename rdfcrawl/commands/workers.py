@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.spiderloader import get_spider_loader
@@ -27,7 +27,7 @@ class Command(BaseRunSpiderCommand):
 
     requires_project = True
     requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": True}
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": True}
 
     def syntax(self) -> str:
         """Return how it is called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from scrapy import Request
 from scrapy.exceptions import (
@@ -20,6 +20,8 @@ from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.exchange import note_headers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -64,7 +66,7 @@ class ScrapyExchange:
             },
         )
         try:
-            response = await self._crawler.engine.download_async(request)  # type: ignore[union-attr]
+            response = await self._crawler.engine.download_async(request)
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except Exception as exc:  # the edge: handlers raise what they like
@@ -75,7 +77,7 @@ class ScrapyExchange:
         return answer
 
     def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
-        note_headers(answer, response.status, response.headers.to_unicode_dict())
+        note_headers(answer, response.status, _text_headers(response))
         if not 200 <= response.status < 300:
             return
         sink = self._spool.sink(ask)
@@ -88,6 +90,10 @@ class ScrapyExchange:
         if "partial" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
+
+
+def _text_headers(response: Response) -> Mapping[str, str]:
+    return cast("Mapping[str, str]", response.headers.to_unicode_dict())
 
 
 def _judge(exc: Exception) -> tuple[Reason, bool]:

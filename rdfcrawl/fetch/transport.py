@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.frontier.scheduler import FrontierScheduler, VisitingSpider
+    from rdfcrawl.frontier.scheduler import VisitingSpider
 
 
 class Transport:
@@ -26,9 +26,9 @@ class Transport:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        options = cast("VisitingSpider", crawler.spider).options
-        scheduler = cast("FrontierScheduler", crawler.engine.scheduler)  # type: ignore[union-attr]
-        session = scheduler.session
+        spider = cast("VisitingSpider", crawler.spider)
+        options = spider.options
+        session = spider.session
         if session is None:
             raise RuntimeError("a visit without a frontier")
         self._spool = Spool(

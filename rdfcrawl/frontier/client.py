@@ -142,9 +142,7 @@ class Frontier:
             )
         self.partitions = int(stored[b"partitions"])
         self._fill = int(stored[b"fill"])
-        self._prefixes = [
-            f"rc:{{{self.crawl_id}.{p}}}" for p in range(self.partitions)
-        ]
+        self._prefixes = [f"rc:{{{self.crawl_id}.{p}}}" for p in range(self.partitions)]
 
     async def clear(self) -> None:
         """Forget everything about the crawl; its documents are not touched."""
@@ -272,7 +270,7 @@ class Frontier:
         for visit in visits:
             by_partition.setdefault(visit.partition, []).append(visit)
         lease = _ms(self.options.lease_secs)
-        calls = [
+        calls: list[tuple[str, list[Argument]]] = [
             (self._prefixes[p], [lease, *(f"{v.epoch}:{v.key}" for v in group)])
             for p, group in by_partition.items()
         ]
@@ -342,7 +340,7 @@ class Frontier:
         """Return the workers that were heard of in the last seconds."""
         since = (await self.redis.time())[0] - _DEAD_AFTER_SECS
         names = await self.redis.zrangebyscore(self.key("workers"), since, "+inf")
-        return [name.decode() for name in names]
+        return [name.decode() for name in cast("list[bytes]", names)]
 
     async def leave(self, worker: str) -> None:
         """Take a worker that ends off the list of live ones; its figures stay."""
@@ -350,7 +348,8 @@ class Frontier:
 
     async def figures(self) -> dict[str, dict[str, float]]:
         """Return what each worker of the crawl, live or not, said last."""
-        rows = await self.redis.hgetall(self.key("figures"))
+        found = await self.redis.hgetall(self.key("figures"))
+        rows = cast("dict[bytes, bytes]", found)
         return {name.decode(): json.loads(text) for name, text in rows.items()}
 
 

@@ -1,4 +1,4 @@
-"""The connection to Redis: how it is made, what is at its end, and its outages.
+"""The connection to Redis: how it is made, and what is at its end.
 
 It is built by scrapy-redis from its own settings, so that a project that uses them
 needs no others.
@@ -6,65 +6,28 @@ needs no others.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-import random
-import re
-import ssl
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import redis.asyncio
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    ClusterDownError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis_from_settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.binary import MIN_VERSION
+from rdfcrawl.frontier.outage import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
+    from collections.abc import Mapping
 
 SCHEMES = ("redis", "rediss", "unix")
 CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
-FIRST_PAUSE_SECS = 0.05
-MAX_PAUSE_SECS = 2.0
-
-REFUSALS = (AuthenticationError, AuthorizationError, ssl.SSLCertVerificationError)
-PASSING = (
-    RedisConnectionError,  # BusyLoadingError too
-    RedisTimeoutError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    ClusterDownError,  # MasterDownError too
-    TryAgainError,
-)
-# What redis-py has no class for, and what 6.2 wraps when a script meets it:
-# "Error running script (call to f_..): @user_script:1: @user_script: 1: -OOM ...".
-_PASSING_CODE = re.compile(
-    r"^(?:MISCONF|BUSY|NOREPLICAS) |: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
-)
 
 # REDIS_PARAMS may change these.
 PARAMS: dict[str, Any] = {
@@ -138,7 +101,7 @@ def async_client(
         )
         pool.connection_class(**pool.connection_kwargs)  # checks them; no connection
     except (TypeError, ValueError, RedisError) as error:
-        raise ConfigError(f"{where} or REDIS_PARAMS: {_one_line(error)}") from error
+        raise ConfigError(f"{where} or REDIS_PARAMS: {one_line(error)}") from error
     return client
 
 
@@ -169,10 +132,6 @@ def _check_url(url: object) -> str:
         allowed = ", ".join(f"{each}://" for each in SCHEMES)
         raise ConfigError(f"REDIS_URL={describe(url)}: must begin with {allowed}")
     return f"REDIS_URL={describe(url)}"
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
@@ -210,115 +169,3 @@ async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:
             await client.config_set(name, WANTED_SET_MAX_INTSET_ENTRIES)
             limit = WANTED_SET_MAX_INTSET_ENTRIES
     return limit or DEFAULT_SET_MAX_INTSET_ENTRIES
-
-
-class Outage:
-    """Bears the times when Redis is away; one for all users of a client.
-
-    Logs once when it goes away and once when it is back, however many operations
-    wait for it.
-
-    Args:
-        stopping: once set, an operation that fails is not tried again.
-        revive: called before each new attempt, in a thread, such as
-            `EmbeddedServer.revive`.
-    """
-
-    def __init__(
-        self,
-        *,
-        stopping: asyncio.Event | None = None,
-        revive: Callable[[], object] | None = None,
-    ) -> None:
-        self._stopping = stopping or asyncio.Event()
-        self._revive = revive
-        self._since = 0.0
-        # Those that need not wait say nothing: with full memory, reading succeeds.
-        self._n_waiting = 0
-
-    @property
-    def is_away(self) -> bool:
-        """Whether an operation waits for Redis."""
-        return self._n_waiting > 0
-
-    async def persistent(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
-        """Give what the call returns, trying again for as long as Redis is away.
-
-        Args:
-            call: idempotent: it may have taken effect although it failed.
-            what: is being done, for the log; "claim hosts".
-
-        Raises:
-            RedisError: the call is at fault, not the connection; or Redis is away
-                and `stopping` is set.
-        """
-        try:
-            return await call()
-        except RedisError as error:
-            self._raise_unless_passing(error)
-            self._begin(what, error)
-        try:
-            result = await self._repeat(call)
-        except BaseException:
-            self._n_waiting -= 1
-            raise
-        self._n_waiting -= 1
-        if not self._n_waiting:
-            logger.info("Redis is back after %.1f s", time.monotonic() - self._since)
-        return result
-
-    async def _repeat(self, call: Callable[[], Awaitable[T]]) -> T:
-        pause_secs = FIRST_PAUSE_SECS
-        while True:
-            await self._pause(pause_secs * random.uniform(0.5, 1.0))
-            pause_secs = min(2 * pause_secs, MAX_PAUSE_SECS)
-            if self._revive is not None:
-                await asyncio.to_thread(self._revive)
-            try:
-                return await call()
-            except RedisError as error:
-                self._raise_unless_passing(error)
-
-    def _raise_unless_passing(self, error: RedisError) -> None:
-        if self._stopping.is_set() or not is_outage(error):
-            raise error
-
-    def _begin(self, what: str, error: RedisError) -> None:
-        if not self._n_waiting:
-            self._since = time.monotonic()
-            logger.warning(
-                "Redis is away, cannot %s, trying again: %s", what, _one_line(error)
-            )
-        self._n_waiting += 1
-
-    async def _pause(self, secs: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), secs)
-
-
-async def persistent(
-    call: Callable[[], Awaitable[T]],
-    *,
-    what: str,
-    stopping: asyncio.Event | None = None,
-) -> T:
-    """Do one thing as `Outage.persistent` does, with an outage of its own."""
-    return await Outage(stopping=stopping).persistent(call, what=what)
-
-
-def is_outage(error: RedisError) -> bool:
-    """Tell whether the same call may succeed later.
-
-    So it is when the server is not reached, loads, is full, is read-only after a
-    failover, cannot write its file, or runs a long script. A wrong password or
-    certificate stays wrong, and a script that the server does not know
-    (`NoScriptError`) is for the caller to load.
-    """
-    cause: BaseException | None = error
-    while cause is not None:  # redis-py hides these behind a ConnectionError
-        if isinstance(cause, REFUSALS):
-            return False
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, PASSING):
-        return True
-    return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))

@@ -8,7 +8,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FAULT = "fault/"
-TOLD = ("document/seen", "document/stored", "document/quads", "link/offered", "http/bytes")
+TOLD = (
+    "document/seen",
+    "document/stored",
+    "document/quads",
+    "link/offered",
+    "http/bytes",
+)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:

@@ -95,7 +95,9 @@ class Intake:
         self._recent = RecentLinks()
         self._partition_of: dict[str, int] = {}
 
-    def links(self, links: Iterable[bytes], *, parent: Record, url: str) -> list[Candidate]:
+    def links(
+        self, links: Iterable[bytes], *, parent: Record, url: str
+    ) -> list[Candidate]:
         """Return the candidates among the links of a document.
 
         Args:

@@ -18,8 +18,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.engine import EngineView
-from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.figures import figures_of
+from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.records import Document, Visit
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri
@@ -49,6 +49,7 @@ class VisitingSpider(Protocol):
 
     options: CrawlOptions
     arguments: CrawlArguments
+    session: CrawlSession | None
 
 
 class FrontierScheduler(BaseScheduler):
@@ -126,7 +127,7 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
-        self.session = await CrawlSession.join(
+        self.session = spider.session = await CrawlSession.join(
             spider.options,
             spider.arguments,
             crawler.settings,
@@ -182,10 +183,10 @@ class FrontierScheduler(BaseScheduler):
         visit.pending.clear()
         index_of = {id(record): i for i, record in enumerate(visit.records)}
         for document in visit.documents:
-            error = self._broken.pop(document, None)
-            if error is not None:
+            broken = self._broken.pop(document, None)
+            if broken is not None:
                 index = index_of[id(document.record)]
-                is_tried = not isinstance(error, StoreFault)
+                is_tried = not isinstance(broken, StoreFault)
                 self._put_back(visit, index, is_tried=is_tried)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
@@ -204,7 +205,7 @@ class FrontierScheduler(BaseScheduler):
     ) -> None:
         """Remember a document that a pipeline failed with: it is not stored."""
         if isinstance(item, Document) and response is not None:
-            error = failure.value
+            error = failure.value or StoreFault("unknown")
             self._broken[item] = error
             if isinstance(error, StoreFault):
                 self._stop(error)
@@ -226,9 +227,9 @@ class FrontierScheduler(BaseScheduler):
         """
         results = await self._crawler.signals.send_catch_log_async(flush_stores)
         for _, result in results:
-            error = getattr(result, "value", result)
-            if isinstance(error, BaseException):
-                raise StoreFault(str(error)) from error
+            problem = getattr(result, "value", result)
+            if isinstance(problem, BaseException):
+                raise StoreFault(str(problem)) from problem
 
 
 def _is_plain(request: Request) -> bool:

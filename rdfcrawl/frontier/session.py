@@ -6,7 +6,10 @@ import asyncio
 import json
 import logging
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.addresses import AddressBook
@@ -14,7 +17,7 @@ from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.connection import async_client, describe, server_facts
 from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
 from rdfcrawl.frontier.intake import Intake
-from rdfcrawl.frontier.outage import persistent
+from rdfcrawl.frontier.outage import Outage, one_line
 from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.links import LinkFilter, Scope
@@ -40,6 +43,7 @@ class FrontierLink:
 
     def __init__(self, frontier: Frontier, server: EmbeddedServer | None) -> None:
         self.frontier = frontier
+        self.outage = Outage(revive=server.revive if server else None)
         self._server = server
 
     @classmethod
@@ -56,7 +60,11 @@ class FrontierLink:
             )
         url = server.url if server else options.redis_url
         redis = async_client(settings, url)
-        facts = await persistent(lambda: server_facts(redis), what="connect")
+        try:
+            facts = await server_facts(redis)
+        except RedisError as error:
+            where = describe(str(url))
+            raise ConfigError(f"REDIS_URL: {where}: {one_line(error)}") from error
         if facts.maxmemory and facts.maxmemory_policy != "noeviction":
             raise ConfigError(
                 f"REDIS_URL: maxmemory-policy is {facts.maxmemory_policy}, which loses "
@@ -99,6 +107,7 @@ class CrawlSession:
         self.frontier = link.frontier
         self.redis = link.frontier.redis
         self._link = link
+        self._persistent = link.outage.persistent
         self._addresses = AddressBook()
         self._scope = Scope(arguments.scope)
         self.worker: Worker
@@ -142,6 +151,7 @@ class CrawlSession:
         self.worker = Worker(
             self.frontier,
             options.work,
+            outage=self._link.outage,
             flush_stores=flush_stores,
             take_seeds=self._take_start_urls,
             wake=wake,
@@ -181,8 +191,8 @@ class CrawlSession:
             await self._widen_scope(group)
             await self._prime(group)
             candidates = [self.intake.seed(seed) for seed in group]
-            added = await persistent(
-                lambda these=candidates: self.frontier.add(these), what="seeds"
+            added = await self._persistent(
+                partial(self.frontier.add, candidates), what="seeds"
             )
             new += added.new
         return new
@@ -195,9 +205,13 @@ class CrawlSession:
             return
         name = self.frontier.key("scope")
         if entries:
-            await persistent(lambda: self.redis.sadd(name, *entries), what="scope")
-        stored = await persistent(lambda: self.redis.smembers(name), what="scope")
-        everything = frozenset(entry.decode() for entry in stored)
+            await self._persistent(
+                lambda: self.redis.sadd(name, *entries), what="scope"
+            )
+        stored = await self._persistent(
+            lambda: self.redis.smembers(name), what="read the scope"
+        )
+        everything = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if everything != scope.entries:
             self._scope = Scope(scope.extent, everything)
             self.intake.link_filter = LinkFilter(
@@ -211,7 +225,7 @@ class CrawlSession:
         JSON objects with a `url`. An entry is taken away after it was added.
         """
         name = f"{self.options.crawl_id}:start_urls"
-        kind = (await self.redis.type(name)).decode()
+        kind = cast("bytes", await self.redis.type(name)).decode()
         entries = await self._peek(name, kind)
         if not entries:
             await self._widen_scope(())
@@ -221,7 +235,7 @@ class CrawlSession:
         pipe = self.redis.pipeline(transaction=True)
         for entry in entries:
             if kind == "list":
-                pipe.lrem(name, 1, entry)
+                pipe.lrem(name, 1, cast("str", entry))
             elif kind == "set":
                 pipe.srem(name, entry)
             else:
@@ -231,13 +245,14 @@ class CrawlSession:
 
     async def _peek(self, name: str, kind: str) -> list[bytes]:
         most = _SEEDS_AT_ONCE
+        found: object = None
         if kind == "list":
-            return await self.redis.lrange(name, 0, most - 1)
-        if kind == "set":
-            return await self.redis.srandmember(name, most) or []
-        if kind == "zset":
-            return await self.redis.zrange(name, 0, most - 1)
-        return []
+            found = await self.redis.lrange(name, 0, most - 1)
+        elif kind == "set":
+            found = await self.redis.srandmember(name, most)
+        elif kind == "zset":
+            found = await self.redis.zrange(name, 0, most - 1)
+        return cast("list[bytes]", found or [])
 
     def _requestable(self, seeds: Iterable[str]) -> Iterable[str]:
         for seed in seeds:

@@ -12,23 +12,22 @@ import asyncio
 import logging
 import random
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.client import Added, Candidate, Counts
-from rdfcrawl.frontier.outage import persistent
 from rdfcrawl.frontier.homes import home_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-    from typing import TypeVar
 
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.outage import Outage
     from rdfcrawl.records import Visit
-
-    T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,8 @@ class Worker:
     """Feeds one scheduler from the frontier, and the frontier from one scheduler.
 
     Args:
-        frontier: of the crawl, not opened yet.
+        frontier: of the crawl, opened.
+        outage: what bears the times when Redis is away.
         options: of this worker.
         flush_stores: makes durable all documents of finished visits; raises
             `StoreFault` if it cannot.
@@ -78,6 +78,7 @@ class Worker:
         frontier: Frontier,
         options: WorkerOptions,
         *,
+        outage: Outage,
         flush_stores: Callable[[], Awaitable[None]],
         take_seeds: Callable[[], Awaitable[int]],
         wake: Callable[[], None],
@@ -103,7 +104,8 @@ class Worker:
         self._sent_at = 0.0  # when links were last sent
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
-        self._stopping = asyncio.Event()
+        self._persistent = outage.persistent
+        self._stopping = outage.stopping
         self._claim_now = asyncio.Event()
         self._commit_now = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -144,7 +146,9 @@ class Worker:
 
     async def mark_seen(self, candidate: Candidate) -> bool:
         """Mark a URI as seen at once; return whether it was new."""
-        added = await self._persistent(lambda: self.frontier.add([candidate]), "add")
+        added = await self._persistent(
+            lambda: self.frontier.add([candidate]), what="add"
+        )
         return added.new == 1
 
     @property
@@ -165,12 +169,7 @@ class Worker:
     # -- life ------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Join the crawl and start the tasks.
-
-        Raises:
-            ConfigError: see `Frontier.open`.
-        """
-        await self._persistent(self.frontier.open, "open")
+        """Join the crawl and start the tasks."""
         await self._beat()
         for job in (self._claim, self._commit, self._keep):
             self._tasks.append(asyncio.create_task(self._forever(job)))
@@ -206,9 +205,6 @@ class Worker:
                 logger.exception("frontier task %s failed, goes on", job.__name__)
                 await asyncio.sleep(1)
 
-    async def _persistent(self, call: Callable[[], Awaitable[T]], what: str) -> T:
-        return await persistent(call, what=what, stopping=self._stopping)
-
     # -- claim -------------------------------------------------------------------------
 
     async def _claim(self) -> None:
@@ -235,7 +231,7 @@ class Worker:
             return False, max(0.0, min(self._due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
         visits, next_due = await self._persistent(
-            lambda: self.frontier.claim(partitions, most_keys=most_keys), "claim"
+            lambda: self.frontier.claim(partitions, most_keys=most_keys), what="claim"
         )
         self._ready.extend(visits)
         if len(visits) < wanted:
@@ -259,11 +255,11 @@ class Worker:
         """Find out whether the whole crawl has ended, if this worker has."""
         if not self._has_nothing() or not self.has_started:
             return
-        if await self._persistent(self._take_seeds, "start_urls"):
+        if await self._persistent(self._take_seeds, what="start_urls"):
             return
         since = monotonic()
         for _ in range(2):  # a worker between claim and add shows in one of two looks
-            self.counts = await self._persistent(self.frontier.counts, "counts")
+            self.counts = await self._persistent(self.frontier.counts, what="counts")
             if not self.counts.is_over or not self._has_nothing():
                 return
             await asyncio.sleep(0.1)
@@ -271,7 +267,7 @@ class Worker:
             await asyncio.sleep(0.2)
             if not self._has_nothing() or await self._take_seeds():
                 return
-            self.counts = await self._persistent(self.frontier.counts, "counts")
+            self.counts = await self._persistent(self.frontier.counts, what="counts")
             if not self.counts.is_over:
                 return
         self.is_over = True
@@ -321,7 +317,9 @@ class Worker:
             raise
 
     async def _release(self, visits: list[Visit]) -> None:
-        lost = await self._persistent(lambda: self.frontier.release(visits), "release")
+        lost = await self._persistent(
+            lambda: self.frontier.release(visits), what="release"
+        )
         self.lost_leases += lost
         self._released += visits
         for visit in visits:
@@ -329,7 +327,9 @@ class Worker:
         self._claim_now.set()
 
     async def _add(self, candidates: Sequence[Candidate]) -> None:
-        added = await self._persistent(lambda: self.frontier.add(candidates), "add")
+        added = await self._persistent(
+            lambda: self.frontier.add(candidates), what="add"
+        )
         total = self.added
         self.added = Added(
             total.new + added.new,
@@ -356,10 +356,10 @@ class Worker:
     async def _ack(self, now: float) -> None:
         while self._durable and self._durable[0][0] <= now:
             visits = self._durable[0][1]
-            await self._persistent(lambda: self.frontier.ack(visits), "ack")
+            await self._persistent(partial(self.frontier.ack, visits), what="ack")
             self._durable.popleft()
 
-    # -- leases and heartbeat ------------------------------------------------------------
+    # -- leases and heartbeat ----------------------------------------------------------
 
     async def _keep(self) -> None:
         every = min(_BEAT_SECS, self.frontier.options.lease_secs / 3)
@@ -369,12 +369,12 @@ class Worker:
                 return
             await self._renew()
             await self._beat()
-            _, back, dead = await self._persistent(self.frontier.reap, "reap")
+            _, back, dead = await self._persistent(self.frontier.reap, what="reap")
             if back or dead:
                 logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
                 self._due.clear()
-            await self._persistent(self._take_seeds, "start_urls")
-            self.counts = await self._persistent(self.frontier.counts, "counts")
+            await self._persistent(self._take_seeds, what="start_urls")
+            self.counts = await self._persistent(self.frontier.counts, what="counts")
 
     async def _renew(self) -> None:
         held = [
@@ -386,7 +386,9 @@ class Worker:
         ]
         if not held:
             return
-        lost = set(await self._persistent(lambda: self.frontier.renew(held), "renew"))
+        lost = set(
+            await self._persistent(lambda: self.frontier.renew(held), what="renew")
+        )
         if lost & {*self._ready, *self._active}:
             # Somebody else has these hosts now: what was not begun must not begin.
             logger.warning("lost %d leases; their URIs are crawled again", len(lost))
@@ -396,12 +398,11 @@ class Worker:
 
     async def _beat(self) -> None:
         self._live = await self._persistent(
-            lambda: self.frontier.beat(self.options.name, self._figures()), "heartbeat"
+            lambda: self.frontier.beat(self.options.name, self._figures()),
+            what="heartbeat",
         )
 
     @staticmethod
     async def _sleep(event: asyncio.Event, secs: float) -> None:
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), secs)
-        except TimeoutError:
-            pass

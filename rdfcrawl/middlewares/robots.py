@@ -25,7 +25,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         super().__init__(crawler)
         self._rules: RobotsCache | None = None
 
-    async def process_request(self, request: Request, spider: Any = None) -> None:
+    async def process_request(self, request: Request, _spider: Any = None) -> None:
         """Apply robots.txt."""
         visit = request.meta.get("visit")
         if visit is None:
@@ -34,5 +34,10 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         if self._rules is None:
             visitor = transport_of(self.crawler).visitor
             fetch = RobotsFetch(visitor.exchange, visitor.spool, visitor.options)
-            self._rules = RobotsCache(fetch, RobotsOptions())
+            first_wait = visitor.options.backoff_base_secs
+            self._rules = RobotsCache(
+                fetch,
+                RobotsOptions(put_off_secs=first_wait),
+                sleep=visitor.sleepers.sleep,
+            )
         visit.delay_secs = await self._rules.apply(visit)

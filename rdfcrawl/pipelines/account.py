@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.records import Document
     from rdfcrawl.spiders.base import RdfSpider
@@ -28,7 +27,7 @@ class AccountPipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._counts: Counter[str] = Counter()
-        self._stats = cast("StatsCollector", crawler.stats)
+        self._stats = crawler.stats
         self._segments: QuadSegments
         self._is_open = False
         self._worker: Worker

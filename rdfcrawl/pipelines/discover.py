@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.frontier.scheduler import FrontierScheduler
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
     from rdfcrawl.spiders.base import RdfSpider
@@ -32,8 +31,7 @@ class DiscoverPipeline:
         """Take the policy of the spider and the session of the scheduler."""
         spider = cast("RdfSpider", self._crawler.spider)
         self._scan = spider.arguments.follow.scan
-        scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)  # type: ignore[union-attr]
-        self._session = cast("CrawlSession", scheduler.session)
+        self._session = cast("CrawlSession", spider.session)
 
     async def process_item(self, document: Document) -> Document:
         """Collect the links, a set per some 50,000, so that a dump needs no more."""

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.sandbox import SandboxedParse
     from rdfcrawl.records import Document
 
 
 class ExtractPipeline:
-    """Sets `Document.chunks`: small bodies are parsed here, files in a child process."""
+    """Sets `Document.chunks`: small bodies are parsed here, files in a child."""
 
     def __init__(self, limits: ParseLimits) -> None:
         self._limits = limits
@@ -52,13 +54,14 @@ class ExtractPipeline:
             "graph": graph_iri(document.url),
             "limits": self._limits,
         }
+        reading: Parse | SandboxedParse
         if document.body is not None:
-            reading = parse(document.body, **about)
-            for chunk in reading:
+            reading = parsed = parse(document.body, **about)
+            for chunk in parsed:
                 yield chunk
         elif document.path is not None:
-            reading = await self._sandbox.parse(document.path, **about)
-            async for chunk in reading:
+            reading = sandboxed = await self._sandbox.parse(document.path, **about)
+            async for chunk in sandboxed:
                 yield chunk
         else:
             return

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from scrapy import signals
-
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
@@ -34,10 +34,8 @@ class Board:
     def __init__(self, title: str) -> None:
         self._title = title
         self._console = Console(stderr=True)
-        self._live = Live(
-            console=self._console, auto_refresh=False, transient=True
-        )
-        self._redirected: list[logging.StreamHandler[object]] = []
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._redirected: list[logging.StreamHandler[Any]] = []
         self._earlier: Snapshot | None = None
 
     def open(self) -> None:

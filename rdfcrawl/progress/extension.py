@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.frontier.scheduler import FrontierScheduler, VisitingSpider
+    from rdfcrawl.frontier.scheduler import VisitingSpider
     from rdfcrawl.frontier.session import CrawlSession
 
 logger = logging.getLogger(__name__)
@@ -60,14 +60,9 @@ class Progress:
         crawler.signals.connect(progress.spider_closed, signals.spider_closed)
         return progress
 
-    @property
-    def _session(self) -> CrawlSession | None:
-        scheduler = cast("FrontierScheduler", self._crawler.engine.scheduler)  # type: ignore[union-attr]
-        return getattr(scheduler, "session", None)
-
     def spider_opened(self) -> None:
         """Begin to show."""
-        session = self._session
+        session: CrawlSession | None = getattr(self._crawler.spider, "session", None)
         if session is None:
             return
         if self._is_board:
@@ -79,7 +74,8 @@ class Progress:
         """Take the last look, while the frontier is still there."""
         if self._task:
             self._task.cancel()
-        if session := self._session:
+        session = cast("VisitingSpider", self._crawler.spider).session
+        if session is not None:
             self._last = await take_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:

@@ -26,7 +26,7 @@ def safe_text(text: object) -> str:
 class QuietLogFormatter(LogFormatter):
     """Says nothing of documents and visits, and everything of ordinary requests."""
 
-    def crawled(
+    def crawled(  # type: ignore[override]  # None is allowed since 2.0
         self, request: Request, response: Response, spider: Spider
     ) -> LogFormatterResult | None:
         """Return a line for an ordinary request."""

@@ -11,6 +11,7 @@ from rdfcrawl.frontier.figures import FAULT
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Counts, Frontier
 
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """One look at a crawl.

@@ -15,6 +15,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.contexts import has_long_chain
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, is_text_too_deep
@@ -202,10 +203,11 @@ class Statements:
         self._log.note(Reason.SYNTAX, place + error.msg)
 
     def _check_depth(self, source: bytes) -> None:
-        is_too_deep = (
-            is_json_too_deep if self._format.family == "json" else is_text_too_deep
-        )
-        if is_too_deep(source):
+        if self._format.family == "json":
+            is_too_deep = is_json_too_deep(source) or has_long_chain(source)
+        else:
+            is_too_deep = is_text_too_deep(source)
+        if is_too_deep:
             raise SourceFault(Reason.SYNTAX, _TOO_DEEP)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 
 from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import CrawlOptions
 from rdfcrawl.records import Document, Record
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.frontier.scheduler import FrontierScheduler
+    from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Visit
 
 
@@ -27,6 +28,7 @@ class RdfSpider(Spider):
     Attributes:
         arguments: what was given by `-a`, parsed.
         options: the settings, parsed.
+        session: the worker's connection to its crawl, once the scheduler is open.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class RdfSpider(Spider):
         super().__init__(*args, **kw)
         self.arguments = arguments
         self.options = options
+        self.session: CrawlSession | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -53,11 +56,10 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
-        scheduler = cast("FrontierScheduler", self.crawler.engine.scheduler)  # type: ignore[union-attr]
-        if scheduler.session is None:
-            return
+        if self.session is None:
+            raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         bad: list[BadSeed] = []
-        await scheduler.session.add_seeds(self._good_seeds(bad))
+        await self.session.add_seeds(self._good_seeds(bad))
         for seed in bad:
             where = f"{seed.path.name}:{seed.line}"
             yield Document(record=Record(where), url=where, faults=[seed.fault])

@@ -1,0 +1,235 @@
+"""ORCA's experiment II: a dereferencing web, crawled by one and by two workers.
+
+The reference is a bare loop of aiohttp, pyoxigraph and a set, without robots.txt, frontier,
+store or provenance, on the same web in the same minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import pyoxigraph as ox
+import redis
+import uvloop
+
+from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
+from rdfcrawl.dataweb.process import run_dataweb
+from rdfcrawl.dataweb.recall import judge
+
+_LINK = re.compile(rb"<(https?://[^>#]*)")
+_HOST = re.compile(r"https?://([^/]+)").match
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one crawl took.
+
+    Attributes:
+        name: of the crawler.
+        documents: fetched.
+        wall_secs: from its start to its end, start-up included.
+        cpu_secs: user and system time of its processes.
+        redis_secs: of these, the Redis server.
+        rss_mb: peak of the largest process.
+        recall: share of the web's statements that it found.
+    """
+
+    name: str
+    documents: int
+    wall_secs: float
+    cpu_secs: float
+    redis_secs: float
+    rss_mb: float
+    recall: float
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print a row per crawler."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=200)
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    options = parser.parse_args(arguments)
+    config = WebConfig(**EXPERIMENTS[2] | {"n_nodes": options.nodes, "port": 0})
+    with tempfile.TemporaryDirectory() as name, run_dataweb(config, Path(name)) as web:
+        folder = Path(name)
+        documents = options.nodes * config.n_resources
+        print(f"experiment II: {options.nodes} hosts, {documents} documents")
+        print(
+            f"{'':24}{'docs':>7}{'wall s':>8}{'docs/s':>8}{'CPU ms/doc':>12}"
+            f"{'of it Redis':>12}{'ratio':>7}{'peak MB':>9}{'recall':>8}"
+        )
+        bare = _bare(folder)
+        _print_row(bare, bare)
+        for n in options.workers:
+            _print_row(_rdfcrawl(folder, n), bare)
+        _print_row(_bare(folder), bare)
+        print(f"requests repeated over all runs but the first: {web.log().total('n_duplicates')}")
+
+
+def _print_row(run: Run, bare: Run) -> None:
+    per_doc = run.cpu_secs / run.documents * 1000
+    ratio = per_doc / (bare.cpu_secs / bare.documents * 1000)
+    print(
+        f"{run.name:24}{run.documents:7}{run.wall_secs:8.1f}"
+        f"{run.documents / run.wall_secs:8.0f}{per_doc:12.3f}"
+        f"{run.redis_secs / run.documents * 1000:12.3f}{ratio:7.2f}"
+        f"{run.rss_mb:9.0f}{run.recall:8.4f}"
+    )
+
+
+def _rdfcrawl(folder: Path, n_workers: int) -> Run:
+    crawl = folder / "crawl"
+    shutil.rmtree(crawl, ignore_errors=True)
+    socket = crawl / "linkeddata" / "frontier" / "redis.sock"
+    command = ["scrapy", "crawl"] if n_workers == 1 else ["scrapy", "workers", f"-n{n_workers}"]
+    line = [
+        *(sys.executable, "-m", *command, "linkeddata"),
+        *("-a", f"seeds=@{folder / 'seeds.txt'}"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", f"CONCURRENT_REQUESTS={_AT_ONCE}"),
+        *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
+    ]
+    began = time.monotonic()
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    redis_secs = 0.0
+    while True:
+        pid, _, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        redis_secs = max(redis_secs, _redis_cpu(socket))
+        time.sleep(0.2)
+    wall = time.monotonic() - began
+    report = judge(folder / "truth.nq", [str(crawl / "linkeddata" / "quads")])
+    provenance = crawl / "linkeddata" / "provenance"
+    zcat = subprocess.run(
+        f"zcat {provenance}/*.nq.gz | grep -c 'ns/prov#Activity>'",
+        shell=True,
+        capture_output=True,
+        check=False,
+    )
+    return Run(
+        f"rdfcrawl, {n_workers} worker{'s' * (n_workers > 1)}",
+        int(zcat.stdout),
+        wall,
+        usage.ru_utime + usage.ru_stime + redis_secs,
+        redis_secs,
+        usage.ru_maxrss / 1024,
+        report.micro,
+    )
+
+
+def _redis_cpu(socket: Path) -> float:
+    try:
+        with redis.Redis(unix_socket_path=str(socket)) as client:
+            info = client.info("cpu")
+    except redis.RedisError:
+        return 0.0
+    return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
+
+
+def _bare(folder: Path) -> Run:
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.bench_crawl", "bare", str(folder)],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    out, _ = process.communicate()
+    documents, cpu, rss = out.split()
+    return Run(
+        "bare loop",
+        int(documents),
+        time.monotonic() - began,
+        float(cpu),
+        0.0,
+        float(rss),
+        1.0,
+    )
+
+
+async def _crawl_bare(seeds: list[str]) -> int:
+    queues: dict[str, deque[str]] = defaultdict(deque)
+    ready: asyncio.Queue[str] = asyncio.Queue()
+    seen: set[bytes] = set()
+    busy: set[str] = set()
+    n_open = n_documents = 0
+
+    def push(url: bytes) -> None:
+        nonlocal n_open
+        if url in seen:
+            return
+        seen.add(url)
+        n_open += 1
+        text = url.decode()
+        host = _HOST(text)[1]  # type: ignore[index]
+        queues[host].append(text)
+        if len(queues[host]) == 1 and host not in busy:
+            ready.put_nowait(host)
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        nonlocal n_open, n_documents
+        while True:
+            host = await ready.get()
+            busy.add(host)
+            queue = queues[host]
+            for _ in range(20):
+                if not queue:
+                    break
+                url = queue.popleft()
+                async with session.get(url) as response:
+                    body = await response.read()
+                    if response.status == 200:
+                        quads = ox.serialize(
+                            ox.parse(body, format=ox.RdfFormat.N_TRIPLES, base_iri=url),
+                            format=ox.RdfFormat.N_QUADS,
+                        )
+                        n_documents += 1
+                        for link in set(_LINK.findall(quads)):
+                            push(link)
+                n_open -= 1
+            busy.discard(host)
+            if queue:
+                ready.put_nowait(host)
+            if n_open == 0:
+                over.set()
+
+    over = asyncio.Event()
+    for seed in seeds:
+        push(seed.encode())
+    connector = aiohttp.TCPConnector(limit=0)
+    headers = {"Accept": "application/n-triples"}
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+        tasks = [asyncio.create_task(work(session)) for _ in range(_AT_ONCE)]
+        await over.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return n_documents
+
+
+def _main_bare(folder: Path) -> None:
+    import resource  # noqa: PLC0415
+
+    seeds = (folder / "seeds.txt").read_text().split()
+    documents = uvloop.run(_crawl_bare(seeds))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    print(documents, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["bare"]:
+        _main_bare(Path(sys.argv[2]))
+    else:
+        main()

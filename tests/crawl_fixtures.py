@@ -1,0 +1,341 @@
+"""Fixtures that run the real commands, in processes of their own, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyoxigraph as ox
+import pytest
+
+from rdfcrawl.provenance import VOCABULARY
+from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tests.conftest import RawServer, Reply
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST_SECS = 90.0
+
+Quad = tuple[str, str, str, str]
+
+_PREFIXES = f"""
+PREFIX prov: <http://www.w3.org/ns/prov#>
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+PREFIX sq: <http://w3id.org/dice-research/squirrel/vocab#>
+PREFIX rc: <{VOCABULARY}>
+PREFIX http: <http://www.w3.org/2011/http#>
+"""
+_find_statistics = re.compile(r"^[ {]'([^']+)': ([0-9]+)[,}]$", re.MULTILINE).findall
+
+
+class Loopback:
+    """Starts scripted servers in a thread: the crawls are other processes."""
+
+    def __init__(self) -> None:
+        from tests.conftest import RawServers
+
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._servers = RawServers()
+        self.response = RawServers.response
+        self.redirect = RawServers.redirect
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._servers.stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def __call__(
+        self,
+        pages: Mapping[str, Reply] | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> RawServer:
+        """Start a server; see the fixture `raw_server` for what `pages` are."""
+        started = self._servers(pages, host=host, port=port)
+        return asyncio.run_coroutine_threadsafe(started, self._loop).result(10)
+
+
+@dataclass(frozen=True)
+class CrawlResult:
+    """What a command left behind.
+
+    Attributes:
+        code: its exit code.
+        stderr: what it said.
+        folder: `CRAWL_DIR/<CRAWL_ID>`.
+        secs: how long it ran.
+        peak_bytes: largest resident memory of the process or of a child of it.
+    """
+
+    code: int
+    stderr: str
+    folder: Path
+    secs: float
+    peak_bytes: int
+
+    @cached_property
+    def quads(self) -> set[Quad]:
+        """All stored quads, as four strings: IRIs bare, other terms as N-Quads."""
+        return _parse(b"".join(iter_quads(self.folder / "quads")))
+
+    @cached_property
+    def latest_quads(self) -> set[Quad]:
+        """The quads of the latest version of each document."""
+        return _parse(b"".join(piece.quads for piece in self._latest()))
+
+    @property
+    def graphs(self) -> set[str]:
+        """The documents that have quads."""
+        return {graph for *_, graph in self.quads}
+
+    def about(self, graph: str) -> set[tuple[str, str, str]]:
+        """Return the triples of a document."""
+        return {(s, p, o) for s, p, o, g in self.quads if g == graph}
+
+    def raw(self, graph: str) -> bytes:
+        """Return the N-Quads of a document's latest version, byte for byte."""
+        return b"".join(p.quads for p in self._latest() if p.graph == graph)
+
+    def writes(self) -> Counter[str]:
+        """Return how many times each document was written."""
+        return Counter(
+            graph
+            for path in list_segments(self.folder / "quads")
+            for graph, _ in {(p.graph, p.ordinal) for p in iter_pieces(path)}
+        )
+
+    def _latest(self) -> list[Any]:
+        return list(iter_latest(self.folder / "quads"))
+
+    @cached_property
+    def provenance(self) -> ox.Store:
+        """What was written down about the crawl."""
+        store = ox.Store()
+        data = b"".join(iter_quads(self.folder / "provenance"))
+        store.bulk_load(data, format=ox.RdfFormat.N_QUADS)
+        return store
+
+    def ask(self, where: str) -> list[str]:
+        """Return `?x` of a SPARQL pattern over the provenance, in order of time."""
+        query = (
+            f"{_PREFIXES} SELECT ?x WHERE {{ GRAPH ?g {{ {where} "
+            "OPTIONAL { ?a prov:startedAtTime ?t } } } ORDER BY ?t"
+        )
+        found: Any = self.provenance.query(query)
+        return [row["x"].value for row in found]
+
+    def statuses(self, url: str) -> list[str]:
+        """Return what became of each crawl of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; sq:status ?x .")
+
+    def faults(self, url: str) -> list[str]:
+        """Return the reasons of the faults of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:reason ?x .")
+
+    def details(self, url: str) -> list[str]:
+        """Return what was said about the faults of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:detail ?x .")
+
+    def chain(self, url: str) -> list[str]:
+        """Return the URLs that were asked for on the way from a URI, in order."""
+        (cell,) = self.ask(f"?a sq:crawled <{url}> ; rc:redirects ?x .") or [""]
+        chain = []
+        while cell and not cell.endswith("#nil"):
+            chain += self.ask(f"<{cell}> rdf:first ?x .")
+            (cell,) = self.ask(f"<{cell}> rdf:rest ?x .")
+        return chain
+
+    @cached_property
+    def statistics(self) -> Counter[str]:
+        """The whole numbers among Scrapy's statistics of this process."""
+        dumped = self.stderr.partition("Dumping Scrapy stats:\n")[2]
+        return Counter({name: int(n) for name, n in _find_statistics(dumped)})
+
+
+@dataclass
+class RunningCrawl:
+    """A command that runs."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    stderr_path: Path
+    began: float = field(default_factory=time.monotonic)
+    peak_bytes: int = 0
+
+    @property
+    def stderr(self) -> str:
+        """What it has said so far."""
+        return self.stderr_path.read_text(errors="replace")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still runs."""
+        if not self.has_ended():
+            self.process.send_signal(number)
+
+    def has_ended(self) -> bool:
+        """Look whether it has ended."""
+        if self.process.returncode is not None:
+            return True
+        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+        if not pid:
+            return False
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.peak_bytes = usage.ru_maxrss * 1024
+        return True
+
+    def wait(self, secs: float = LONGEST_SECS) -> CrawlResult:
+        """Wait for its end; a command that does not end fails the test."""
+        deadline = time.monotonic() + secs
+        while not self.has_ended():
+            if time.monotonic() > deadline:
+                self.process.kill()
+                pytest.fail(f"still running after {secs} s:\n{self.stderr[-5000:]}")
+            time.sleep(0.02)
+        return CrawlResult(
+            self.process.returncode,
+            self.stderr,
+            self.folder,
+            time.monotonic() - self.began,
+            self.peak_bytes,
+        )
+
+
+class Commands:
+    """Runs `scrapy` in the checkout; what still runs at the end is killed."""
+
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
+        self._factory = factory
+        self._numbers = count()
+        self._running: list[RunningCrawl] = []
+
+    def folder(self) -> Path:
+        """Return a new folder for a crawl."""
+        return self._factory.mktemp("crawl", numbered=True)
+
+    def start(
+        self,
+        *words: str,
+        folder: Path | None = None,
+        cwd: Path = ROOT,
+        **settings: object,
+    ) -> RunningCrawl:
+        """Start `scrapy <words>`, with settings that make small crawls quick."""
+        folder = folder or self.folder()
+        quick: dict[str, object] = {
+            "CRAWL_DIR": folder,
+            "DOWNLOAD_DELAY": 0,
+            "HOST_BACKOFF_SECS": 0.05,
+            "STATS_DUMP": True,
+            "MEMUSAGE_ENABLED": False,
+        }
+        given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
+        stderr_path = folder / f"stderr-{next(self._numbers)}.txt"
+        with stderr_path.open("wb") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "scrapy", *words, *given],
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+            )
+        crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
+        running = RunningCrawl(process, folder / crawl_id, stderr_path)
+        self._running.append(running)
+        return running
+
+    def start_crawl(
+        self,
+        seeds: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        arguments: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> RunningCrawl:
+        """Start `scrapy crawl linkeddata` from a file of seeds."""
+        folder = folder or self.folder()
+        given = [f"-a{name}={value}" for name, value in (arguments or {}).items()]
+        if seeds:
+            path = folder / f"seeds-{next(self._numbers)}.txt"
+            text = "".join(f"{seed}\n" for seed in seeds)
+            path.write_bytes(text.encode(errors="surrogateescape"))
+            given.append(f"-aseeds=@{path}")
+        return self.start("crawl", "linkeddata", *given, folder=folder, **settings)
+
+    def crawl(
+        self,
+        seeds: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        arguments: Mapping[str, object] | None = None,
+        **settings: object,
+    ) -> CrawlResult:
+        """Run `scrapy crawl linkeddata` to its end."""
+        return self.start_crawl(
+            seeds, folder=folder, arguments=arguments, **settings
+        ).wait()
+
+    @staticmethod
+    def wait_until(claim: Callable[[], object], secs: float = 20.0) -> None:
+        """Wait until `claim()` is true; fail the test if it never is."""
+        deadline = time.monotonic() + secs
+        while not claim():
+            if time.monotonic() > deadline:
+                pytest.fail("waited in vain")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Kill what still runs."""
+        for running in self._running:
+            if not running.has_ended():
+                running.process.kill()
+                running.process.wait()
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[Loopback]:
+    """Yield what starts scripted servers that live as long as the module's tests."""
+    with Loopback() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Yield what runs the `scrapy` commands."""
+    commands = Commands(tmp_path_factory)
+    yield commands
+    commands.stop()
+
+
+def _parse(data: bytes) -> set[Quad]:
+    return {
+        (_text(q.subject), _text(q.predicate), _text(q.object), _text(q.graph_name))
+        for q in ox.parse(data, format=ox.RdfFormat.N_QUADS)
+    }
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, ox.NamedNode) else str(term)

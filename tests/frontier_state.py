@@ -1,0 +1,221 @@
+"""All that a frontier has in Redis, read key by key, and what must hold of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.frontier.intake import LINK_BAND, Intake
+from rdfcrawl.frontier.payload import unpack
+from rdfcrawl.links import LinkFilter, Scope
+from rdfcrawl.records import Record
+from rdfcrawl.uri import NormalForm, PolitenessKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.client import Candidate, Frontier
+
+
+def new_intake(frontier: Frontier, **changes: int) -> Intake:
+    """Return an intake that takes every link of every scope."""
+    return Intake(
+        keys=PolitenessKey(),
+        normal_form=NormalForm(),
+        link_filter=LinkFilter(Scope()),
+        partitions=frontier.partitions,
+        max_depth=changes.get("max_depth", 255),
+    )
+
+
+def candidates(frontier: Frontier, urls: Iterable[str]) -> list[Candidate]:
+    """Return the candidates of links that are requestable URLs."""
+    intake = new_intake(frontier)
+    return [intake.candidate(Record(url), LINK_BAND) for url in urls]
+
+
+@dataclass(slots=True)
+class PartitionState:
+    """What one partition holds, each by its Redis type.
+
+    Attributes:
+        queues: (key, band) -> items.
+        flights: (key, epoch) -> items; acknowledged ones are empty.
+        leases: (key, epoch) -> expiry in ms.
+        buckets: name -> (encoding, fingerprints).
+    """
+
+    counters: Counter[str] = field(default_factory=Counter)
+    hosts: dict[str, dict[str, str]] = field(default_factory=dict)
+    queues: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
+    flights: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
+    ready: dict[str, float] = field(default_factory=dict)
+    leases: dict[tuple[str, int], float] = field(default_factory=dict)
+    buckets: dict[int, tuple[str, set[int]]] = field(default_factory=dict)
+    dead: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def queued_urls(self) -> list[str]:
+        """Return the URLs in the queues."""
+        return [
+            unpack(item, key).url
+            for (key, _), items in self.queues.items()
+            for item in items
+        ]
+
+    def leased_urls(self) -> list[str]:
+        """Return the URLs in flight."""
+        return [
+            unpack(item, key).url
+            for (key, _), items in self.flights.items()
+            for item in items
+            if item
+        ]
+
+    def dead_urls(self) -> list[str]:
+        """Return the URLs that were given up."""
+        return [unpack(item, key).url for key, item in self.dead]
+
+    def fingerprints(self) -> set[int]:
+        """Return the seen-set."""
+        return {mark for _, marks in self.buckets.values() for mark in marks}
+
+
+async def read_partition(redis: Redis, prefix: str) -> PartitionState:
+    """Return what a partition holds; every key under its prefix must be known.
+
+    Raises:
+        AssertionError: a key has a name that the data model does not have.
+    """
+    state = PartitionState()
+    async for raw in redis.scan_iter(match=f"{prefix}:*", count=1000):
+        name = raw.decode()
+        kind, _, rest = name.removeprefix(f"{prefix}:").partition(":")
+        await _read_key(redis, state, name, kind, rest)
+    return state
+
+
+async def _read_key(
+    redis: Redis, state: PartitionState, name: str, kind: str, rest: str
+) -> None:
+    head, _, tail = rest.rpartition(":")
+    match kind:
+        case "cnt":
+            raw = await redis.hgetall(name)
+            state.counters.update({k.decode(): int(v) for k, v in raw.items()})
+        case "h":
+            raw = await redis.hgetall(name)
+            state.hosts[rest] = {k.decode(): v.decode() for k, v in raw.items()}
+        case "q":
+            state.queues[head, int(tail)] = await redis.lrange(name, 0, -1)
+        case "i":
+            state.flights[head, int(tail)] = await redis.lrange(name, 0, -1)
+        case "ready":
+            for member, score in await redis.zrange(name, 0, -1, withscores=True):
+                state.ready[member.decode()] = score
+        case "lease":
+            for member, score in await redis.zrange(name, 0, -1, withscores=True):
+                epoch, _, key = member.decode().partition(":")
+                state.leases[key, int(epoch)] = score
+        case "s":
+            encoding = (await redis.object("encoding", name)).decode()
+            marks = {int(mark) for mark in await redis.smembers(name)}
+            state.buckets[int(rest)] = encoding, marks
+        case "dead":
+            for entry in await redis.lrange(name, 0, -1):
+                key, _, item = entry.partition(b"\0")
+                state.dead.append((key.decode(), item))
+        case _:
+            raise AssertionError(f"no such key in the data model: {name}")
+
+
+def check_partition(state: PartitionState, *, budget: int = 0) -> None:
+    """Check every invariant of the data model.
+
+    Raises:
+        AssertionError: one does not hold.
+    """
+    _check_counters(state)
+    _check_hosts(state, budget)
+    _check_leases(state)
+    _check_seen(state)
+    places = Counter(state.queued_urls() + state.leased_urls() + state.dead_urls())
+    assert all(n == 1 for n in places.values()), f"in two places: {places}"
+
+
+def _check_counters(state: PartitionState) -> None:
+    c = state.counters
+    assert c["seen"] == c["q"] + c["l"] + c["done"] + c["dead"] + c["known"]
+    assert c["q"] == sum(map(len, state.queues.values()))
+    assert c["q"] == sum(int(h["n"]) for h in state.hosts.values())
+    assert c["l"] == len(state.leased_urls())
+    assert c["dead"] == len(state.dead)
+    assert c["hosts"] == len(state.hosts)
+    assert all(c[name] >= 0 for name in ("q", "l", "done", "dead", "known"))
+
+
+def _check_hosts(state: PartitionState, budget: int) -> None:
+    assert set(state.ready) <= set(state.hosts)
+    assert {key for key, _ in state.queues} <= set(state.hosts)
+    for key, host in state.hosts.items():
+        n = sum(len(state.queues.get((key, band), ())) for band in range(4))
+        assert int(host["n"]) == n, f"{key}: n"
+        may_go = n > 0 and "lk" not in host and "pz" not in host
+        assert (key in state.ready) == may_go, f"{key}: ready"
+        assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"
+
+
+def _check_leases(state: PartitionState) -> None:
+    assert set(state.leases) == set(state.flights), "a lease is a batch in flight"
+    for key, host in state.hosts.items():
+        last = int(host.get("ep", 0))
+        assert all(e <= last for k, e in state.leases if k == key), f"{key}: epoch"
+        if "lk" in host:
+            assert (key, int(host["lk"])) in state.leases, f"{key}: locked for ever"
+
+
+def _check_seen(state: PartitionState) -> None:
+    assert state.counters["seen"] == sum(len(m) for _, m in state.buckets.values())
+    assert state.counters["seen"] == len(state.fingerprints())
+    encodings = {encoding for encoding, _ in state.buckets.values()}
+    assert encodings <= {"intset"}, encodings
+
+
+async def check_frontier(frontier: Frontier) -> list[PartitionState]:
+    """Check every partition of a frontier, and that `counts` gives their sum.
+
+    Raises:
+        AssertionError: an invariant does not hold.
+    """
+    redis, budget = frontier.redis, frontier.options.budget
+    states = [await read_partition(redis, p) for p in frontier.prefixes]
+    for state in states:
+        check_partition(state, budget=budget)
+    total: Counter[str] = Counter()
+    for state in states:
+        total.update(state.counters)
+    counts = await frontier.counts()
+    assert counts.queued == total["q"]
+    assert counts.leased == total["l"]
+    assert counts.seen == total["seen"]
+    assert counts.hosts == total["hosts"]
+    return states
+
+
+async def expire_leases(
+    frontier: Frontier, only: Iterable[tuple[int, str]] = ()
+) -> None:
+    """Make leases look as if they had run out long ago.
+
+    Args:
+        frontier: whose leases.
+        only: (epoch, key) of those meant; by default all.
+    """
+    wanted = {f"{epoch}:{key}".encode() for epoch, key in only}
+    for prefix in frontier.prefixes:
+        name = f"{prefix}:lease"
+        for member in await frontier.redis.zrange(name, 0, -1):
+            if not wanted or member in wanted:
+                await frontier.redis.zadd(name, {member: 1})

