@@ -84,7 +84,8 @@ PROGRESS_LOG_SECS = 60.0
 STATS_DUMP = False  # the summary says it in fewer lines
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
-    "scrapy.extensions.corestats.CoreStats": 0,
+    "scrapy.extensions.corestats.CoreStats": None,
+    "rdfcrawl.progress.corestats.CrawlStats": 0,
     "rdfcrawl.progress.extension.Progress": 100,
 }
 

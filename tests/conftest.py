@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-pytest_plugins = ["crawl_fixtures"]
+pytest_plugins = ["crawl_fixtures", "redis_fixtures"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

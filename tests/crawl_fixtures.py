@@ -139,12 +139,13 @@ class CrawlResult:
         return store
 
     def ask(self, where: str) -> list[str]:
-        """Return `?x` of a SPARQL pattern over the provenance, in order of time."""
-        query = (
-            f"{_PREFIXES} SELECT ?x WHERE {{ GRAPH ?g {{ {where} "
-            "OPTIONAL { ?a prov:startedAtTime ?t } } } ORDER BY ?t"
-        )
-        found: Any = self.provenance.query(query)
+        """Return `?x` of a SPARQL pattern over the provenance.
+
+        If the pattern has the crawl of a document as `?a`, in order of time.
+        """
+        time = "OPTIONAL { ?a prov:startedAtTime ?t }" if "?a " in where else ""
+        query = f"SELECT ?x WHERE {{ GRAPH ?g {{ {where} {time} }} }} ORDER BY ?t"
+        found: Any = self.provenance.query(_PREFIXES + query)
         return [row["x"].value for row in found]
 
     def statuses(self, url: str) -> list[str]:

@@ -190,7 +190,7 @@ async def check_frontier(frontier: Frontier) -> list[PartitionState]:
         AssertionError: an invariant does not hold.
     """
     redis, budget = frontier.redis, frontier.options.budget
-    states = [await read_partition(redis, p) for p in frontier.prefixes]
+    states = [await read_partition(redis, p) for p in frontier._prefixes]
     for state in states:
         check_partition(state, budget=budget)
     total: Counter[str] = Counter()
@@ -214,7 +214,7 @@ async def expire_leases(
         only: (epoch, key) of those meant; by default all.
     """
     wanted = {f"{epoch}:{key}".encode() for epoch, key in only}
-    for prefix in frontier.prefixes:
+    for prefix in frontier._prefixes:
         name = f"{prefix}:lease"
         for member in await frontier.redis.zrange(name, 0, -1):
             if not wanted or member in wanted:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
-import redis.asyncio
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -132,9 +132,9 @@ class RedisServer:
             self._process.wait(_START_SECS)
             self._process = None
 
-    def client(self) -> redis.asyncio.Redis:
+    def client(self) -> Redis:
         """Return a client that tries nothing twice; to be closed by the caller."""
-        return redis.asyncio.Redis(
+        return Redis(
             unix_socket_path=str(self.socket), retry=Retry(NoBackoff(), 0), protocol=2
         )
 
@@ -201,10 +201,10 @@ def redis_server(_shared_server: RedisServer) -> RedisServer:
     return _shared_server
 
 
-@pytest.fixture
-async def redis_client(
+@pytest.fixture(name="redis")
+async def _redis(
     redis_server: RedisServer,
-) -> AsyncIterator[redis.asyncio.Redis]:
+) -> AsyncIterator[Redis]:
     """Yield a client of an empty server; its answers are bytes."""
     client = redis_server.client()
     yield client
@@ -224,7 +224,7 @@ class MakeFrontier(Protocol):
 
 
 def frontier_on(
-    client: redis.asyncio.Redis,
+    client: Redis,
     version: tuple[int, ...],
     *,
     crawl_id: str = "c",
@@ -243,12 +243,12 @@ def frontier_on(
 
 
 @pytest.fixture
-async def make_frontier(redis_client: redis.asyncio.Redis) -> MakeFrontier:
+async def make_frontier(redis: Redis) -> MakeFrontier:
     """Return what opens frontiers on an empty server: one partition, no delay."""
-    facts = await server_facts(redis_client)
+    facts = await server_facts(redis)
 
     async def make(**options: Any) -> Frontier:
-        frontier = frontier_on(redis_client, facts.version, **options)
+        frontier = frontier_on(redis, facts.version, **options)
         await frontier.open()
         return frontier
 

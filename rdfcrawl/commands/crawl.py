@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.options import CrawlOptions
+from rdfcrawl.options import CrawlOptions, parse_limits, segment_limits
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -19,9 +20,29 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+# They list versions and components at every start. A log file has it all, and so has
+# a terminal with `-L DEBUG`.
+_TALKATIVE = (
+    "scrapy.addons",
+    "scrapy.crawler",
+    "scrapy.middleware",
+    "scrapy.utils.log",
+)
+_LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
+
+_TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
+
 
 class Command(ScrapyCrawlCommand):
     """Runs a spider; exit code 0: finished, 1: not finished, 2: wrong usage."""
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options; spare a terminal Scrapy's account of itself."""
+        super().process_options(args, opts)
+        settings = self.settings
+        if settings and settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
+            for name in _TALKATIVE:  # not by level: Scrapy resets levels
+                logging.getLogger(name).addFilter(_is_no_list)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, then crawl."""
@@ -48,9 +69,15 @@ class Command(ScrapyCrawlCommand):
             reasons.append(reason)
 
         crawler.signals.connect(note_reason, signals.spider_closed)
-        logging.getLogger("scrapy.crawler").addFilter(_config_errors_in_one_line)
-        self.crawler_process.crawl(crawler, **opts.spargs)
+        refusal = _Refusal()
+        for told_by in _TELL_OF_FAILURES:
+            logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
+        task = self.crawler_process.crawl(crawler, **opts.spargs)
+        if isinstance(task, asyncio.Task):
+            task.add_done_callback(refusal.note_end)
         self.crawler_process.start()
+        if refusal.error is not None:
+            fail(str(refusal.error))
         self.exitcode = 0 if reasons == ["finished"] else 1
 
 
@@ -61,6 +88,8 @@ def check_operator(
     try:
         CrawlArguments.parse(arguments)
         CrawlOptions.read(settings, spider.name)
+        parse_limits(settings)
+        segment_limits(settings)
     except ConfigError as error:
         fail(str(error))
 
@@ -71,9 +100,31 @@ def fail(message: str) -> None:
     sys.exit(2)
 
 
-def _config_errors_in_one_line(record: logging.LogRecord) -> bool:
-    """Drop the traceback of an error that is the operator's to mend."""
-    error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, ConfigError):
-        record.msg, record.args, record.exc_info = "%s", (str(error),), None
-    return True
+def _is_no_list(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.INFO or not str(record.msg).startswith(_LISTS)
+
+
+class _Refusal:
+    """An error of the operator that shows only when the crawl begins (Redis, say).
+
+    Attributes:
+        error: it, to be told in one line instead of the tracebacks it causes.
+    """
+
+    def __init__(self) -> None:
+        self.error: ConfigError | None = None
+
+    def note_end(self, crawl: asyncio.Task[None]) -> None:
+        """Keep what ended the crawl, if it is the operator's to mend."""
+        error = None if crawl.cancelled() else crawl.exception()
+        if isinstance(error, ConfigError):
+            self.error = error
+
+    def is_no_consequence(self, record: logging.LogRecord) -> bool:
+        """Tell whether a log record is worth showing."""
+        error = record.exc_info[1] if record.exc_info else None
+        while error is not None and self.error is None:
+            if isinstance(error, ConfigError):
+                self.error = error
+            error = error.__context__
+        return self.error is None or record.levelno < logging.ERROR

@@ -142,11 +142,12 @@ class Frontier:
             )
         self.partitions = int(stored[b"partitions"])
         self._fill = int(stored[b"fill"])
-        self._prefixes = [f"rc:{{{self.crawl_id}.{p}}}" for p in range(self.partitions)]
+        self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
 
     async def clear(self) -> None:
         """Forget everything about the crawl; its documents are not touched."""
-        for pattern in (f"rc:{{{self.crawl_id}.*}}:*", f"rc:{{{self.crawl_id}}}:*"):
+        # No name of a crawl has "/" in it: partitions are never another crawl's.
+        for pattern in (f"rc:{{{self.crawl_id}/*}}:*", f"rc:{{{self.crawl_id}}}:*"):
             doomed: list[bytes] = []
             async for name in self.redis.scan_iter(match=pattern, count=1000):
                 doomed.append(name)

@@ -73,6 +73,7 @@ class AccountPipeline:
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
         counts["document/seen"] += 1
+        counts["item_scraped_count"] += 1  # Scrapy's name for the same
         counts[f"document/status/{status_of(document).lower()}"] += 1
         if document.n_quads:
             counts["document/stored"] += 1

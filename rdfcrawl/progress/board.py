@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -79,32 +80,52 @@ class Board:
 
 
 def print_summary(
-    now: Snapshot, paths: CrawlPaths, *, secs: float, outcome: str
+    now: Snapshot, paths: CrawlPaths, *, done: int, secs: float, outcome: str
 ) -> None:
     """Print to stderr what a crawl came to, and where its data lies.
 
     Args:
         now: the last look at the crawl.
         paths: of the crawl.
+        done: documents of this run alone.
         secs: how long this run took.
         outcome: how it ended, in a word.
     """
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
+    left = now.counts.queued + now.counts.leased
     rows = {
         "outcome": outcome,
-        "documents": f"{now.documents:,} of {now.counts.hosts:,} hosts",
+        "documents": f"{now.documents:,} on {now.counts.hosts:,} hosts",
         "quads": f"{now.quads:,}",
-        "left in queue": f"{now.counts.queued + now.counts.leased:,}",
-        "this run": f"{secs:,.1f} s",
+        "left in queue": f"{left:,}",
+        "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
-        "data": f"{paths.quads}/*.nq.gz",
-        "provenance": f"{paths.provenance}/*.nq.gz",
+        "data": f"{_shown(paths.quads)}/*.nq.gz",
+        "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
+    if hint := _hint(now, left=left, done=done):
+        rows["hint"] = hint
     for name, value in rows.items():
         table.add_row(name, value)
     Console(stderr=True, highlight=False, soft_wrap=True).print(table)
+
+
+def _hint(now: Snapshot, *, left: int, done: int) -> str:
+    if not now.counts.seen:
+        return "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"
+    if left:
+        return "the same command continues, unless it says fresh=1"
+    if not done:
+        return "the crawl was over already; -a fresh=1 begins it anew"
+    return ""
+
+
+def _shown(path: Path) -> str:
+    """Return a path as short as it can be typed from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _faults(faults: dict[str, int]) -> str:

@@ -75,6 +75,7 @@ class Crew:
                 await start_anew(link.frontier, self._options.paths)
                 await link.frontier.open()
                 del self._arguments["fresh"]
+            first = await take_snapshot(link.frontier)
             loop = asyncio.get_running_loop()
             for name in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(name, self._stop, name)
@@ -90,6 +91,7 @@ class Crew:
             print_summary(
                 last,
                 self._options.paths,
+                done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
             )

@@ -85,7 +85,9 @@ class Progress:
         if self._last:
             paths = cast("VisitingSpider", self._crawler.spider).options.paths
             secs = monotonic() - self._began
-            print_summary(self._last, paths, secs=secs, outcome=reason)
+            stats = self._crawler.stats
+            done = stats.get_value("document/seen", 0) if stats else 0
+            print_summary(self._last, paths, done=done, secs=secs, outcome=reason)
 
     async def _show(self, session: CrawlSession) -> None:
         earlier: Snapshot | None = None

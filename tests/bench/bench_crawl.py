@@ -26,7 +26,6 @@ import uvloop
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
-from rdfcrawl.dataweb.recall import judge
 
 _LINK = re.compile(rb"<(https?://[^>#]*)")
 _HOST = re.compile(r"https?://([^/]+)").match
@@ -111,7 +110,17 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         redis_secs = max(redis_secs, _redis_cpu(socket))
         time.sleep(0.2)
     wall = time.monotonic() - began
-    report = judge(folder / "truth.nq", [str(crawl / "linkeddata" / "quads")])
+    # In a process of its own: a child's peak memory begins with its parent's.
+    judge = subprocess.run(
+        [
+            *(sys.executable, "-m", "scrapy", "dataweb", "recall"),
+            *(str(folder / "truth.nq"), str(crawl / "linkeddata" / "quads")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    recall = float(judge.stdout.split("\nall ")[1].split()[1])
     provenance = crawl / "linkeddata" / "provenance"
     zcat = subprocess.run(
         f"zcat {provenance}/*.nq.gz | grep -c 'ns/prov#Activity>'",
@@ -126,7 +135,7 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         usage.ru_utime + usage.ru_stime + redis_secs,
         redis_secs,
         usage.ru_maxrss / 1024,
-        report.micro,
+        recall,
     )
 
 

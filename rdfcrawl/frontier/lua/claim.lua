@@ -8,16 +8,23 @@ local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5
 local now = now_ms()
 
 local function take(key, most)
-  local suspect = redis.call('LINDEX', queue_of(key, RETRY_BAND), 0)
-  if suspect and math.floor(string.byte(suspect, 1) / 16) % 4 > 0 then
-    return redis.call('LPOP', queue_of(key, RETRY_BAND), 1)
-  end
+  local retries = queue_of(key, RETRY_BAND)
   local items = {}
-  for band = RETRY_BAND, LAST_BAND do
-    if #items < most then
-      local popped = redis.call('LPOP', queue_of(key, band), most - #items)
-      for _, item in ipairs(popped or {}) do items[#items + 1] = item end
+  for i, item in ipairs(redis.call('LRANGE', retries, 0, most - 1)) do
+    if is_suspect(item) then
+      if i == 1 then items[1] = item end
+      break
     end
+    items[i] = item
+  end
+  if #items > 0 then
+    redis.call('LPOP', retries, #items)
+    if is_suspect(items[1]) then return items end
+  end
+  for band = RETRY_BAND + 1, LAST_BAND do
+    if #items == most then break end
+    local popped = redis.call('LPOP', queue_of(key, band), most - #items)
+    for _, item in ipairs(popped or {}) do items[#items + 1] = item end
   end
   return items
 end

@@ -1,4 +1,4 @@
--- Shared by all operations. KEYS[1] is the partition's prefix T = rc:{crawl.p};
+-- Shared by all operations. KEYS[1] is the partition's prefix T = rc:{crawl/p};
 -- every key is computed under its hash tag, so a script touches one slot.
 --
 -- Invariants, each kept by every script:
@@ -6,6 +6,10 @@
 --   q = sum of n over T:h:*  = sum of LLEN over T:q:*
 --   l = items other than '' over T:i:*
 --   a key is in T:ready  <=>  n > 0, not locked (lk), not paused (pz)
+--   epoch:key is in T:lease  <=>  T:i:key:epoch exists; a lock is one of them
+--
+-- With full memory all but `add` must go on. Redis 6.2 refuses what may take memory
+-- only as the first write of a script, so that each of these frees before it adds.
 local T = KEYS[1]
 local RETRY_BAND, LAST_BAND = 0, 3
 local LEASES_TO_DEATH = 3
@@ -21,6 +25,8 @@ local function flight_of(key, epoch) return T .. ':i:' .. key .. ':' .. epoch en
 local function count(field, by)
   if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end
 end
+
+local function is_suspect(item) return math.floor(string.byte(item, 1) / 16) % 4 > 0 end
 
 -- Puts a key among the ready ones if it has work and nobody holds it.
 local function make_ready(key, n, lock, not_before, paused)

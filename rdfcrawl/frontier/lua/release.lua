@@ -2,7 +2,7 @@
 -- fetched stays in flight until it is acknowledged.
 -- ARGV per key: key, epoch, ms to leave it alone, refused (0/1), delay ms ('' leaves
 -- it), r, r x (index in the batch, item to put back).
--- Returns one character per key: 1 done, 0 the lease was lost.
+-- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
 local answer = {}
 
@@ -11,6 +11,10 @@ local function release(at)
   local delay, r = ARGV[at + 4], tonumber(ARGV[at + 5])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
+  local h = redis.call('HMGET', host, 'n', 'lk', 'pz')
+  -- Repeated, because the first answer was lost: nothing may be put back twice.
+  if h[2] ~= epoch then return '1' end
+  redis.call('HDEL', host, 'lk')
   local flight = flight_of(key, epoch)
   for i = at + 4 + 2 * r, at + 6, -2 do
     redis.call('LSET', flight, ARGV[i], '')
@@ -18,13 +22,11 @@ local function release(at)
   end
   count('q', r)
   count('l', -r)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz')
   local n = tonumber(h[1]) + r
   redis.call('HSET', host, 'n', n, 'na', now + rest)
   if delay ~= '' then redis.call('HSET', host, 'd', delay) end
   if refused == '1' then redis.call('HINCRBY', host, 'f', 1) else redis.call('HDEL', host, 'f') end
-  if h[2] == epoch then redis.call('HDEL', host, 'lk') end
-  make_ready(key, n, h[2] and h[2] ~= epoch, now + rest, h[3])
+  make_ready(key, n, false, now + rest, h[3])
   return '1'
 end
 

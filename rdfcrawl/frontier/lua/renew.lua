@@ -3,7 +3,8 @@
 local expiry = now_ms() + tonumber(ARGV[1])
 local answer = {}
 for i = 2, #ARGV do
-  if redis.call('ZSCORE', T .. ':lease', ARGV[i]) then
+  -- Removed before it is added: see `prelude.lua` on full memory.
+  if redis.call('ZREM', T .. ':lease', ARGV[i]) == 1 then
     redis.call('ZADD', T .. ':lease', expiry, ARGV[i])
     answer[#answer + 1] = '1'
   else

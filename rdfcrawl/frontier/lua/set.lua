@@ -3,10 +3,13 @@
 local key, delay, pause = ARGV[1], ARGV[2], ARGV[3]
 local host = host_of(key)
 if redis.call('EXISTS', host) == 0 then return 0 end
-if delay ~= '' then redis.call('HSET', host, 'd', delay) end
+if delay ~= '' then
+  redis.call('HDEL', host, 'd')
+  redis.call('HSET', host, 'd', delay)
+end
 if pause == '1' then
-  redis.call('HSET', host, 'pz', 1)
   redis.call('ZREM', T .. ':ready', key)
+  redis.call('HSET', host, 'pz', 1)
 elseif pause == '0' then
   redis.call('HDEL', host, 'pz')
   local h = redis.call('HMGET', host, 'n', 'lk', 'na')

@@ -1,0 +1,211 @@
+"""Whatever several workers do and whenever they die, no URI is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from rdfcrawl.frontier.binary import program_version
+from tests.frontier_state import (
+    candidates,
+    check_frontier,
+    expire_leases,
+    new_intake,
+)
+from tests.redis_fixtures import frontier_on
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import TypeVar
+
+    from rdfcrawl.records import Visit
+    from tests.redis_fixtures import RedisServer
+
+    T = TypeVar("T")
+
+_KEYS = ("a.example", "b.example", "c.test", "[::1]")
+_urls = st.builds(
+    "https://{}/{}".format, st.sampled_from(_KEYS), st.integers(0, 40)
+)
+_BUDGET = 25
+
+
+class Crawl(RuleBasedStateMachine):
+    """A crawl with two partitions; the model is what its workers may believe.
+
+    A visit is `held` from claim to release and `open` from release to ack. A worker
+    that was cut off keeps both, without knowing that its leases have run out.
+    """
+
+    server: RedisServer
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.redis = self.server.client()
+        version = program_version(self.server.program) or ()
+        self.frontier = frontier_on(
+            self.redis, version, partitions=2, batch=3, budget=_BUDGET
+        )
+        self.run(self.redis.flushall())
+        self.run(self.frontier.open())
+        self.accepted: set[str] = set()
+        self.known: set[str] = set()
+        self.done: set[str] = set()
+        self.held: list[Visit] = []
+        self.open: list[Visit] = []
+        self.lost: set[Visit] = set()
+
+    def run(self, work: Coroutine[None, None, T]) -> T:
+        """Wait for an operation."""
+        return self.loop.run_until_complete(work)
+
+    def teardown(self) -> None:
+        """Close the client."""
+        self.run(self.redis.aclose())
+        self.loop.close()
+
+    # -- what workers do ---------------------------------------------------------
+
+    @rule(urls=st.lists(_urls, max_size=12))
+    def add(self, urls: list[str]) -> None:
+        """Offer links; those that are new and within the budget are accepted."""
+        model: dict[str, int] = {}
+        fresh = refused = 0
+        for url in urls:
+            key = url.split("/")[2]
+            n = model.setdefault(
+                key, sum(u.split("/")[2] == key for u in self.accepted)
+            )
+            if url in self.accepted | self.known:
+                continue
+            if n >= _BUDGET:
+                refused += 1
+                continue
+            self.accepted.add(url)
+            model[key] += 1
+            fresh += 1
+        added = self.run(self.frontier.add(candidates(self.frontier, urls)))
+        assert (added.new, added.refused) == (fresh, refused)
+        assert added.seen == len(urls) - fresh - refused
+
+    @rule(url=_urls)
+    def mark(self, url: str) -> None:
+        """Mark a URI as seen only."""
+        candidate = new_intake(self.frontier).seen_only(url)
+        added = self.run(self.frontier.add([candidate]))
+        assert added.new == (url not in self.accepted | self.known)
+        if added.new:
+            self.known.add(url)
+
+    @rule(most_keys=st.integers(1, 3))
+    def claim(self, most_keys: int) -> None:
+        """Lease hosts: never one that somebody else has now."""
+        visits, _ = self.run(self.frontier.claim([0, 1], most_keys=most_keys))
+        locked = {v.key for v in self.held if v not in self.lost}
+        assert not locked & {v.key for v in visits}
+        for visit in visits:
+            assert len({v.key for v in visits}) == len(visits)
+            suspects = [r for r in visit.records if r.lost]
+            assert not suspects or len(visit.records) == 1
+            assert not {r.url for r in visit.records} & self.done
+        self.held += visits
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        """End a visit, with some of its records put back, perhaps telling it twice."""
+        visit = data.draw(st.sampled_from(self.held))
+        for index, record in enumerate(visit.records):
+            if data.draw(st.booleans()):
+                retries = min(3, record.retries + data.draw(st.integers(0, 1)))
+                visit.returned[index] = replace(record, retries=retries)
+        visit.host_refused = data.draw(st.booleans())
+        for _ in range(data.draw(st.integers(1, 2))):
+            assert self.run(self.frontier.release([visit])) == (visit in self.lost)
+        self.held.remove(visit)
+        self.open.append(visit)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def ack(self, data: st.DataObject) -> None:
+        """Commit a visit; what was not put back is done, unless the lease was lost."""
+        visit = data.draw(st.sampled_from(self.open))
+        assert self.run(self.frontier.ack([visit])) == (visit in self.lost)
+        self.open.remove(visit)
+        if visit not in self.lost:
+            kept = set(range(len(visit.records))) - set(visit.returned)
+            self.done |= {visit.records[i].url for i in kept}
+
+    @rule()
+    def renew(self) -> None:
+        """Prolong all leases; exactly the lost ones are told."""
+        mine = [*self.held, *self.open]
+        assert set(self.run(self.frontier.renew(mine))) == self.lost & set(mine)
+
+    # -- what happens to them ----------------------------------------------------
+
+    @precondition(lambda self: self.held or self.open)
+    @rule(data=st.data())
+    def run_out(self, data: st.DataObject) -> None:
+        """Let some leases run out; whoever has them does not know it yet."""
+        alive = [v for v in (*self.held, *self.open) if v not in self.lost]
+        expired = [v for v in alive if data.draw(st.booleans())]
+        if expired:
+            only = [(v.epoch, v.key) for v in expired]
+            self.run(expire_leases(self.frontier, only))
+        batches, back, dead = self.run(self.frontier.reap())
+        n = sum(len(v.records) - len(v.returned) for v in expired)
+        assert (batches, back + dead) == (len(expired), n)
+        self.lost |= set(expired)
+
+    @rule(key=st.sampled_from(_KEYS), paused=st.booleans())
+    def pause(self, key: str, paused: bool) -> None:
+        """Pause a host or let it go on."""
+        is_known = any(url.split("/")[2] == key for url in self.accepted)
+        partition = new_intake(self.frontier).seen_only(f"https://{key}/").partition
+        found = self.run(self.frontier.set_host(partition, key, paused=paused))
+        assert found == is_known
+
+    # -- what must hold ----------------------------------------------------------
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        """Check the raw keys, and that they hold what the model says, each URI once."""
+        states = self.run(check_frontier(self.frontier))
+        waiting = [u for s in states for u in (*s.queued_urls(), *s.leased_urls())]
+        dead = [u for s in states for u in s.dead_urls()]
+        everywhere = [*waiting, *dead, *self.done]
+        assert sorted(everywhere) == sorted(self.accepted)
+        counts = self.run(self.frontier.counts())
+        assert counts.done == len(self.done)
+        assert counts.known == len(self.known)
+        alive = {v for v in (*self.held, *self.open) if v not in self.lost}
+        leases = {lease for s in states for lease in s.leases}
+        assert leases == {(v.key, v.epoch) for v in alive}
+
+
+def test_no_uri_is_lost_or_queued_twice(redis_server: RedisServer) -> None:
+    """If workers add, claim, release, ack, die and come back in any order, then every
+    invariant of the data model holds after each step."""
+    Crawl.server = redis_server
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        Crawl,
+        settings=settings(
+            max_examples=25,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
