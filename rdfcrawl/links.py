@@ -28,7 +28,7 @@ MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are
 # term's position is known from the start of its line, and what a literal contains is
 # never looked at: nothing is searched behind the begin of the object.
 _TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
-_LINK = rb"<((?i:https?)://[^>]*+)>"
+_LINK = rb"<((?i:https?)://[^>#]*+)[^>]*+>"
 _find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
@@ -143,8 +143,9 @@ class LinkPolicy:
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
         if b"\\" in chunk:
-            found = {_unescape(_utf8_of_escape, iri) for iri in found}
-        return {iri.partition(b"#")[0] for iri in found}
+            unescaped = (_unescape(_utf8_of_escape, iri) for iri in found)
+            return {iri.partition(b"#")[0] for iri in unescaped}
+        return found
 
     def _predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""

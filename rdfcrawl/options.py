@@ -256,3 +256,12 @@ def parse_limits(settings: BaseSettings) -> ParseLimits:
         literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),
         secs=number(settings, "RDF_PARSE_SECS", 0.1, 86_400),
     )
+
+
+def parse_memory_bytes(settings: BaseSettings) -> int:
+    """Return the address space of a process that parses.
+
+    Raises:
+        ConfigError: the setting is out of range.
+    """
+    return integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024)

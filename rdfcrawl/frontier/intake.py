@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.client import Candidate
 from rdfcrawl.frontier.payload import pack
+from rdfcrawl.links import Extent
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import BadUri, NormalForm, PolitenessKey, fingerprint, partition_of
 from rdfcrawl.uri import requestable as to_requestable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
 _SEEN_ONLY: Final = b"k"
-_MAX_PARTITIONS_CACHED: Final = 100_000
+_MAX_CACHED: Final = 100_000
 # A file that is called so is a dump as long as nobody says otherwise: it may be larger
 # and take longer than a page.
 _DUMP = re.compile(
@@ -87,13 +88,20 @@ class Intake:
         max_depth: int,
     ) -> None:
         self.turned = Turned()
-        self.link_filter = link_filter
         self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._partitions = partitions
         self._max_depth = max_depth
         self._recent = RecentLinks()
         self._partition_of: dict[str, int] = {}
+        self._near: dict[bytes, bool] = {}
+        self.narrow(link_filter)
+
+    def narrow(self, link_filter: LinkFilter) -> None:
+        """Judge links by this filter from now on."""
+        self._link_filter = link_filter
+        self._decides_by_host = link_filter.scope.extent in (Extent.HOST, Extent.DOMAIN)
+        self._near.clear()
 
     def links(
         self, links: Iterable[bytes], *, parent: Record, url: str
@@ -110,10 +118,14 @@ class Intake:
         if depth > self._max_depth:
             self.turned.too_deep += len(links)
             return []
+        if self._decides_by_host:
+            near = [link for link in links if self._is_near(link)]
+            self.turned.filtered += len(links) - len(near)
+            links = near
         fresh = self._recent.unseen(links)
         self.turned.recent += len(links) - len(fresh)
         candidates = []
-        admits = self.link_filter.admits
+        admits = self._link_filter.admits
         for link in fresh:
             try:
                 target = to_requestable(link)
@@ -127,6 +139,24 @@ class Intake:
             candidates.append(self.candidate(record, LINK_BAND))
         return candidates
 
+    def _is_near(self, link: bytes) -> bool:
+        """Whether a link's host is in scope: a dump has millions that are not.
+
+        A link whose host cannot be told is let through, to be refused by name.
+        """
+        end = link.find(b"/", 8)  # past "https://"
+        authority = link if end < 0 else link[:end]
+        near = self._near.get(authority)
+        if near is None:
+            try:
+                near = self._link_filter.scope.covers(to_requestable(authority + b"/"))
+            except BadUri:
+                near = True
+            if len(self._near) >= _MAX_CACHED:
+                self._near.clear()
+            self._near[authority] = near
+        return near
+
     def seed(self, text: str) -> Candidate:
         """Return the candidate of a seed.
 
@@ -138,7 +168,7 @@ class Intake:
 
     def redirected(self, record: Record) -> Candidate | None:
         """Return the candidate of a redirect's target on another host, if wanted."""
-        if not self.link_filter.admits(record.url):
+        if not self._link_filter.admits(record.url):
             self.turned.filtered += 1
             return None
         return self.candidate(record, LINK_BAND)
@@ -159,7 +189,7 @@ class Intake:
     def _partition(self, key: str) -> int:
         partition = self._partition_of.get(key)
         if partition is None:
-            if len(self._partition_of) >= _MAX_PARTITIONS_CACHED:
+            if len(self._partition_of) >= _MAX_CACHED:
                 self._partition_of.clear()
             partition = partition_of(key, self._partitions)
             self._partition_of[key] = partition

@@ -214,8 +214,8 @@ class CrawlSession:
         everything = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if everything != scope.entries:
             self._scope = Scope(scope.extent, everything)
-            self.intake.link_filter = LinkFilter(
-                self._scope, self.arguments.allow, self.arguments.deny
+            self.intake.narrow(
+                LinkFilter(self._scope, self.arguments.allow, self.arguments.deny)
             )
 
     async def _take_start_urls(self) -> int:

@@ -101,6 +101,7 @@ class Worker:
         self._released: list[Visit] = []  # children queued, stores not flushed
         self._durable: deque[tuple[float, list[Visit]]] = deque()  # wait for the lag
         self._buffer: list[Candidate] = []
+        self._sending: list[Candidate] = []  # on their way to Redis, or tried in vain
         self._sent_at = 0.0  # when links were last sent
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
@@ -114,7 +115,7 @@ class Worker:
 
     def next_visit(self) -> Visit | None:
         """Return a leased visit, or None if none is at hand."""
-        if len(self._buffer) > self.options.max_buffered:
+        if self.n_buffered > self.options.max_buffered:
             return None
         if len(self._ready) <= self.options.visits // 2:
             self._claim_now.set()
@@ -140,7 +141,7 @@ class Worker:
 
     async def room(self) -> None:
         """Wait while too many links are unsent."""
-        while len(self._buffer) > self.options.max_buffered // 2:
+        while self.n_buffered > self.options.max_buffered // 2:
             self._commit_now.set()
             await asyncio.sleep(0.05)
 
@@ -159,7 +160,7 @@ class Worker:
     @property
     def n_buffered(self) -> int:
         """Links not yet sent to the frontier."""
-        return len(self._buffer)
+        return len(self._buffer) + len(self._sending)
 
     @property
     def live_workers(self) -> int:
@@ -281,6 +282,7 @@ class Worker:
             or self._released
             or self._durable
             or self._buffer
+            or self._sending
         )
 
     # -- commit ------------------------------------------------------------------------
@@ -300,21 +302,19 @@ class Worker:
     async def _send_links_and_release(self) -> None:
         """Queue the children of finished visits, then let go of their hosts.
 
-        Invariant: what is in `_finished` now has offered all of its links.
+        Invariant: what is in `_finished` now has offered all of its links. While it
+        is on its way it stays in sight: leases are renewed, the crawl is not over.
         """
         self._sent_at = monotonic()
-        finished, self._finished = self._finished, []
-        buffer, self._buffer = self._buffer, []
-        try:
-            if buffer:
-                await self._add(buffer)
-            if finished:
-                await self._release(finished)
-        except BaseException:
-            # Links of visits that are still active may be among them.
-            self._buffer = buffer + self._buffer
-            self._finished = finished + self._finished
-            raise
+        self._sending += self._buffer
+        self._buffer = []
+        finished = self._finished.copy()
+        if self._sending:
+            await self._add(self._sending)
+            self._sending = []
+        if finished:
+            await self._release(finished)
+            del self._finished[: len(finished)]
 
     async def _release(self, visits: list[Visit]) -> None:
         lost = await self._persistent(
@@ -342,14 +342,14 @@ class Worker:
             self._claim_now.set()
 
     async def _commit_stores(self) -> bool:
-        released, self._released = self._released, []
+        released = self._released.copy()
         try:
             await self._flush_stores()
         except StoreFault as fault:
             logger.warning("stores not flushed, visits stay leased: %s", fault)
-            self._released = released + self._released
             return False
         if released:
+            del self._released[: len(released)]
             self._durable.append((monotonic() + self.options.ack_lag_secs, released))
         return True
 

@@ -9,6 +9,7 @@ from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
 from rdfcrawl.signals import flush_stores
+from rdfcrawl.spiders.base import check_spider
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
 
@@ -34,7 +35,12 @@ class AccountPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler."""
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: it runs none of our spiders.
+        """
+        check_spider(crawler)
         pipeline = cls(crawler)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline

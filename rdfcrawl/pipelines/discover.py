@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from rdfcrawl.spiders.base import check_spider
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -24,7 +26,12 @@ class DiscoverPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler."""
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: it runs none of our spiders.
+        """
+        check_spider(crawler)
         return cls(crawler)
 
     def open_spider(self) -> None:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from rdfcrawl.options import parse_limits
+from rdfcrawl.options import parse_limits, parse_memory_bytes
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.sandbox import Sandbox
+from rdfcrawl.spiders.base import check_spider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,14 +27,21 @@ if TYPE_CHECKING:
 class ExtractPipeline:
     """Sets `Document.chunks`: small bodies are parsed here, files in a child."""
 
-    def __init__(self, limits: ParseLimits) -> None:
+    def __init__(self, limits: ParseLimits, *, memory_bytes: int) -> None:
         self._limits = limits
-        self._sandbox = Sandbox()
+        self._sandbox = Sandbox(memory_bytes=memory_bytes)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler."""
-        pipeline = cls(parse_limits(crawler.settings))
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: it runs none of our spiders.
+        """
+        check_spider(crawler)
+        settings = crawler.settings
+        memory_bytes = parse_memory_bytes(settings)
+        pipeline = cls(parse_limits(settings), memory_bytes=memory_bytes)
         crawler.signals.connect(pipeline.spider_closed, signals.spider_closed)
         return pipeline
 

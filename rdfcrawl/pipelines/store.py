@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores
+from rdfcrawl.spiders.base import check_spider
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ class StorePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler."""
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: it runs none of our spiders.
+        """
+        check_spider(crawler)
         pipeline = cls(crawler)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline

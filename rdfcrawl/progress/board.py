@@ -22,8 +22,9 @@ def one_line(now: Snapshot, earlier: Snapshot | None) -> str:
     """Return the progress as one line of a log."""
     counts = now.counts
     faults = sum(now.faults.values())
+    rate = f" ({now.rate_since(earlier):.1f}/s)" if earlier else ""
     return (
-        f"{now.documents:,} documents ({now.rate_since(earlier):.1f}/s), "
+        f"{now.documents:,} documents{rate}, "
         f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
         f"{counts.hosts:,} hosts, {faults:,} faults, {now.workers} workers"
     )
@@ -105,18 +106,22 @@ def print_summary(
         "data": f"{_shown(paths.quads)}/*.nq.gz",
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
-    if hint := _hint(now, left=left, done=done):
+    if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
     for name, value in rows.items():
         table.add_row(name, value)
     Console(stderr=True, highlight=False, soft_wrap=True).print(table)
 
 
-def _hint(now: Snapshot, *, left: int, done: int) -> str:
-    if not now.counts.seen:
-        return "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"
+def _hint(
+    now: Snapshot, paths: CrawlPaths, *, left: int, done: int, outcome: str
+) -> str:
     if left:
         return "the same command continues, unless it says fresh=1"
+    if outcome == "not finished":
+        return f"the logs of the workers say why: {_shown(paths.logs)}"
+    if not now.counts.seen:
+        return "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"
     if not done:
         return "the crawl was over already; -a fresh=1 begins it anew"
     return ""

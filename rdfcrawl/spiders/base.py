@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
+from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
 from rdfcrawl.errors import ConfigError
@@ -81,3 +82,13 @@ class RdfSpider(Spider):
         process = self.crawler.engine.scraper.start_itemproc_async
         for document in visit.documents:
             await process(document, response=response)
+
+
+def check_spider(crawler: Crawler) -> None:
+    """Tell a component that only our spiders need to stand aside for all others.
+
+    Raises:
+        NotConfigured: the crawler runs an ordinary spider, `fetch` or `shell`.
+    """
+    if not isinstance(crawler.spider, RdfSpider):
+        raise NotConfigured

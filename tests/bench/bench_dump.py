@@ -1,0 +1,166 @@
+"""A large dump through a whole crawl: fetched, parsed, stored and scanned for links.
+
+CPU is that of all processes of the crawl (worker, parser child, Redis), the web server
+excluded, so the rate is what one core does. The reference is a bare loop over
+`pyoxigraph.parse` on the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import Process
+from pathlib import Path
+
+BARE = """
+import sys, resource, pyoxigraph as ox
+n = 0
+for _ in ox.parse(path=sys.argv[1], format=ox.RdfFormat.from_extension(sys.argv[2])):
+    n += 1
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(n, usage.ru_utime + usage.ru_stime)
+"""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print a row per serialization."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gb", type=float, default=1.0, help="size of the dump")
+    options = parser.parse_args(arguments)
+    print(
+        f"{'dump':6}{'GB':>6}{'triples':>10}{'wall s':>8}{'CPU s':>8}{'k/CPU s':>9}"
+        f"{'bare k/CPU s':>14}{'ratio':>7}{'worker MB':>11}{'child MB':>10}"
+    )
+    for extension in ("nt", "ttl"):
+        with tempfile.TemporaryDirectory() as name:
+            _measure(Path(name), extension, int(options.gb * 10**9))
+
+
+def _measure(folder: Path, extension: str, n_bytes: int) -> None:
+    dump = folder / f"dump.{extension}"
+    n_triples = _write_dump(dump, n_bytes)
+    handler = partial(_Quiet, directory=str(folder))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    process = Process(target=server.serve_forever)
+    process.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/{dump.name}"
+        wall, cpu, worker_mb, child_mb = _crawl(folder, url)
+    finally:
+        process.terminate()
+        process.join()
+        server.server_close()
+    stored = subprocess.run(
+        f"zcat {folder}/crawl/linkeddata/quads/*.nq.gz | grep -vc '^#'",
+        shell=True,
+        capture_output=True,
+        check=False,
+    )
+    if int(stored.stdout) != n_triples:
+        print(f"stored {int(stored.stdout)} of {n_triples} triples")
+    bare = subprocess.run(
+        [sys.executable, "-c", BARE, str(dump), extension],
+        capture_output=True,
+        check=True,
+    )
+    bare_rate = n_triples / float(bare.stdout.split()[1]) / 1000
+    rate = n_triples / cpu / 1000
+    print(
+        f"{extension:6}{dump.stat().st_size / 1e9:6.2f}{n_triples:10}{wall:8.1f}"
+        f"{cpu:8.1f}{rate:9.0f}{bare_rate:14.0f}{rate / bare_rate:7.2f}"
+        f"{worker_mb:11.0f}{child_mb:10.0f}"
+    )
+
+
+def _crawl(folder: Path, url: str) -> tuple[float, float, float, float]:
+    """Return wall and CPU seconds, peak MB of the worker and of its parser."""
+    crawl = folder / "crawl"
+    line = [
+        *(sys.executable, "-m", "scrapy", "crawl", "linkeddata"),
+        *("-a", f"seeds={url}", "-a", "scope=host"),
+        *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
+    ]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    worker_kb = child_kb = 0
+    while True:
+        pid, _, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        worker_kb = max(worker_kb, _peak_kb(process.pid))
+        for child in _children(process.pid):
+            child_kb = max(child_kb, _peak_kb(child))
+        time.sleep(0.2)
+    wall = time.monotonic() - began
+    # The worker has waited for its parser: its usage holds that of the child too.
+    return wall, usage.ru_utime + usage.ru_stime, worker_kb / 1024, child_kb / 1024
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def _peak_kb(pid: int) -> int:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _write_dump(path: Path, n_bytes: int) -> int:
+    """Write a dump of resources with types, labels, numbers and links."""
+    n = resource = 0
+    base = "http://data.example.org/resource/"
+    vocabulary = "http://data.example.org/ontology#"
+    is_turtle = path.suffix == ".ttl"
+    with path.open("w", buffering=1 << 20) as file:
+        if is_turtle:
+            file.write(f"@prefix o: <{vocabulary}> .\n@prefix r: <{base}> .\n")
+        while file.tell() < n_bytes:
+            s, other = f"item{resource:09}", f"item{resource * 7919 % 10**9:09}"
+            label = f"Resource number {resource}, with a label of usual length"
+            if is_turtle:
+                file.write(
+                    f"r:{s} a o:Item ; o:label \"{label}\"@en ; o:number {resource} ;\n"
+                    f"  o:part r:{other} , r:{other}a ; o:note \"a\\nb {resource}\" .\n"
+                )
+            else:
+                begin = f"<{base}{s}> <{vocabulary}"
+                file.write(
+                    f"<{base}{s}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
+                    f"<{vocabulary}Item> .\n{begin}label> \"{label}\"@en .\n"
+                    f"{begin}number> \"{resource}\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n"
+                    f"{begin}part> <{base}{other}> .\n{begin}part> <{base}{other}a> .\n"
+                    f"{begin}note> \"a\\nb {resource}\" .\n"
+                )
+            resource += 1
+            n += 6
+    return n
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    extensions_map = {".nt": "application/n-triples", ".ttl": "text/turtle"}
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    main()

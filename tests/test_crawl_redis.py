@@ -1,0 +1,122 @@
+"""Crawls whose frontier is in a Redis of its own, and how they bear its absence."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.dataweb.config import NodeKind, WebConfig
+from rdfcrawl.dataweb.process import run_dataweb
+from rdfcrawl.dataweb.recall import judge
+from rdfcrawl.frontier.client import Counts
+from tests.crawl_fixtures import TreeWeb, count_in_redis
+from tests.redis_fixtures import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.crawl_fixtures import Commands, Loopback
+
+pytestmark = pytest.mark.service
+
+N_HOSTS, N_DOCS = 6, 20
+DELAY_SECS = 0.1
+
+
+@pytest.fixture
+def server(redis_program: str, server_directory: Path) -> Iterator[RedisServer]:
+    """Yield a server that keeps what it acknowledged."""
+    server = RedisServer(redis_program, server_directory, ("--appendonly", "yes"))
+    server.start()
+    yield server
+    server.end()
+
+
+def test_redis_goes_away_and_comes_back(
+    commands: Commands, loopback: Loopback, server: RedisServer
+) -> None:
+    """If Redis hangs and later dies and is restarted, then the crawl waits for it."""
+    web = TreeWeb(loopback, "127.0.51", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.1)
+    running = commands.start_crawl(
+        [web.seed],
+        REDIS_URL=server.url,
+        REDIS_PARAMS='{"socket_timeout": 1.0}',
+        FRONTIER_COMMIT_SECS=0.3,
+        FRONTIER_LEASE_SECS=5,
+    )
+    commands.wait_until(lambda: web.asked().total() > N_DOCS)
+    os.kill(server.pid, signal.SIGSTOP)
+    time.sleep(2.5)
+    assert not running.has_ended()
+    os.kill(server.pid, signal.SIGCONT)
+    commands.wait_until(lambda: web.asked().total() > 2 * N_DOCS)
+    server.end(signal.SIGKILL)
+    time.sleep(1.5)
+    assert not running.has_ended()
+    server.start()
+
+    result = running.wait()
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("Redis is away") >= 1
+    assert result.graphs == web.documents
+    n = len(web.documents)
+    counts = asyncio.run(count_in_redis(server.url, "linkeddata"))
+    assert counts == Counts(done=n, seen=n, hosts=N_HOSTS)
+    assert not (result.folder / "frontier").exists()
+
+
+def test_two_workers_share_without_overlap(
+    commands: Commands, server: RedisServer, tmp_path: Path
+) -> None:
+    """If two workers share a crawl, then no host has two at once, or no pause."""
+    config = WebConfig(
+        n_nodes=12,
+        triples=40,
+        degree=4,
+        weights={NodeKind.DEREFERENCING: 1.0},
+        port=0,
+        first_address="127.62.0.1",
+    )
+    with run_dataweb(config, tmp_path) as web:
+        result = commands.start(
+            *("workers", "-n2", "linkeddata", f"-aseeds=@{web.seeds_path}"),
+            REDIS_URL=server.url,
+            DOWNLOAD_DELAY=DELAY_SECS,
+            VISIT_WINDOW_SECS=0.3,
+        ).wait()
+        log = web.stop()
+    assert result.code == 0, result.stderr
+    assert judge(tmp_path / "truth.nq", [str(result.folder / "quads")]).micro == 1.0
+    assert log.total("n_duplicates") == 0
+    assert max(host.max_in_progress for host in log.hosts) == 1
+    gaps = [host.min_gap_secs for host in log.hosts if host.min_gap_secs is not None]
+    assert len(gaps) == len(log.hosts)
+    assert min(gaps) > DELAY_SECS * 0.95
+    workers = set(result.ask("?a prov:wasAssociatedWith ?x ."))
+    assert len(workers) == 2
+
+
+@pytest.mark.parametrize("key", ["domain", "ip"])
+def test_names_of_one_key_are_visited_one_at_a_time(
+    commands: Commands, loopback: Loopback, key: str
+) -> None:
+    """If hosts share a politeness key, then the pause holds across all of them."""
+    body = loopback.response(b"<> <urn:x:p> 1 .")
+    server = loopback({f"/{n}": body for n in range(3)})
+    names = ["127.0.0.1", "localhost"] if key == "ip" else ["127.0.0.1"]
+    seeds = [f"http://{name}:{server.port}/{n}" for name in names for n in range(3)]
+    result = commands.crawl(seeds, POLITENESS_KEY=key, DOWNLOAD_DELAY=DELAY_SECS)
+    assert result.graphs == set(seeds)
+    times = [request.at for request in server.requests]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert min(gaps) > DELAY_SECS * 0.95
+    assert result.counts().hosts == 1
+    assert set(chain(server.targets)) == {"/robots.txt", "/0", "/1", "/2"}

@@ -1,0 +1,150 @@
+"""Scrapy as everybody knows it, beside the visits and underneath them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl_fixtures import TreeWeb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import RawServer
+    from tests.crawl_fixtures import Commands, Loopback
+
+GOOD = b"<> <urn:x:p> <other>, [] ."
+SPIDER = '''
+import scrapy
+
+
+class PlainSpider(scrapy.Spider):
+    name = "plain"
+
+    def __init__(self, url, **kwargs):
+        super().__init__(**kwargs)
+        self.start_urls = [url]
+
+    def parse(self, response):
+        yield {"title": response.css("title::text").get(), "url": response.url}
+        for link in response.css("a::attr(href)"):
+            yield response.follow(link, self.parse_linked, cb_kwargs={"n": 1})
+
+    def parse_linked(self, response, n):
+        yield {"title": response.css("title::text").get(), "url": response.url}
+'''
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return the server of an ordinary web site with a robots.txt."""
+
+    def page(title: str, *links: str) -> bytes:
+        anchors = "".join(f"<a href='{link}'>x</a>" for link in links)
+        html = f"<html><head><title>{title}</title></head><body>{anchors}</body></html>"
+        return loopback.response(html.encode(), "text/html")
+
+    return loopback(
+        {
+            "/robots.txt": loopback.response(
+                b"User-agent: *\nDisallow: /private\n", "text/plain"
+            ),
+            "/": page("home", "/a", "/private/b"),
+            "/a": page("a"),
+            "/private/b": page("b"),
+        }
+    )
+
+
+def test_scrapys_downloader_gives_the_same_quads(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If records are fetched by Scrapy's downloader, then the quads are the same."""
+    web = TreeWeb(loopback, "127.0.41", n_hosts=2, n_docs=6, secs=0)
+    response = loopback.response
+    large = b"".join(b"<s%d> <urn:x:p> <urn:x:o> .\n" % n for n in range(20_000))
+    odd = loopback(
+        {
+            "/packed": response(gzip.compress(GOOD), Content_Encoding="gzip"),
+            "/moved": loopback.redirect("/doc"),
+            "/doc": response(GOOD),
+            "/away": loopback.redirect(web.seed),
+            "/large": response(large),
+            "/broken": response(GOOD + b" <a> <b"),
+            "/410": response(b"", status="410 Gone"),
+            "/robots.txt": response(b"User-agent: *\nDisallow: /no", "text/plain"),
+            "/no": response(GOOD),
+        }
+    )
+    targets = ["/packed", "/moved", "/away", "/large", "/broken", "/410", "/no"]
+    seeds = [*map(odd.url, targets), "http://127.0.41.99:9/refused", web.seed]
+    arguments = {"follow": "object"}
+    both = [
+        commands.start_crawl(seeds, arguments=arguments, FETCH_WITH_SCRAPY=flag)
+        for flag in (False, True)
+    ]
+    visits, scrapys = (running.wait() for running in both)
+    assert visits.code == scrapys.code == 0, scrapys.stderr
+    assert visits.graphs >= {*web.documents, odd.url("/doc"), odd.url("/large")}
+    assert scrapys.quads == visits.quads
+    faults = "?a sq:crawled ?u ; rc:fault/rc:reason ?r . BIND(CONCAT(STR(?u), ?r) AS ?x)"
+    assert sorted(scrapys.ask(faults)) == sorted(visits.ask(faults))
+    assert scrapys.statistics["downloader/response_count"] > 20
+
+
+def test_large_documents_take_the_spool_to_the_same_quads(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a body is over the spool's border, then its quads are those of a small one."""
+    body = b"".join(b"<s%d> <urn:x:p> [ <urn:x:q> %d ] .\n" % (n, n) for n in range(9000))
+    assert len(body) > 256 * 1024
+    server = loopback({"/large": loopback.response(body)})
+    both = [
+        commands.start_crawl(
+            [server.url("/large")], arguments={"follow": "none"}, VISIT_SPOOL_BYTES=n
+        )
+        for n in (256 * 1024, 2**30)
+    ]
+    spooled, inline = (running.wait() for running in both)
+    assert len(spooled.quads) == 18_000
+    assert spooled.raw(server.url("/large")) == inline.raw(server.url("/large"))
+    assert not list((spooled.folder / "spool").iterdir())
+
+
+class TestOrdinarySpider:
+    """A spider with callbacks and items, in a project with our settings."""
+
+    def test_crawls_as_ever(
+        self, commands: Commands, site: RawServer, tmp_path: Path
+    ) -> None:
+        """If a spider is none of ours, then its callbacks and items work as ever."""
+        (tmp_path / "plain.py").write_text(SPIDER)
+        items = tmp_path / "items.jl"
+        n_before = len(site.targets)
+        running = commands.start(
+            *("runspider", str(tmp_path / "plain.py"), f"-aurl={site.url('/')}"),
+            *("-o", str(items)),
+        )
+        result = running.wait()
+        assert result.code == 0, result.stderr
+        assert "Traceback" not in result.stderr, result.stderr
+        titles = [json.loads(line)["title"] for line in items.read_text().splitlines()]
+        assert sorted(titles) == ["a", "home"]
+        assert sorted(site.targets[n_before:]) == ["/", "/a", "/robots.txt"]
+        assert not (result.folder / "frontier").exists()
+
+    def test_fetch(self, commands: Commands, site: RawServer) -> None:
+        """If a URL is fetched on the command line, then its body is printed."""
+        result = commands.start("fetch", "--nolog", site.url("/a")).wait()
+        assert result.code == 0, result.stderr
+        assert "<title>a</title>" in result.stderr
+
+    def test_shell(self, commands: Commands, site: RawServer) -> None:
+        """If a URL is opened in the shell, then the response is at hand."""
+        code = "print(response.status, response.css('title::text').get())"
+        result = commands.start("shell", "--nolog", "-c", code, site.url("/a")).wait()
+        assert result.code == 0, result.stderr
+        assert "200 a" in result.stderr
