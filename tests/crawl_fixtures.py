@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +29,7 @@ from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.conftest import RawServer, Reply
@@ -311,12 +311,11 @@ class Commands:
         self,
         *words: str,
         folder: Path | None = None,
-        cwd: Path = ROOT,
-        **settings: object,
+        **settings: Any,
     ) -> RunningCrawl:
         """Start `scrapy <words>`, with settings that make small crawls quick."""
         folder = folder or self.folder()
-        quick: dict[str, object] = {
+        quick: dict[str, Any] = {
             "CRAWL_DIR": folder,
             "DOWNLOAD_DELAY": 0,
             "HOST_BACKOFF_SECS": 0.05,
@@ -328,11 +327,10 @@ class Commands:
         with stderr_path.open("wb") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-m", "scrapy", *words, *given],
-                cwd=cwd,
+                cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
             )
         crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
         running = RunningCrawl(process, folder / crawl_id, stderr_path)
@@ -345,7 +343,7 @@ class Commands:
         *,
         folder: Path | None = None,
         arguments: Mapping[str, object] | None = None,
-        **settings: object,
+        **settings: Any,
     ) -> RunningCrawl:
         """Start `scrapy crawl linkeddata` from a file of seeds."""
         folder = folder or self.folder()
@@ -363,7 +361,7 @@ class Commands:
         *,
         folder: Path | None = None,
         arguments: Mapping[str, object] | None = None,
-        **settings: object,
+        **settings: Any,
     ) -> CrawlResult:
         """Run `scrapy crawl linkeddata` to its end."""
         return self.start_crawl(

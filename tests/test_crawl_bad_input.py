@@ -27,9 +27,8 @@ RDF_XML = b"""<?xml version="1.0"?>
          xmlns:e="http://example.org/">
 <rdf:Description rdf:about="http://example.org/s">
 <e:p rdf:resource="http://example.org/o"/></rdf:Description></rdf:RDF>"""
-JSON_LD = b'{"@id": "http://example.org/s", "http://example.org/p":' + (
-    b' {"@id": "http://example.org/o"}}'
-)
+JSON_LD = b"""{"@id": "http://example.org/s",
+"http://example.org/p": {"@id": "http://example.org/o"}}"""
 
 FAULTS = {
     "/404": {Reason.NOT_FOUND},
@@ -138,7 +137,9 @@ def _pages(loopback: Loopback) -> dict[str, Reply]:
         "/html/as-turtle": response(HTML),
         "/json": response(b'{"a": [1, 2]}', "application/json"),
         "/lie/rdfxml-as-turtle": response(RDF_XML),
-        "/lie/turtle-as-rdfxml": response(b"@prefix a: <b:> .\n" + GOOD, "text/rdf+xml"),
+        "/lie/turtle-as-rdfxml": response(
+            b"@prefix a: <b:> .\n" + GOOD, "text/rdf+xml"
+        ),
         "/lie/jsonld-as-turtle": response(JSON_LD),
         "/lie/text-plain": response(GOOD, "text/plain"),
         "/lie/html-as-nothing": response(GOOD, "text/html"),
@@ -157,7 +158,9 @@ def _pages(loopback: Loopback) -> dict[str, Reply]:
             "application/ld+json",
         ),
         "/nul": response(GOOD + b"<http://a.example/\0> <b:c> <d:e> .\n", TURTLE),
-        "/utf8": response(GOOD + b'<a:b> <c:d> "\xff\xfe" .\n', "application/n-triples"),
+        "/utf8": response(
+            GOOD + b'<a:b> <c:d> "\xff\xfe" .\n', "application/n-triples"
+        ),
         "/iris": response(GOOD + b"<http://a b/> <c:d> <e:f> .\n", "text/ntriples"),
         "/charset": response(GOOD, "text/turtle; charset=klingon"),
     }
@@ -253,8 +256,7 @@ def test_bad_seed_is_named_by_file_and_line(
     names = result.ask("?a sq:crawled ?x FILTER CONTAINS(STR(?x), 'seeds-')")
     (name,) = {name for name in names if name.endswith(f".txt:{line}")}
     reasons = result.ask(
-        "?a sq:crawled ?u ; rc:fault/rc:reason ?x ."
-        f" FILTER (STR(?u) = '{name}')"
+        f"?a sq:crawled ?u ; rc:fault/rc:reason ?x . FILTER (STR(?u) = '{name}')"
     )
     assert reasons == [reason]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 
@@ -71,7 +71,7 @@ class TestKilled:
     def test_loses_nothing(self, commands: Commands, loopback: Loopback) -> None:
         """If a worker is killed, then the next run stores all, each document once."""
         web = TreeWeb(loopback, "127.0.33", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.05)
-        settings = {"FRONTIER_LEASE_SECS": 2, "FRONTIER_COMMIT_SECS": 0.3}
+        settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1.5, "FRONTIER_COMMIT_SECS": 0.3}
         running = commands.start_crawl([web.seed], **settings)
         commands.wait_until(lambda: web.asked().total() > 2 * N_DOCS)
         running.send(signal.SIGKILL)
@@ -98,7 +98,10 @@ def test_seeds_are_taken_while_the_crawl_runs(
     server = loopback(dict.fromkeys(targets, body))
     name = "fed:start_urls"
     running = commands.start_crawl(
-        [server.url("/first")], CRAWL_ID="fed", SCHEDULER_IDLE_BEFORE_CLOSE=1.5
+        [server.url("/first")],
+        CRAWL_ID="fed",
+        SCHEDULER_IDLE_BEFORE_CLOSE=1,
+        FRONTIER_LEASE_SECS=1.5,
     )
     commands.wait_until(lambda: "/first" in server.targets)
     with Redis(unix_socket_path=str(socket_path(running.folder / "frontier"))) as redis:
@@ -112,3 +115,19 @@ def test_seeds_are_taken_while_the_crawl_runs(
     assert result.code == 0
     assert result.graphs == {server.url(target) for target in targets}
     assert "no URL at all" in result.stderr
+
+
+def test_fresh_is_refused_while_workers_run(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If workers of a crawl run, then beginning it anew is refused in one line."""
+    server = loopback({"/slow": [60.0, loopback.response(b"<> <urn:x:p> 1 .")]})
+    running = commands.start_crawl([server.url("/slow")])
+    commands.wait_until(lambda: "/slow" in server.targets)
+    fresh = commands.crawl(folder=running.folder.parent, arguments={"fresh": 1})
+    running.send(signal.SIGKILL)
+    running.wait()
+    assert fresh.code == 2
+    assert "scrapy: argument fresh=1: workers of the crawl are running" in fresh.stderr
+    assert "Traceback" not in fresh.stderr
+    assert fresh.counts().seen == 1

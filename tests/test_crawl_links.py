@@ -71,9 +71,12 @@ def crawls(commands: Commands, loopback: Loopback) -> dict[str, Followed]:
     """Return four crawls of equal webs with different arguments."""
     running = {}
     for number, (name, given) in enumerate(CRAWLS.items(), start=1):
-        servers = [loopback(host=f"127.0.20.{10 * number + n}") for n in range(3)]
-        home, crowd, other = servers
-        _fill(*servers, loopback)
+        home, crowd, other = servers = (
+            loopback(host=f"127.0.20.{10 * number}"),
+            loopback(host=f"127.0.20.{10 * number + 1}"),
+            loopback(host=f"127.0.20.{10 * number + 2}"),
+        )
+        _fill(home, crowd, other, loopback)
         folder = commands.folder()
         arguments = {key: str(value) for key, value in given.items()}
         for key in arguments.keys() & {"allow", "deny"}:

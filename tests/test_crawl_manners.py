@@ -32,13 +32,14 @@ class Crawled(NamedTuple):
 
     def gaps(self, name: str) -> list[float]:
         """Return the seconds between the requests of a host, in order."""
-        times = [request.at for request in self.hosts[name].requests]
-        return [later - earlier for earlier, later in pairwise(times)]
+        return _gaps(self.hosts[name])
 
 
-def _at_first(
-    n_times: int, bad: bytes, good: bytes
-) -> Callable[[RawRequest], bytes]:
+def _gaps(server: RawServer) -> list[float]:
+    return [later.at - earlier.at for earlier, later in pairwise(server.requests)]
+
+
+def _at_first(n_times: int, bad: bytes, good: bytes) -> Callable[[RawRequest], bytes]:
     return lambda request: bad if request.nth <= n_times else good
 
 
@@ -103,10 +104,10 @@ def test_pauses_are_kept(crawled: Crawled, name: str, least_secs: float) -> None
     assert min(gaps) > least_secs * 0.95
 
 
-@pytest.mark.parametrize(("name", "target"), [("strict", "/private/x"), ("ours", "/ours")])
-def test_disallowed_is_not_asked_for(
-    crawled: Crawled, name: str, target: str
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "target"), [("strict", "/private/x"), ("ours", "/ours")]
+)
+def test_disallowed_is_not_asked_for(crawled: Crawled, name: str, target: str) -> None:
     """If robots.txt disallows a URL, then it is a named fault and never asked for."""
     server = crawled.hosts[name]
     assert target not in server.targets
@@ -162,3 +163,18 @@ def test_nothing_is_asked_for_without_rules(crawled: Crawled) -> None:
     """If robots.txt cannot be read, then nothing else of the host is asked for."""
     for name in ("no-robots", "slow-robots"):
         assert set(crawled.hosts[name].targets) == {"/robots.txt"}
+
+
+@pytest.mark.parametrize("key", ["domain", "ip"])
+def test_names_of_one_key_are_visited_one_at_a_time(
+    commands: Commands, loopback: Loopback, key: str
+) -> None:
+    """If hosts share a politeness key, then the pause holds across all of them."""
+    body = loopback.response(b"<> <urn:x:p> 1 .")
+    server = loopback({f"/{n}": body for n in range(3)})
+    names = ["127.0.0.1", "localhost"] if key == "ip" else ["127.0.0.1"]
+    seeds = [f"http://{name}:{server.port}/{n}" for name in names for n in range(3)]
+    result = commands.crawl(seeds, POLITENESS_KEY=key, DOWNLOAD_DELAY=DELAY_SECS)
+    assert result.graphs == set(seeds)
+    assert min(_gaps(server)) > DELAY_SECS * 0.95
+    assert result.counts().hosts == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CRAWL = ("crawl", "linkeddata")
 SEED = "-aseeds=http://127.0.0.1:9/"
 # name: words, settings, what the line must contain
-MISTAKES: dict[str, tuple[tuple[str, ...], dict[str, object], tuple[str, ...]]] = {
+MISTAKES: dict[str, tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]] = {
     "seed": ((*CRAWL, "-aseeds=no URL"), {}, ("seeds=no URL",)),
     "unknown-argument": ((*CRAWL, "-asedes=x"), {}, ("sedes=x", "unknown", "seeds")),
     "unknown-spider": (("crawl", "linkdata"), {}, ("linkdata", "linkeddata")),

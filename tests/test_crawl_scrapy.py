@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.crawl_fixtures import Commands, Loopback
 
 GOOD = b"<> <urn:x:p> <other>, [] ."
-SPIDER = '''
+SPIDER = """
 import scrapy
 
 
@@ -35,7 +35,7 @@ class PlainSpider(scrapy.Spider):
 
     def parse_linked(self, response, n):
         yield {"title": response.css("title::text").get(), "url": response.url}
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,9 @@ def test_scrapys_downloader_gives_the_same_quads(
     assert visits.code == scrapys.code == 0, scrapys.stderr
     assert visits.graphs >= {*web.documents, odd.url("/doc"), odd.url("/large")}
     assert scrapys.quads == visits.quads
-    faults = "?a sq:crawled ?u ; rc:fault/rc:reason ?r . BIND(CONCAT(STR(?u), ?r) AS ?x)"
+    faults = (
+        "?a sq:crawled ?u ; rc:fault/rc:reason ?r . BIND(CONCAT(STR(?u), ?r) AS ?x)"
+    )
     assert sorted(scrapys.ask(faults)) == sorted(visits.ask(faults))
     assert scrapys.statistics["downloader/response_count"] > 20
 
@@ -99,7 +101,9 @@ def test_large_documents_take_the_spool_to_the_same_quads(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a body is over the spool's border, then its quads are those of a small one."""
-    body = b"".join(b"<s%d> <urn:x:p> [ <urn:x:q> %d ] .\n" % (n, n) for n in range(9000))
+    body = b"".join(
+        b"<s%d> <urn:x:p> [ <urn:x:q> %d ] .\n" % (n, n) for n in range(9000)
+    )
     assert len(body) > 256 * 1024
     server = loopback({"/large": loopback.response(body)})
     both = [

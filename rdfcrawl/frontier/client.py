@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.scripts import Argument, Scripts
+    from rdfcrawl.records import Record
 
 SCHEMA = 1
 # A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
@@ -106,6 +107,8 @@ class Frontier:
         self.crawl_id = crawl_id
         self.options = options
         self.partitions = options.partitions
+        self.buried: list[Record] = []
+        """Given up by `reap` here, until somebody takes them out."""
         self._scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
@@ -287,15 +290,21 @@ class Frontier:
         """Take back the batches of dead workers, in all partitions.
 
         Returns:
-            Batches, URIs put back, URIs dead after three lost leases.
+            Batches, URIs put back, URIs dead after three lost leases; the last are
+            added to `buried`.
         """
         arguments: list[Argument] = [100, _ms(self.options.delay_secs)]
         answers = await self._scripts.run(
             "reap", [(prefix, arguments) for prefix in self._prefixes]
         )
-        rows = cast("list[list[int]]", answers)
-        batches, back, dead = (sum(column) for column in zip(*rows, strict=True))
-        return batches, back, dead
+        rows = cast("list[tuple[int, int, list[bytes]]]", answers)
+        buried = [
+            unpack(item, key.decode())
+            for _, _, dead in rows
+            for key, item in zip(dead[::2], dead[1::2], strict=True)
+        ]
+        self.buried += buried
+        return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
 
     async def set_host(
         self,

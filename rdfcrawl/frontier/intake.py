@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.client import Candidate
@@ -16,6 +16,7 @@ from rdfcrawl.uri import requestable as to_requestable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.errors import Fault
     from rdfcrawl.links import LinkFilter
 
 SEED_BAND: Final = b"1"
@@ -104,7 +105,12 @@ class Intake:
         self._near.clear()
 
     def links(
-        self, links: Iterable[bytes], *, parent: Record, url: str
+        self,
+        links: Iterable[bytes],
+        *,
+        parent: Record,
+        url: str,
+        faults: list[Fault] | None = None,
     ) -> list[Candidate]:
         """Return the candidates among the links of a document.
 
@@ -112,6 +118,7 @@ class Intake:
             links: absolute IRIs as found, without fragments, UTF-8.
             parent: the document's record.
             url: the document's URL.
+            faults: of the document; one is added if links are no URLs.
         """
         depth = parent.depth + 1
         links = list(links)
@@ -125,18 +132,23 @@ class Intake:
         fresh = self._recent.unseen(links)
         self.turned.recent += len(links) - len(fresh)
         candidates = []
+        bad: list[Fault] = []
         admits = self._link_filter.admits
         for link in fresh:
             try:
                 target = to_requestable(link)
-            except BadUri:
-                self.turned.bad += 1
+            except BadUri as error:
+                bad.append(error.fault)
                 continue
             if not admits(target):
                 self.turned.filtered += 1
                 continue
             record = Record(target, kind_of(target), depth, url)
             candidates.append(self.candidate(record, LINK_BAND))
+        if bad:
+            self.turned.bad += len(bad)
+            if faults is not None:
+                faults.append(replace(bad[0], count=len(bad)))
         return candidates
 
     def _is_near(self, link: bytes) -> bool:

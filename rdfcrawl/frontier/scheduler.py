@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -16,7 +17,7 @@ from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
@@ -25,6 +26,7 @@ from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Self
 
     from scrapy import Spider
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +66,7 @@ class FrontierScheduler(BaseScheduler):
         self.session: CrawlSession | None = None
         self._crawler = crawler
         self._engine = EngineView(crawler)
+        self._stats = crawler.stats
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
         self._broken: dict[Document, BaseException] = {}
@@ -134,6 +138,7 @@ class FrontierScheduler(BaseScheduler):
             flush_stores=self._flush_stores,
             wake=self._engine.wake,
             figures=self._figures,
+            account_for=self._account_for,
         )
         crawler.signals.connect(self._item_failed, signals.item_error)
         self._watcher = asyncio.create_task(self._watch())
@@ -147,6 +152,7 @@ class FrontierScheduler(BaseScheduler):
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
+        self._tell_statistics(session)
         await self._crawler.signals.send_catch_log_async(before_leaving)
         is_done = reason == "finished" and not session.options.is_persistent
         await session.close(forget=is_done)
@@ -167,8 +173,22 @@ class FrontierScheduler(BaseScheduler):
                 self._crawler.signals.send_catch_log(stop_visits)
 
     def _figures(self) -> dict[str, float]:
-        stats = self._crawler.stats
-        return figures_of(stats.get_stats()) if stats else {}
+        return figures_of(self._stats.get_stats())
+
+    def _tell_statistics(self, session: CrawlSession) -> None:
+        added, turned = session.worker.added, session.intake.turned
+        figures = {
+            "frontier/new": added.new,
+            "frontier/seen": added.seen,
+            "frontier/over_budget": added.refused,
+            "frontier/lost_leases": session.worker.lost_leases,
+            "link/recent": turned.recent,
+            "link/bad": turned.bad,
+            "link/filtered": turned.filtered,
+            "link/too_deep": turned.too_deep,
+        }
+        for name, value in figures.items():
+            self._stats.set_value(name, value)
 
     # -- the end of a visit ------------------------------------------------------------
 
@@ -179,25 +199,31 @@ class FrontierScheduler(BaseScheduler):
         if session is None:
             return
         for index in visit.pending:  # an exception kept the handler from them
-            self._put_back(visit, index, is_tried=True)
+            self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
         index_of = {id(record): i for i, record in enumerate(visit.records)}
         for document in visit.documents:
             broken = self._broken.pop(document, None)
             if broken is not None:
                 index = index_of[id(document.record)]
-                is_tried = not isinstance(broken, StoreFault)
-                self._put_back(visit, index, is_tried=is_tried)
+                is_at_fault = not isinstance(broken, StoreFault)
+                self._put_back(visit, index, is_at_fault=is_at_fault)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         session.worker.finish(visit)
 
-    def _put_back(self, visit: Visit, index: int, *, is_tried: bool) -> None:
+    def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:
+        """Return a record that was not stored; it counts as tried in any case.
+
+        It may have marked redirect targets as seen, which are fetched only for
+        records that were tried before.
+        """
         record = visit.records[index]
-        if is_tried and record.retries >= _MAX_RETRIES:
+        if is_at_fault and record.retries >= _MAX_RETRIES:
             logger.error("%s: given up after %d tries", record.url, _MAX_RETRIES + 1)
+            self._stats.inc_value("fault/internal")
             return
-        retries = record.retries + is_tried
+        retries = max(1, record.retries + is_at_fault)
         visit.returned[index] = replace(record, retries=retries)
 
     def _item_failed(
@@ -209,6 +235,20 @@ class FrontierScheduler(BaseScheduler):
             self._broken[item] = error
             if isinstance(error, StoreFault):
                 self._stop(error)
+
+    async def _account_for(self, records: Sequence[Record]) -> None:
+        """Send URIs that three workers died with through the pipelines."""
+        now_ms = time.time_ns() // 1_000_000
+        engine = self._crawler.engine
+        for record in records if engine else ():
+            document = Document(
+                record=record,
+                url=record.url,
+                started_ms=now_ms,
+                ended_ms=now_ms,
+                faults=[Fault(Reason.LEASES_LOST, "three workers died with it")],
+            )
+            await engine.scraper.start_itemproc_async(document, response=None)
 
     def _stop(self, fault: StoreFault) -> None:
         """Close the spider: a store that takes nothing makes every fetch a waste."""

@@ -24,7 +24,7 @@ from rdfcrawl.links import LinkFilter, Scope
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from typing import Self
 
     from scrapy.settings import BaseSettings
@@ -123,6 +123,7 @@ class CrawlSession:
         flush_stores: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
+        account_for: Callable[[Sequence[Record]], Awaitable[None]],
     ) -> Self:
         """Connect to Redis, create or join the crawl, start the worker's tasks.
 
@@ -132,7 +133,12 @@ class CrawlSession:
         link = await FrontierLink.connect(options, settings)
         session = cls(options, arguments, link)
         try:
-            await session._open(flush_stores=flush_stores, wake=wake, figures=figures)
+            await session._open(
+                flush_stores=flush_stores,
+                wake=wake,
+                figures=figures,
+                account_for=account_for,
+            )
         except BaseException:
             await link.close()
             raise
@@ -144,6 +150,7 @@ class CrawlSession:
         flush_stores: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
+        account_for: Callable[[Sequence[Record]], Awaitable[None]],
     ) -> None:
         options = self.options
         if self.arguments.fresh:
@@ -156,6 +163,7 @@ class CrawlSession:
             take_seeds=self._take_start_urls,
             wake=wake,
             figures=figures,
+            account_for=account_for,
         )
         await self.frontier.open()
         self.intake = Intake(
@@ -270,7 +278,12 @@ class CrawlSession:
         """Offer the links of a document to the frontier; return how many went on."""
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([link.decode(errors="replace") for link in links])
-        candidates = self.intake.links(links, parent=document.record, url=document.url)
+        candidates = self.intake.links(
+            links,
+            parent=document.record,
+            url=document.url,
+            faults=document.faults,
+        )
         self.worker.offer(candidates)
         return len(candidates)
 

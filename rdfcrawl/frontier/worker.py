@@ -18,16 +18,19 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from redis.exceptions import RedisError
+
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.client import Added, Candidate, Counts
 from rdfcrawl.frontier.homes import home_partitions
+from rdfcrawl.frontier.outage import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.outage import Outage
-    from rdfcrawl.records import Visit
+    from rdfcrawl.records import Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +74,7 @@ class Worker:
         take_seeds: adds seeds that wait outside of the frontier; returns how many.
         wake: called when there is something new for the scheduler.
         figures: what this worker tells about its progress.
+        account_for: writes down that URIs were given up.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Worker:
         take_seeds: Callable[[], Awaitable[int]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
+        account_for: Callable[[Sequence[Record]], Awaitable[None]] | None = None,
     ) -> None:
         self.frontier = frontier
         self.options = options
@@ -95,6 +100,7 @@ class Worker:
         self._take_seeds = take_seeds
         self._wake = wake
         self._figures = figures
+        self._account_for = account_for
         self._ready: deque[Visit] = deque()
         self._active: set[Visit] = set()
         self._finished: list[Visit] = []  # children not queued yet
@@ -171,8 +177,8 @@ class Worker:
 
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
-        await self._beat()
-        for job in (self._claim, self._commit, self._keep):
+        await self._persistent(self._beat, what="heartbeat")
+        for job in (self._claim, self._commit, self._keep, self._seed):
             self._tasks.append(asyncio.create_task(self._forever(job)))
 
     async def close(self) -> None:
@@ -187,11 +193,18 @@ class Worker:
             self._finished.append(visit)
         self._ready.clear()
         self._active.clear()
-        await self._send_links_and_release()
-        if await self._commit_stores():
-            await self._ack(float("inf"))
-        await self.frontier.beat(self.options.name, self._figures())
-        await self.frontier.leave(self.options.name)
+        try:
+            await self._send_links_and_release()
+            if await self._commit_stores():
+                await self._ack(float("inf"))
+            await self.frontier.beat(self.options.name, self._figures())
+            await self.frontier.leave(self.options.name)
+        except RedisError as error:
+            logger.warning(
+                "Redis is away: %d visits stay leased and are made again: %s",
+                len(self._finished) + len(self._released) + len(self._durable),
+                one_line(error),
+            )
 
     async def _forever(self, job: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run a task until the worker stops; a bug in it must not end the crawl."""
@@ -367,14 +380,33 @@ class Worker:
             await self._sleep(self._stopping, every * random.uniform(0.8, 1.0))
             if self._stopping.is_set():
                 return
-            await self._renew()
-            await self._beat()
-            _, back, dead = await self._persistent(self.frontier.reap, what="reap")
-            if back or dead:
-                logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
-                self._due.clear()
+            await self._persistent(self._tend, what="renew leases")
+            await self._bury()
+
+    async def _tend(self) -> None:
+        """Renew leases, take back those of others, tell how far this worker is.
+
+        Tried again as a whole: after an outage, and as long as full memory refuses
+        the heartbeat, this worker's leases are renewed before any is taken back.
+        """
+        await self._renew()
+        _, back, dead = await self.frontier.reap()
+        if back or dead:
+            logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
+            self._due.clear()
+        self.counts = await self.frontier.counts()
+        await self._beat()
+
+    async def _seed(self) -> None:
+        while not self._stopping.is_set():
+            await self._sleep(self._stopping, _BEAT_SECS * random.uniform(0.8, 1.0))
             await self._persistent(self._take_seeds, what="start_urls")
-            self.counts = await self._persistent(self.frontier.counts, what="counts")
+
+    async def _bury(self) -> None:
+        """Account for the URIs that were given up."""
+        buried, self.frontier.buried = self.frontier.buried, []
+        if buried and self._account_for:
+            await self._account_for(buried)
 
     async def _renew(self) -> None:
         held = [
@@ -397,10 +429,7 @@ class Worker:
                 visit.pending.clear()
 
     async def _beat(self) -> None:
-        self._live = await self._persistent(
-            lambda: self.frontier.beat(self.options.name, self._figures()),
-            what="heartbeat",
-        )
+        self._live = await self.frontier.beat(self.options.name, self._figures())
 
     @staticmethod
     async def _sleep(event: asyncio.Event, secs: float) -> None:

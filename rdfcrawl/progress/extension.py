@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
@@ -76,7 +77,8 @@ class Progress:
             self._task.cancel()
         session = cast("VisitingSpider", self._crawler.spider).session
         if session is not None:
-            self._last = await take_snapshot(session.frontier)
+            with suppress(RedisError):  # the worker has said that it is away
+                self._last = await take_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
         """Print the summary."""
