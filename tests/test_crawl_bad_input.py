@@ -13,7 +13,8 @@ from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer, Reply
-    from tests.crawl_fixtures import Commands, CrawlResult, Loopback
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
 
 GOOD = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"
 TRIPLE = ("http://example.org/s", "http://example.org/p", "http://example.org/o")
@@ -275,9 +276,8 @@ def test_dead_names_and_hosts_are_named(result: CrawlResult, silent_url: str) ->
     assert Reason.UNREACHABLE in result.faults(silent_url)
 
 
-def test_failure_that_may_pass_is_tried_again(
-    result: CrawlResult, server: RawServer
-) -> None:
+@pytest.mark.usefixtures("result")
+def test_failure_that_may_pass_is_tried_again(server: RawServer) -> None:
     """If an answer may be better the next time, then it is asked for three times."""
     counts = {t: server.targets.count(t) for t in ("/500", "/closes", "/404", "/501")}
     assert counts == {"/500": 3, "/closes": 3, "/404": 1, "/501": 1}

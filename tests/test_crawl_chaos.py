@@ -26,9 +26,9 @@ WEB = WebConfig(
     weights={NodeKind.DEREFERENCING: 1.0},
     port=0,
     first_address="127.60.0.1",
-    latency_ms=100,
+    latency_ms=80,
 )
-N_KILLS, BETWEEN_KILLS_SECS = 4, 2.5
+N_KILLS, BETWEEN_KILLS_SECS = 4, 2.0
 
 
 def worker_pids(crew: RunningCrawl) -> list[int]:

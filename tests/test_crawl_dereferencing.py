@@ -8,7 +8,8 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
-    from tests.crawl_fixtures import Commands, CrawlResult, Loopback
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
 
 P = "http://a.example/p"
 HERE = f"<> <{P}> <relative> .".encode()

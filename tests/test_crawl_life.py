@@ -10,10 +10,11 @@ from redis import Redis
 
 from rdfcrawl.frontier.client import Counts
 from rdfcrawl.frontier.unix_socket import socket_path
-from tests.crawl_fixtures import TreeWeb
+from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
-    from tests.crawl_fixtures import Commands, Loopback
+    from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
 
 N_HOSTS, N_DOCS = 6, 25
 
@@ -71,7 +72,10 @@ class TestKilled:
     def test_loses_nothing(self, commands: Commands, loopback: Loopback) -> None:
         """If a worker is killed, then the next run stores all, each document once."""
         web = TreeWeb(loopback, "127.0.33", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.05)
-        settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1.5, "FRONTIER_COMMIT_SECS": 0.3}
+        settings: dict[str, Any] = {
+            "FRONTIER_LEASE_SECS": 1.5,
+            "FRONTIER_COMMIT_SECS": 0.3,
+        }
         running = commands.start_crawl([web.seed], **settings)
         commands.wait_until(lambda: web.asked().total() > 2 * N_DOCS)
         running.send(signal.SIGKILL)

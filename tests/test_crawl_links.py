@@ -9,7 +9,8 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
-    from tests.crawl_fixtures import Commands, CrawlResult, Loopback
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 N_CLASSES = 12

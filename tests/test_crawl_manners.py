@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import RawRequest, RawServer, Reply
-    from tests.crawl_fixtures import Commands, CrawlResult, Loopback
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
 
 GOOD = b"<http://a.example/s> <http://a.example/p> <http://a.example/o> ."
 DELAY_SECS, CRAWL_DELAY_SECS, RETRY_AFTER_SECS = 0.1, 0.3, 1
@@ -93,6 +94,15 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
     return Crawled(hosts, result)
 
 
+def check_pauses(gaps: list[float], least_secs: float) -> None:
+    """Check gaps between requests.
+
+    A loaded machine holds up single requests by some milliseconds, but not the mean.
+    """
+    assert min(gaps) > least_secs / 2
+    assert sum(gaps) / len(gaps) > least_secs * 0.95
+
+
 @pytest.mark.parametrize(
     ("name", "least_secs"), [("plain", DELAY_SECS), ("strict", CRAWL_DELAY_SECS)]
 )
@@ -101,7 +111,7 @@ def test_pauses_are_kept(crawled: Crawled, name: str, least_secs: float) -> None
     # What the robots.txt says is known only after it was read.
     gaps = crawled.gaps(name)[1:]
     assert len(gaps) == 4
-    assert min(gaps) > least_secs * 0.95
+    check_pauses(gaps, least_secs)
 
 
 @pytest.mark.parametrize(
@@ -176,5 +186,5 @@ def test_names_of_one_key_are_visited_one_at_a_time(
     seeds = [f"http://{name}:{server.port}/{n}" for name in names for n in range(3)]
     result = commands.crawl(seeds, POLITENESS_KEY=key, DOWNLOAD_DELAY=DELAY_SECS)
     assert result.graphs == set(seeds)
-    assert min(_gaps(server)) > DELAY_SECS * 0.95
+    check_pauses(_gaps(server), DELAY_SECS)
     assert result.counts().hosts == 1

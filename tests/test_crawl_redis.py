@@ -15,19 +15,21 @@ from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.frontier.client import Counts
-from tests.crawl_fixtures import TreeWeb, count_in_redis
+from tests.crawl_fixtures import count_in_redis
+from tests.crawl_webs import TreeWeb
 from tests.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.crawl_fixtures import Commands, Loopback
+    from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
 
 pytestmark = pytest.mark.service
 
 N_HOSTS, N_DOCS = 6, 20
-DELAY_SECS = 0.1
+DELAY_SECS = 0.2
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_two_workers_share_without_overlap(
     """If two workers share a crawl, then no host has two at once, or no pause."""
     config = WebConfig(
         n_nodes=8,
-        triples=40,
+        triples=25,
         degree=4,
         weights={NodeKind.DEREFERENCING: 1.0},
         port=0,
@@ -90,15 +92,18 @@ def test_two_workers_share_without_overlap(
             *("workers", "-n2", "linkeddata", f"-aseeds=@{web.seeds_path}"),
             REDIS_URL=server.url,
             DOWNLOAD_DELAY=DELAY_SECS,
-            VISIT_WINDOW_SECS=0.3,
+            VISIT_WINDOW_SECS=0.6,
         ).wait()
         log = web.stop()
     assert result.code == 0, result.stderr
     assert judge(tmp_path / "truth.nq", [str(result.folder / "quads")]).micro == 1.0
     assert log.total("n_duplicates") == 0
     assert max(host.max_in_progress for host in log.hosts) == 1
-    gaps = [host.min_gap_secs for host in log.hosts if host.min_gap_secs is not None]
-    assert len(gaps) == len(log.hosts)
-    assert min(gaps) > DELAY_SECS * 0.95
+    for host in log.hosts:
+        # A loaded machine holds up single requests by some ms, but not the mean.
+        assert host.min_gap_secs is not None
+        assert host.min_gap_secs > DELAY_SECS / 2
+        assert host.mean_gap_secs is not None
+        assert host.mean_gap_secs > DELAY_SECS * 0.95
     workers = set(result.ask("?a prov:wasAssociatedWith ?x ."))
     assert len(workers) == 2

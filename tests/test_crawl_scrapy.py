@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl_fixtures import TreeWeb
+from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import RawServer
-    from tests.crawl_fixtures import Commands, Loopback
+    from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
 
 GOOD = b"<> <urn:x:p> <other>, [] ."
 SPIDER = """

@@ -131,8 +131,7 @@ class TestAdd:
     async def test_a_budget_does_not_hold_back_what_is_seen_only(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If the budget is spent, then redirect sources are marked as seen all the
-        same."""
+        """If the budget is spent, then seen-only URIs are taken all the same."""
         frontier = await make_frontier(budget=1)
         await frontier.add(candidates(frontier, paths(1)))
         intake = new_intake(frontier)
@@ -148,8 +147,7 @@ class TestSeenSet:
     async def test_it_is_exact_and_compact_while_it_grows(
         self, make_frontier: MakeFrontier, redis: Redis, limit: int
     ) -> None:
-        """If tens of thousands of fingerprints come with repeats, over several rounds
-        of splits, then the answers are those of a set, and buckets stay intsets."""
+        """If it grows through splits, then it answers as a set does, in intsets."""
         await redis.config_set("set-max-intset-entries", limit)
         frontier = await make_frontier(intset_limit=limit)
         fill = FILL_BY_INTSET_LIMIT[limit]
@@ -265,8 +263,7 @@ class TestCrawl:
     async def test_live_workers_and_their_figures(
         self, make_frontier: MakeFrontier, redis: Redis
     ) -> None:
-        """If a worker was not heard of for long or has left, then it is not live, but
-        its figures stay."""
+        """If a worker is not heard of or left, then it is not live; figures stay."""
         frontier = await make_frontier()
         await frontier.beat("dead", {"document/seen": 1})
         await redis.zadd(frontier.key("workers"), {"dead": 1})
@@ -286,8 +283,7 @@ class TestFullMemory:
     async def test_intake_stops_and_the_rest_goes_on(
         self, make_frontier: MakeFrontier, redis: Redis
     ) -> None:
-        """If memory is full, then `add` fails without a trace, and every other
-        operation runs."""
+        """If memory is full, then `add` fails without a trace and all else runs."""
         frontier = await make_frontier(batch=2)
         stalled = await make_frontier(batch=2, lease_secs=0.0)
         urls = [u for h in "abcd" for u in paths(5, host=f"{h}.example")]

@@ -15,8 +15,7 @@ _names = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, uniq
 
 @given(workers=_names, n_partitions=st.integers(1, 64))
 def test_each_partition_has_one_home(workers: list[str], n_partitions: int) -> None:
-    """If all workers see the same list, in any order, then each partition is the home
-    of exactly one of them."""
+    """If all see the same list, then each partition is the home of one worker."""
     homes = [
         p
         for worker in workers

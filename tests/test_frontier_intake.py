@@ -169,8 +169,7 @@ def test_recent_links_say_once_what_is_new(links: list[bytes]) -> None:
 
 
 def test_recent_links_forget_the_oldest() -> None:
-    """If more links come than are remembered, then memory stays bounded, and of the
-    last ones none is new again."""
+    """If more links come than are remembered, then the oldest are forgotten."""
     recent = RecentLinks(size=100)
     for start in range(0, 10_000, 50):
         recent.unseen(b"%d" % i for i in range(start, start + 50))
@@ -196,8 +195,7 @@ def test_a_bad_seed_is_refused(text: str) -> None:
 
 
 def test_a_redirect_target_keeps_its_chain() -> None:
-    """If another host is redirected to, then the chain is kept; out of scope it is
-    counted."""
+    """If another host is redirected to, then the chain is kept, or it is counted."""
     scope = Scope.of_seeds(Extent.HOST, ["https://b.example/"])
     intake = new_intake(scope=scope)
     record = Record("https://b.example/x", Kind.PAGE, 3, PAGE, ("https://a.example/1",))

@@ -45,7 +45,7 @@ def urls_of(visit: Visit) -> list[str]:
 async def restart(frontier: Frontier) -> None:
     """Make the host due again at once, as time would."""
     name = f"{frontier._prefixes[0]}:ready"
-    for key in await frontier.redis.zrange(name, 0, -1):
+    for key in [raw.decode() async for raw, _ in frontier.redis.zscan_iter(name)]:
         await frontier.redis.zadd(name, {key: 1})
 
 
@@ -109,8 +109,7 @@ class TestClaim:
     async def test_an_own_delay_is_kept_and_clamps_the_batch(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a visit sets the host's delay, then the next one has it, and fewer
-        URIs."""
+        """If a visit sets the host's delay, then the next one has it and fits it."""
         frontier = await make_frontier(batch=20, window_secs=5.0)
         await add(frontier, 30)
         visit = await claim_one(frontier)
@@ -123,8 +122,7 @@ class TestClaim:
     async def test_it_tells_when_the_next_host_is_due(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If no host is due, then a claim says in how many seconds the first one is;
-        None if there is none."""
+        """If no host is due, then a claim says when the first one is."""
         frontier = await make_frontier(batch=1, partitions=2)
         assert await frontier.claim([0, 1], most_keys=9) == ([], None)
         await add(frontier, 2)
@@ -154,8 +152,7 @@ class TestRelease:
         not_before_secs: float,
         rest: float,
     ) -> None:
-        """If a visit ends, then the host is due after the longer of its delay and of
-        what the visit found."""
+        """If a visit ends, then the host rests for the longer of its two waits."""
         frontier = await make_frontier(batch=1)
         await add(frontier, 2)
         visit = await claim_one(frontier)
@@ -169,8 +166,7 @@ class TestRelease:
     async def test_a_host_without_uris_still_rests(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a host's queue was empty at release, then URIs that come later wait for
-        its time too."""
+        """If a host had no URI at release, then later ones wait for it too."""
         frontier = await make_frontier()
         await add(frontier, 1)
         visit = await claim_one(frontier)
@@ -201,8 +197,7 @@ class TestRelease:
     async def test_returned_records_come_first_and_as_they_were_given_back(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a visit returns records, then they go to the head of the queue in their
-        order, with their retries; the others are done with the ack."""
+        """If records are returned, then they come first, in order, with retries."""
         frontier = await make_frontier(batch=4)
         urls = await add(frontier, 6)
         visit = await claim_one(frontier)
@@ -222,8 +217,7 @@ class TestRelease:
     async def test_repeated_release_changes_nothing(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a release is sent twice, because its answer was lost, then nothing is
-        put back twice, and a lock that somebody else has now is not touched."""
+        """If a release is sent twice, then the second one changes nothing."""
         frontier = await make_frontier(batch=2)
         await add(frontier, 4)
         visit = await claim_one(frontier)
@@ -243,8 +237,7 @@ class TestRelease:
     async def test_failures_in_a_row_are_counted(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If visits are refused, then the next one knows how many in a row; a good
-        one starts anew."""
+        """If visits are refused in a row, then the next one knows how many."""
         frontier = await make_frontier(batch=1)
         await add(frontier, 5)
         failures = []
@@ -259,8 +252,7 @@ class TestRelease:
     async def test_two_batches_of_one_host_wait_for_their_commits(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a host is visited again before the first batch is committed, then each
-        batch is acknowledged by itself, in any order."""
+        """If two batches of a host wait, then each is committed by itself."""
         frontier = await make_frontier(batch=2)
         await add(frontier, 4)
         first = await claim_one(frontier)
@@ -280,8 +272,7 @@ class TestAck:
     """The commit."""
 
     async def test_done_is_done(self, make_frontier: MakeFrontier) -> None:
-        """If a batch is acknowledged, then its URIs are done, and nothing is left of
-        it but its fingerprints."""
+        """If a batch is acknowledged, then only its fingerprints are left."""
         frontier = await make_frontier()
         await add(frontier, 3)
         visit = await claim_one(frontier)
@@ -307,8 +298,7 @@ class TestAck:
     async def test_a_worker_that_comes_back_is_refused(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a lease was taken back and the host leased anew, then whatever the old
-        holder sends is refused and harms nothing."""
+        """If a lease was taken back, then its old holder is refused throughout."""
         frontier = await make_frontier()
         await add(frontier, 2)
         old = await claim_one(frontier)
@@ -328,8 +318,7 @@ class TestAck:
     async def test_answers_are_counted_over_partitions(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If some of many visits are lost, then exactly they are told, wherever they
-        lie."""
+        """If some of many visits are lost, then exactly they are told."""
         frontier = await make_frontier(partitions=3)
         for i in range(12):
             await add(frontier, 1, f"h{i}.example")
@@ -375,8 +364,7 @@ class TestReap:
     async def test_a_dead_workers_batch_goes_back_in_order(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a worker dies in a visit, then all of its URIs go to the head of the
-        queue with one life less, and the host rests for its delay."""
+        """If a worker dies in a visit, then all of it goes back with a life less."""
         frontier = await make_frontier(batch=3, delay_secs=0.5)
         urls = await add(frontier, 4)
         await claim(frontier)
@@ -391,8 +379,7 @@ class TestReap:
     async def test_suspects_are_claimed_alone(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If URIs have lost a lease, then each is visited alone, and the others
-        together after them."""
+        """If URIs have lost a lease, then each is visited alone, before others."""
         frontier = await make_frontier(batch=3)
         urls = await add(frontier, 6)
         await claim(frontier)
@@ -429,13 +416,12 @@ class TestReap:
             [urls[2]],
             [urls[3]],
         ]
-        assert sorted(sum(batches, [])) == urls
+        assert sorted(url for batch in batches for url in batch) == urls
 
     async def test_a_released_batch_loses_no_life(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a worker dies between release and ack, then its URIs are crawled again
-        without suspicion, and the lock of the next visit holds."""
+        """If a worker dies before an ack, then its URIs go back unsuspected."""
         frontier = await make_frontier(batch=2)
         urls = await add(frontier, 4)
         first = await claim_one(frontier)
@@ -456,8 +442,7 @@ class TestReap:
     async def test_what_was_returned_is_not_put_back_again(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a visit returned a record and its lease runs out, then that record is
-        queued once."""
+        """If a record was returned and the lease is lost, then it is queued once."""
         frontier = await make_frontier(batch=2)
         await add(frontier, 2)
         visit = await claim_one(frontier)
@@ -512,8 +497,7 @@ class TestSetHost:
     async def test_a_paused_host_is_not_claimed(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a host is paused, then it is not visited, whatever is added, until it
-        goes on."""
+        """If a host is paused, then it is not visited until it goes on."""
         frontier = await make_frontier()
         await add(frontier, 1)
         assert await frontier.set_host(0, "a.example", paused=True)
@@ -528,8 +512,7 @@ class TestSetHost:
     async def test_a_visit_of_a_host_that_is_paused_meanwhile(
         self, make_frontier: MakeFrontier, dies: bool
     ) -> None:
-        """If a host is paused during a visit, then it is not ready after its end, be
-        it good or bad, and is ready once it goes on."""
+        """If a host is paused during a visit, then it waits after it too."""
         frontier = await make_frontier(batch=1)
         await add(frontier, 2)
         visit = await claim_one(frontier)
@@ -550,8 +533,7 @@ class TestSetHost:
     async def test_going_on_does_not_break_the_lock(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a host that is being visited is paused and goes on, then it is still
-        nobody else's."""
+        """If a locked host is paused and goes on, then it is still locked."""
         frontier = await make_frontier(batch=1)
         await add(frontier, 2)
         await claim(frontier)

@@ -52,8 +52,7 @@ def records(draw: st.DrawFn) -> Record:
 
 @given(record=records(), grouping=st.sampled_from([Grouping.HOST, Grouping.DOMAIN]))
 def test_what_is_packed_comes_back(record: Record, grouping: Grouping) -> None:
-    """If a record is packed for the queue of its key, then it is unpacked as it
-    was."""
+    """If a record is packed for its queue, then it is unpacked as it was."""
     key = PolitenessKey(grouping).of(record.url)
     assert unpack(pack(record, key), key) == record
 
@@ -96,8 +95,7 @@ def test_a_payload_does_not_depend_on_the_key(record: Record) -> None:
     ],
 )
 def test_the_bytes(record: Record, payload: bytes) -> None:
-    """If a record is packed, then it has the bytes that the Lua operations and other
-    versions of this program read."""
+    """If a record is packed, then it has the bytes that the scripts read."""
     assert pack(record, "a.example") == payload
 
 

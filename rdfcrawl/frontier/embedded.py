@@ -53,6 +53,9 @@ OPTIONS = (
     # Queues of more than two 8 KB nodes (about 500 URIs): 15-17 instead of 32 B a
     # URI, for 0.1 us more CPU at push and 0.2 us at pop (300,000 paths, 10-100 hosts).
     *("--list-compress-depth", "1"),
+    # Nodes of 24 URIs, of which all but two are compressed, so that hosts of a hundred
+    # gain too: 41 instead of 82 B a URI queued with its parent, at the same CPU.
+    *("--list-max-ziplist-size", "24"),
 )
 
 

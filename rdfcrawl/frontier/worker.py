@@ -38,6 +38,7 @@ _ADD_SECS = 0.2  # a link waits at most so long in this process
 _ADD_URIS = 500
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _BEAT_SECS = 5.0
+STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +272,8 @@ class Worker:
             return
         if await self._persistent(self._take_seeds, what="start_urls"):
             return
+        if not await self._all_have_started():
+            return
         since = monotonic()
         for _ in range(2):  # a worker between claim and add shows in one of two looks
             self.counts = await self._persistent(self.frontier.counts, what="counts")
@@ -286,6 +289,12 @@ class Worker:
                 return
         self.is_over = True
         self._wake()
+
+    async def _all_have_started(self) -> bool:
+        """Whether no live worker is still handing in its seeds."""
+        await self._persistent(self._beat, what="heartbeat")
+        figures = await self._persistent(self.frontier.figures, what="figures")
+        return all(figures.get(name, {}).get(STARTED, 1) for name in self._live)
 
     def _has_nothing(self) -> bool:
         return not (
@@ -418,9 +427,7 @@ class Worker:
         ]
         if not held:
             return
-        lost = set(
-            await self._persistent(lambda: self.frontier.renew(held), what="renew")
-        )
+        lost = set(await self.frontier.renew(held))
         if lost & {*self._ready, *self._active}:
             # Somebody else has these hosts now: what was not begun must not begin.
             logger.warning("lost %d leases; their URIs are crawled again", len(lost))
@@ -429,7 +436,8 @@ class Worker:
                 visit.pending.clear()
 
     async def _beat(self) -> None:
-        self._live = await self.frontier.beat(self.options.name, self._figures())
+        figures = self._figures() | {STARTED: float(self.has_started)}
+        self._live = await self.frontier.beat(self.options.name, figures)
 
     @staticmethod
     async def _sleep(event: asyncio.Event, secs: float) -> None:

@@ -1,34 +1,26 @@
 """ORCA's experiment II: a dereferencing web, crawled by one and by two workers.
 
-The reference is a bare loop of aiohttp, pyoxigraph and a set, without robots.txt, frontier,
-store or provenance, on the same web in the same minute.
+The reference is `bare_crawl`, without robots.txt, frontier, store or provenance, on the
+same web in the same minute.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict, deque
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
-import pyoxigraph as ox
 import redis
-import uvloop
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
-from rdfcrawl.dataweb.process import run_dataweb
+from rdfcrawl.dataweb.process import ServedWeb, run_dataweb
 
-_LINK = re.compile(rb"<(https?://[^>#]*)")
-_HOST = re.compile(r"https?://([^/]+)").match
 _AT_ONCE = 64
 
 
@@ -67,22 +59,29 @@ def main(arguments: list[str] | None = None) -> None:
         documents = options.nodes * config.n_resources
         print(f"experiment II: {options.nodes} hosts, {documents} documents")
         print(
-            f"{'':24}{'docs':>7}{'wall s':>8}{'docs/s':>8}{'CPU ms/doc':>12}"
+            f"{'':24}{'docs':>7}{'GETs':>7}{'wall s':>8}{'docs/s':>8}{'CPU ms/doc':>12}"
             f"{'of it Redis':>12}{'ratio':>7}{'peak MB':>9}{'recall':>8}"
         )
         bare = _bare(folder)
-        _print_row(bare, bare)
+        _print_row(bare, bare, bare.documents)
         for n in options.workers:
-            _print_row(_rdfcrawl(folder, n), bare)
-        _print_row(_bare(folder), bare)
-        print(f"requests repeated over all runs but the first: {web.log().total('n_duplicates')}")
+            before = _n_gets(web)
+            run = _rdfcrawl(folder, n)
+            _print_row(run, bare, _n_gets(web) - before)
+        again = _bare(folder)
+        _print_row(again, bare, again.documents)
 
 
-def _print_row(run: Run, bare: Run) -> None:
+def _n_gets(web: ServedWeb) -> int:
+    log = web.log()
+    return log.total("n_requests") - log.total("n_robots")
+
+
+def _print_row(run: Run, bare: Run, n_gets: int) -> None:
     per_doc = run.cpu_secs / run.documents * 1000
     ratio = per_doc / (bare.cpu_secs / bare.documents * 1000)
     print(
-        f"{run.name:24}{run.documents:7}{run.wall_secs:8.1f}"
+        f"{run.name:24}{run.documents:7}{n_gets:7}{run.wall_secs:8.1f}"
         f"{run.documents / run.wall_secs:8.0f}{per_doc:12.3f}"
         f"{run.redis_secs / run.documents * 1000:12.3f}{ratio:7.2f}"
         f"{run.rss_mb:9.0f}{run.recall:8.4f}"
@@ -93,7 +92,11 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
     crawl = folder / "crawl"
     shutil.rmtree(crawl, ignore_errors=True)
     socket = crawl / "linkeddata" / "frontier" / "redis.sock"
-    command = ["scrapy", "crawl"] if n_workers == 1 else ["scrapy", "workers", f"-n{n_workers}"]
+    command = (
+        ["scrapy", "crawl"]
+        if n_workers == 1
+        else ["scrapy", "workers", f"-n{n_workers}"]
+    )
     line = [
         *(sys.executable, "-m", *command, "linkeddata"),
         *("-a", f"seeds=@{folder / 'seeds.txt'}"),
@@ -101,7 +104,9 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
     ]
     began = time.monotonic()
-    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     redis_secs = 0.0
     while True:
         pid, _, usage = os.wait4(process.pid, os.WNOHANG)
@@ -151,7 +156,7 @@ def _redis_cpu(socket: Path) -> float:
 def _bare(folder: Path) -> Run:
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.bench_crawl", "bare", str(folder)],
+        [sys.executable, "-m", "tests.bench.bare_crawl", str(folder / "seeds.txt")],
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parents[2],
     )
@@ -168,77 +173,5 @@ def _bare(folder: Path) -> Run:
     )
 
 
-async def _crawl_bare(seeds: list[str]) -> int:
-    queues: dict[str, deque[str]] = defaultdict(deque)
-    ready: asyncio.Queue[str] = asyncio.Queue()
-    seen: set[bytes] = set()
-    busy: set[str] = set()
-    n_open = n_documents = 0
-
-    def push(url: bytes) -> None:
-        nonlocal n_open
-        if url in seen:
-            return
-        seen.add(url)
-        n_open += 1
-        text = url.decode()
-        host = _HOST(text)[1]  # type: ignore[index]
-        queues[host].append(text)
-        if len(queues[host]) == 1 and host not in busy:
-            ready.put_nowait(host)
-
-    async def work(session: aiohttp.ClientSession) -> None:
-        nonlocal n_open, n_documents
-        while True:
-            host = await ready.get()
-            busy.add(host)
-            queue = queues[host]
-            for _ in range(20):
-                if not queue:
-                    break
-                url = queue.popleft()
-                async with session.get(url) as response:
-                    body = await response.read()
-                    if response.status == 200:
-                        quads = ox.serialize(
-                            ox.parse(body, format=ox.RdfFormat.N_TRIPLES, base_iri=url),
-                            format=ox.RdfFormat.N_QUADS,
-                        )
-                        n_documents += 1
-                        for link in set(_LINK.findall(quads)):
-                            push(link)
-                n_open -= 1
-            busy.discard(host)
-            if queue:
-                ready.put_nowait(host)
-            if n_open == 0:
-                over.set()
-
-    over = asyncio.Event()
-    for seed in seeds:
-        push(seed.encode())
-    connector = aiohttp.TCPConnector(limit=0)
-    headers = {"Accept": "application/n-triples"}
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        tasks = [asyncio.create_task(work(session)) for _ in range(_AT_ONCE)]
-        await over.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return n_documents
-
-
-def _main_bare(folder: Path) -> None:
-    import resource  # noqa: PLC0415
-
-    seeds = (folder / "seeds.txt").read_text().split()
-    documents = uvloop.run(_crawl_bare(seeds))
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    print(documents, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["bare"]:
-        _main_bare(Path(sys.argv[2]))
-    else:
-        main()
+    main()

@@ -18,6 +18,11 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import Process
 from pathlib import Path
 
+BASE = "http://data.example.org/resource/"
+VOCABULARY = "http://data.example.org/ontology#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+LABEL = "A resource with a label of usual length, number"
 BARE = """
 import sys, resource, pyoxigraph as ox
 n = 0
@@ -125,38 +130,42 @@ def _peak_kb(pid: int) -> int:
 
 def _write_dump(path: Path, n_bytes: int) -> int:
     """Write a dump of resources with types, labels, numbers and links."""
-    n = resource = 0
-    base = "http://data.example.org/resource/"
-    vocabulary = "http://data.example.org/ontology#"
-    is_turtle = path.suffix == ".ttl"
+    describe = _turtle if path.suffix == ".ttl" else _ntriples
+    resource = 0
     with path.open("w", buffering=1 << 20) as file:
-        if is_turtle:
-            file.write(f"@prefix o: <{vocabulary}> .\n@prefix r: <{base}> .\n")
+        if path.suffix == ".ttl":
+            file.write(f"@prefix o: <{VOCABULARY}> .\n@prefix r: <{BASE}> .\n")
         while file.tell() < n_bytes:
-            s, other = f"item{resource:09}", f"item{resource * 7919 % 10**9:09}"
-            label = f"Resource number {resource}, with a label of usual length"
-            if is_turtle:
-                file.write(
-                    f"r:{s} a o:Item ; o:label \"{label}\"@en ; o:number {resource} ;\n"
-                    f"  o:part r:{other} , r:{other}a ; o:note \"a\\nb {resource}\" .\n"
-                )
-            else:
-                begin = f"<{base}{s}> <{vocabulary}"
-                file.write(
-                    f"<{base}{s}> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> "
-                    f"<{vocabulary}Item> .\n{begin}label> \"{label}\"@en .\n"
-                    f"{begin}number> \"{resource}\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n"
-                    f"{begin}part> <{base}{other}> .\n{begin}part> <{base}{other}a> .\n"
-                    f"{begin}note> \"a\\nb {resource}\" .\n"
-                )
+            file.write(describe(resource, resource * 7919 % 10**9))
             resource += 1
-            n += 6
-    return n
+    return 6 * resource
+
+
+def _turtle(number: int, other: int) -> str:
+    return (
+        f'r:item{number:09} a o:Item ; o:label "{LABEL} {number}"@en ; '
+        f"o:number {number} ;\n  o:part r:item{other:09} , r:item{other:09}a ; "
+        f'o:note "a\\nb {number}" .\n'
+    )
+
+
+def _ntriples(number: int, other: int) -> str:
+    subject, part = f"<{BASE}item{number:09}>", f"<{BASE}item{other:09}"
+    return (
+        f"{subject} <{RDF}type> <{VOCABULARY}Item> .\n"
+        f'{subject} <{VOCABULARY}label> "{LABEL} {number}"@en .\n'
+        f'{subject} <{VOCABULARY}number> "{number}"^^<{XSD}integer> .\n'
+        f"{subject} <{VOCABULARY}part> {part}> .\n"
+        f"{subject} <{VOCABULARY}part> {part}a> .\n"
+        f'{subject} <{VOCABULARY}note> "a\\nb {number}" .\n'
+    )
 
 
 class _Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    extensions_map = {".nt": "application/n-triples", ".ttl": "text/turtle"}
+
+    def guess_type(self, path: object) -> str:
+        return "text/turtle" if str(path).endswith(".ttl") else "application/n-triples"
 
     def log_message(self, *_: object) -> None:
         pass

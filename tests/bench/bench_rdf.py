@@ -1,6 +1,6 @@
 """What parsing costs: small documents, dumps, blank nodes, the sandbox.
 
-usage: bench_rdf.py [N_TRIPLES]
+Run: `python -m tests.bench.bench_rdf [N_TRIPLES]`.
 """
 
 from __future__ import annotations

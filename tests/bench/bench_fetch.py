@@ -1,6 +1,6 @@
 """CPU per small response: `HttpExchange` against the barest aiohttp loop.
 
-Run: `python tests/bench/fetch_exchange.py [requests] [rounds]`. The server is a
+Run: `python -m tests.bench.bench_fetch [requests] [rounds]`. The server is a
 process of its own on loopback; both clients run in turns in this one.
 """
 
@@ -136,7 +136,7 @@ def main() -> None:
         uvloop.run(serve())
         return
     n_requests, n_rounds = (int(arg) for arg in [*sys.argv[1:], "4000", "5"][:2])
-    command = [sys.executable, __file__, "serve"]
+    command = [sys.executable, "-m", "tests.bench.bench_fetch", "serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
