@@ -58,10 +58,10 @@ class PartitionState:
     dead: list[tuple[str, bytes]] = field(default_factory=list)
 
     def queued_urls(self) -> list[str]:
-        """Return the URLs in the queues."""
+        """Return the URLs in the queues; those of one host in their order."""
         return [
             unpack(item, key).url
-            for (key, _), items in self.queues.items()
+            for (key, _), items in sorted(self.queues.items())
             for item in items
         ]
 

@@ -325,7 +325,7 @@ class TestBounds:
         await redis.config_set("maxmemory", 1)
         worker.offer(candidates(frontier, paths(1)))
         worker.has_started = True
-        await asyncio.sleep(0.8)
+        await asyncio.sleep(1.6)
         assert not worker.is_over
         await redis.config_set("maxmemory", 0)
         visit = await next_visit(worker)
@@ -334,6 +334,22 @@ class TestBounds:
         await until(lambda: worker.is_over)
         await worker.close()
         await check_frontier(frontier)
+
+    async def test_an_idle_worker_goes_on_claiming_while_memory_is_full(
+        self, make_frontier: MakeFrontier, redis: Redis
+    ) -> None:
+        """If memory fills up while all hosts rest, then they are visited in time."""
+        frontier = await make_frontier(batch=1)
+        await frontier.add(candidates(frontier, paths(2)))
+        worker = new_worker(frontier)
+        await worker.open()
+        visit = await next_visit(worker)
+        visit.not_before_secs = 1.5
+        worker.finish(visit)
+        await redis.config_set("maxmemory", 1)
+        assert make(await next_visit(worker)) == paths(2)[1:]
+        await redis.config_set("maxmemory", 0)
+        await worker.close()
 
     async def test_leases_are_renewed_while_memory_is_full(
         self, make_frontier: MakeFrontier, redis: Redis

@@ -21,7 +21,7 @@ class Attempt:
 
     Attributes:
         n_tried: times that it was asked for in this visit.
-        not_before: loop time before which it is not asked for again.
+        not_before: monotonic time before which it is not asked for again.
         requested: URLs asked for in the present try.
         dead_origin: the origin that could not be reached for it.
         claimed: redirect targets that the frontier now takes for this record's.

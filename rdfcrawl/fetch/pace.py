@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,44 +41,46 @@ class Sleepers:
 class Pace:
     """When the next request of a visit may start.
 
+    The clock is the monotonic one: uvloop's own stands still while the loop is busy,
+    and would make the next gap shorter by as much.
+
     Attributes:
-        next_at: loop time of the earliest next request.
-        ends_at: loop time after which none starts.
+        next_at: monotonic time of the earliest next request.
+        ends_at: monotonic time after which none starts.
     """
 
     def __init__(
         self, sleepers: Sleepers, *, delay_secs: float, max_secs: float
     ) -> None:
-        self._loop = asyncio.get_running_loop()
         self._sleepers = sleepers
         self._delay_secs = delay_secs
-        self.next_at = self._loop.time()
+        self.next_at = time.monotonic()
         self.ends_at = self.next_at + max_secs
 
     async def turn(self, not_before: float = 0.0) -> bool:
         """Wait for the turn of the next request.
 
         Args:
-            not_before: loop time before which it must not start either.
+            not_before: monotonic time before which it must not start either.
 
         Returns:
             False if there is none: the visit is over its time, or stopped.
         """
         starts_at = max(self.next_at, not_before)
-        now = self._loop.time()
+        now = time.monotonic()
         if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
             return False
         while starts_at > now:  # a timer may fire a clock tick early
             await self._sleepers.sleep(starts_at - now)
             if self._sleepers.is_stopping:
                 return False
-            now = self._loop.time()
+            now = time.monotonic()
         self.next_at = now + self._delay_secs
         return True
 
     def rest_secs(self) -> float:
         """Return how long the host must be left alone from now on."""
-        return max(0.0, self.next_at - self._loop.time())
+        return max(0.0, self.next_at - time.monotonic())
 
 
 def _wake(future: Future[None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -217,7 +217,7 @@ class _Course:
             self._finish(attempt)
             return
         wait_secs = self._backoff_secs(attempt.n_tried - 1)
-        attempt.not_before = asyncio.get_running_loop().time() + wait_secs
+        attempt.not_before = time.monotonic() + wait_secs
         self._queue.append(attempt)
 
     def _give_up_origin(self, attempt: Attempt) -> None:

@@ -95,14 +95,14 @@ class Intake:
         self._max_depth = max_depth
         self._recent = RecentLinks()
         self._partition_of: dict[str, int] = {}
-        self._near: dict[bytes, bool] = {}
+        self._far: set[bytes] = set()  # hosts out of scope, as links begin
         self.narrow(link_filter)
 
     def narrow(self, link_filter: LinkFilter) -> None:
         """Judge links by this filter from now on."""
         self._link_filter = link_filter
         self._decides_by_host = link_filter.scope.extent in (Extent.HOST, Extent.DOMAIN)
-        self._near.clear()
+        self._far.clear()
 
     def links(
         self,
@@ -125,8 +125,8 @@ class Intake:
         if depth > self._max_depth:
             self.turned.too_deep += len(links)
             return []
-        if self._decides_by_host:
-            near = [link for link in links if self._is_near(link)]
+        if self._far:  # a dump has millions of links to hosts that are out of scope
+            near = [link for link in links if _authority(link) not in self._far]
             self.turned.filtered += len(links) - len(near)
             links = near
         fresh = self._recent.unseen(links)
@@ -141,7 +141,7 @@ class Intake:
                 bad.append(error.fault)
                 continue
             if not admits(target):
-                self.turned.filtered += 1
+                self._turn_away(link, target)
                 continue
             record = Record(target, kind_of(target), depth, url)
             candidates.append(self.candidate(record, LINK_BAND))
@@ -151,23 +151,13 @@ class Intake:
                 faults.append(replace(bad[0], count=len(bad)))
         return candidates
 
-    def _is_near(self, link: bytes) -> bool:
-        """Whether a link's host is in scope: a dump has millions that are not.
-
-        A link whose host cannot be told is let through, to be refused by name.
-        """
-        end = link.find(b"/", 8)  # past "https://"
-        authority = link if end < 0 else link[:end]
-        near = self._near.get(authority)
-        if near is None:
-            try:
-                near = self._link_filter.scope.covers(to_requestable(authority + b"/"))
-            except BadUri:
-                near = True
-            if len(self._near) >= _MAX_CACHED:
-                self._near.clear()
-            self._near[authority] = near
-        return near
+    def _turn_away(self, link: bytes, target: str) -> None:
+        """Count a link that is not wanted; remember its host if that decided it."""
+        self.turned.filtered += 1
+        if self._decides_by_host and not self._link_filter.scope.covers(target):
+            if len(self._far) >= _MAX_CACHED:
+                self._far.clear()
+            self._far.add(_authority(link))
 
     def seed(self, text: str) -> Candidate:
         """Return the candidate of a seed.
@@ -206,6 +196,11 @@ class Intake:
             partition = partition_of(key, self._partitions)
             self._partition_of[key] = partition
         return partition
+
+
+def _authority(link: bytes) -> bytes:
+    """Return scheme and host of a link, up to the slash; all of it if there is none."""
+    return link[: link.find(b"/", 8) + 1 or None]
 
 
 def kind_of(url: str) -> Kind:

@@ -270,6 +270,10 @@ class Worker:
         """Find out whether the whole crawl has ended, if this worker has."""
         if not self._has_nothing() or not self.has_started:
             return
+        # First what writes nothing: with full memory, this task must go on claiming.
+        self.counts = await self._persistent(self.frontier.counts, what="counts")
+        if not self.counts.is_over:
+            return
         if await self._persistent(self._take_seeds, what="start_urls"):
             return
         if not await self._all_have_started():
