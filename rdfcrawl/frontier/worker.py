@@ -267,32 +267,32 @@ class Worker:
         return home + random.sample(others, min(share, len(others)))
 
     async def _see_whether_over(self) -> None:
-        """Find out whether the whole crawl has ended, if this worker has."""
-        if not self._has_nothing() or not self.has_started:
+        """Find out whether the whole crawl has ended, if this worker has.
+
+        Two looks at least: a worker between claim and add shows in one of them.
+        """
+        if not self.has_started:
             return
+        since, looks = monotonic(), 0
+        while await self._sees_nothing():
+            looks += 1
+            if looks > 1 and monotonic() - since >= self.options.idle_secs:
+                self.is_over = True
+                self._wake()
+                return
+            await asyncio.sleep(0.1)
+
+    async def _sees_nothing(self) -> bool:
+        """Whether nobody has anything to do, here or elsewhere."""
+        if not self._has_nothing():
+            return False
         # First what writes nothing: with full memory, this task must go on claiming.
         self.counts = await self._persistent(self.frontier.counts, what="counts")
         if not self.counts.is_over:
-            return
+            return False
         if await self._persistent(self._take_seeds, what="start_urls"):
-            return
-        if not await self._all_have_started():
-            return
-        since = monotonic()
-        for _ in range(2):  # a worker between claim and add shows in one of two looks
-            self.counts = await self._persistent(self.frontier.counts, what="counts")
-            if not self.counts.is_over or not self._has_nothing():
-                return
-            await asyncio.sleep(0.1)
-        while monotonic() - since < self.options.idle_secs:
-            await asyncio.sleep(0.2)
-            if not self._has_nothing() or await self._take_seeds():
-                return
-            self.counts = await self._persistent(self.frontier.counts, what="counts")
-            if not self.counts.is_over:
-                return
-        self.is_over = True
-        self._wake()
+            return False
+        return await self._all_have_started() and self._has_nothing()
 
     async def _all_have_started(self) -> bool:
         """Whether no live worker is still handing in its seeds."""
