@@ -6,18 +6,17 @@ import os
 import random
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from redis import Redis
 
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.unix_socket import socket_path
+from tests.crawl_kills import kill_redis, worker_pids
 
 if TYPE_CHECKING:
-    from tests.crawl_fixtures import Commands, RunningCrawl
+    from pathlib import Path
+
+    from tests.crawl_fixtures import Commands
 
 WEB = WebConfig(
     n_nodes=12,
@@ -29,19 +28,6 @@ WEB = WebConfig(
     latency_ms=80,
 )
 N_KILLS, BETWEEN_KILLS_SECS = 4, 2.0
-
-
-def worker_pids(crew: RunningCrawl) -> list[int]:
-    """Return the worker processes of `scrapy workers`."""
-    pid = crew.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children]
-
-
-def kill_redis(folder: Path) -> None:
-    """Kill the embedded server, as a full machine might."""
-    with Redis(unix_socket_path=str(socket_path(folder / "frontier"))) as redis:
-        os.kill(redis.info("server")["process_id"], signal.SIGKILL)
 
 
 def test_killed_workers_and_redis_lose_nothing(

@@ -9,11 +9,11 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from test_crawl_chaos import kill_redis, worker_pids
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
+from tests.crawl_kills import kill_redis, worker_pids
 
 if TYPE_CHECKING:
     from pathlib import Path

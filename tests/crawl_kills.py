@@ -1,0 +1,28 @@
+"""Which processes of a crawl can be killed, and how."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redis import Redis
+
+from rdfcrawl.frontier.unix_socket import socket_path
+
+if TYPE_CHECKING:
+    from tests.crawl_fixtures import RunningCrawl
+
+
+def worker_pids(crew: RunningCrawl) -> list[int]:
+    """Return the worker processes of `scrapy workers`."""
+    pid = crew.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def kill_redis(folder: Path) -> None:
+    """Kill the embedded server, as a full machine might."""
+    with Redis(unix_socket_path=str(socket_path(folder / "frontier"))) as redis:
+        os.kill(redis.info("server")["process_id"], signal.SIGKILL)
