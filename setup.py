@@ -1,1 +1,5 @@
-from setuptools import setup; setup(entry_points={"scrapy": ["settings = rdfcrawl.settings"]})
+"""What `scrapyd-deploy` runs to build an egg; all else is in `pyproject.toml`."""
+
+from setuptools import setup
+
+setup()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+logger = logging.getLogger(__name__)
+
 # They list versions and components at every start. A log file has it all, and so has
 # a terminal with `-L DEBUG`.
 _TALKATIVE = (
@@ -95,8 +97,13 @@ def check_operator(
 
 
 def fail(message: str) -> None:
-    """Tell the operator what is wrong, and exit with 2."""
+    """Tell the operator what is wrong, and exit with 2.
+
+    In the log file too, if there is one: under scrapyd, nobody reads standard error.
+    """
     sys.stderr.write(f"scrapy: {message}\n")
+    if any(isinstance(one, logging.FileHandler) for one in logging.root.handlers):
+        logger.error("%s", message)
     sys.exit(2)
 
 

@@ -180,7 +180,6 @@ class FrontierScheduler(BaseScheduler):
         figures = {
             "frontier/new": added.new,
             "frontier/seen": added.seen,
-            "frontier/over_budget": added.refused,
             "frontier/lost_leases": session.worker.lost_leases,
             "link/recent": turned.recent,
             "link/bad": turned.bad,
@@ -189,6 +188,8 @@ class FrontierScheduler(BaseScheduler):
         }
         for name, value in figures.items():
             self._stats.set_value(name, value)
+        if added.refused:
+            self._stats.inc_value(f"fault/{Reason.HOST_BUDGET}", added.refused)
 
     # -- the end of a visit ------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.policy import PRODUCT_TOKEN
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -24,6 +25,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._rules: RobotsCache | None = None
+        token = crawler.settings.get("ROBOTSTXT_USER_AGENT")
+        self._agent = str(token) if token else PRODUCT_TOKEN
 
     async def process_request(self, request: Request, _spider: Any = None) -> None:
         """Apply robots.txt."""
@@ -37,7 +40,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             first_wait = visitor.options.backoff_base_secs
             self._rules = RobotsCache(
                 fetch,
-                RobotsOptions(put_off_secs=first_wait),
+                RobotsOptions(agent=self._agent, put_off_secs=first_wait),
                 sleep=visitor.sleepers.sleep,
             )
         visit.delay_secs = await self._rules.apply(visit)

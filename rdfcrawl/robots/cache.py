@@ -13,6 +13,7 @@ from rdfcrawl.records import Document
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
+    PRODUCT_TOKEN,
     Access,
     Rules,
     judge,
@@ -33,6 +34,7 @@ class RobotsOptions:
     """How robots.txt is kept and obeyed; times in seconds.
 
     Attributes:
+        agent: product token that sites address us by.
         ttl_secs: rules are used so long (RFC 9309 2.4: at most 24 hours).
         stale_secs: rules past that are used so much longer, each time that
             robots.txt turns out to be unreachable.
@@ -45,6 +47,7 @@ class RobotsOptions:
         retry_times: such a host is visited so many times more.
     """
 
+    agent: str = PRODUCT_TOKEN
     ttl_secs: float = 24 * 3600.0
     stale_secs: float = 3600.0
     max_origins: int = 20_000
@@ -171,7 +174,9 @@ class RobotsCache:
                 entry.expires_at = time.monotonic() + self._options.stale_secs
                 return entry.rules
             return response
-        rules = parse_robots(response.body) if access is Access.PARSE else ALLOW_ALL
+        rules = ALLOW_ALL
+        if access is Access.PARSE:
+            rules = parse_robots(response.body, self._options.agent)
         self._keep(origin, rules)
         return rules
 

@@ -61,12 +61,14 @@ class Rules:
         delay_secs: `Crawl-delay` of our group, 0 if there is none; not limited.
         sitemaps: values of `Sitemap`, as written, at most `MAX_SITEMAPS`.
         n_bytes: size of the text that the rules were read from.
+        agent: product token whose group applies.
     """
 
     delay_secs: float = 0.0
     sitemaps: tuple[str, ...] = ()
     n_bytes: int = 0
     _parser: Protego | None = None
+    agent: str = PRODUCT_TOKEN
 
     @property
     def allows_all(self) -> bool:
@@ -76,19 +78,20 @@ class Rules:
     def allows(self, url: str) -> bool:
         """Say whether `url`, of the origin the rules are for, may be asked for."""
         parser = self._parser
-        return parser is None or bool(parser.can_fetch(url, PRODUCT_TOKEN))
+        return parser is None or bool(parser.can_fetch(url, self.agent))
 
 
 ALLOW_ALL: Final = Rules()
 """The rules of a site that has none."""
 
 
-def parse_robots(body: bytes) -> Rules:
+def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
     r"""Read robots.txt; what cannot be read in it is passed over.
 
     Args:
         body: of any length; what follows the last whole line within
             `MAX_ROBOTS_BYTES` is not read.
+        agent: product token that the site may address us by.
 
     >>> rules = parse_robots(b"User-agent: *\nDisallow: /private")
     >>> rules.allows("http://example.org/private/a")
@@ -97,11 +100,11 @@ def parse_robots(body: bytes) -> Rules:
     text = _text(body)
     parser = Protego.parse(text)
     sitemaps = tuple(list(parser.sitemaps)[:MAX_SITEMAPS])
-    delay_secs = parser.crawl_delay(PRODUCT_TOKEN) or 0.0
+    delay_secs = parser.crawl_delay(agent) or 0.0
     forbids = any(_DISALLOW(line) for line in text.splitlines())
     if not forbids and not sitemaps and not delay_secs:
         return ALLOW_ALL
-    return Rules(delay_secs, sitemaps, len(text), parser if forbids else None)
+    return Rules(delay_secs, sitemaps, len(text), parser if forbids else None, agent)
 
 
 def _text(body: bytes) -> str:
