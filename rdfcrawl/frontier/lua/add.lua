@@ -11,12 +11,19 @@ local state = redis.call('HMGET', T .. ':cnt', 'lv', 'sp', 'seen')
 local level, split, seen = tonumber(state[1] or 0), tonumber(state[2] or 0), tonumber(state[3] or 0)
 local base = 2 ^ level
 local MAX_LEVEL = 15
-local function low_bits(fingerprint) return tonumber(string.sub(fingerprint, -15)) end
+local call, sub = redis.call, string.sub -- per URI, so kept at hand
+local function low_bits(fingerprint) return tonumber(sub(fingerprint, -15)) end
+local names, twice = {}, base * 2
 local function bucket_of(fingerprint)
   local bits = low_bits(fingerprint)
   local b = bits % base
-  if b < split then b = bits % (base * 2) end
-  return T .. ':s:' .. string.format('%d', b)
+  if b < split then b = bits % twice end
+  local name = names[b]
+  if not name then
+    name = T .. ':s:' .. string.format('%d', b)
+    names[b] = name
+  end
+  return name
 end
 
 local function put(bucket, members)
@@ -47,17 +54,17 @@ local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
 local function add_to(key, at, n)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local bands, fresh = {}, 0
   for i = at, at + 2 * n - 1, 2 do
     local fingerprint, item = ARGV[i], ARGV[i + 1]
-    local band = string.sub(item, 1, 1)
+    local band = sub(item, 1, 1)
     local bucket = bucket_of(fingerprint)
     if band ~= 'k' and budget > 0 and accepted + fresh >= budget then
-      local is_seen = redis.call('SISMEMBER', bucket, fingerprint) == 1
+      local is_seen = call('SISMEMBER', bucket, fingerprint) == 1
       answer[#answer + 1] = is_seen and '0' or 'F'
-    elseif redis.call('SADD', bucket, fingerprint) == 0 then
+    elseif call('SADD', bucket, fingerprint) == 0 then
       answer[#answer + 1] = '0'
     else
       answer[#answer + 1] = '1'
@@ -67,16 +74,16 @@ local function add_to(key, at, n)
         fresh = fresh + 1
         local list = bands[band]
         if not list then list = {}; bands[band] = list end
-        list[#list + 1] = string.sub(item, 2)
+        list[#list + 1] = sub(item, 2)
       end
     end
   end
   if fresh == 0 then return end
   if accepted == 0 then new_hosts = new_hosts + 1 end
   for band, list in pairs(bands) do
-    redis.call('RPUSH', queue_of(key, band), unpack(list))
+    call('RPUSH', queue_of(key, band), unpack(list))
   end
-  redis.call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
+  call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
   if waiting == 0 then
     now = now or now_ms()
     make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), h[5])
