@@ -116,6 +116,7 @@ class Visit:
         known: URLs on the way to the documents, to be marked as seen.
         not_before_secs: the host is to be left alone for so long after the visit.
         host_refused: the host did not answer or said that it is busy.
+        is_lost: the lease is lost; somebody else may visit the host by now.
     """
 
     key: str
@@ -131,3 +132,4 @@ class Visit:
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0
     host_refused: bool = False
+    is_lost: bool = False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.client import Counts
@@ -91,6 +93,32 @@ class TestKilled:
         assert len(second.latest_quads) == len(second.quads)
         assert second.counts() == all_done(web)
         assert set(web.asked().values()) <= {1, 2}
+
+
+@pytest.mark.parametrize("is_interrupted", [True, False])
+def test_what_the_disk_refuses_is_not_done(
+    commands: Commands, loopback: Loopback, *, is_interrupted: bool
+) -> None:
+    """If stores take nothing, then the crawl stops, and what they lack is not done."""
+    body = loopback.response(b"<> <urn:x:p> <#o> .")
+    server = loopback({"/quick": body, "/slow": [2.0, body]})
+    urls = {server.url(target) for target in ("/quick", "/slow")}
+    settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1.5, "FRONTIER_COMMIT_SECS": 60}
+    running = commands.start_crawl(sorted(urls), **settings)
+    commands.wait_until(lambda: "/slow" in server.targets)
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (0, hard))
+    if is_interrupted:
+        running.send(signal.SIGINT)
+    first = running.wait()
+    assert first.code != 0
+    assert first.graphs == set()
+    assert first.counts().done == 0
+
+    second = commands.crawl([], folder=first.folder.parent, **settings)
+    assert second.code == 0, second.stderr
+    assert second.graphs == urls
+    assert second.counts() == Counts(done=2, seen=2, hosts=1)
 
 
 def test_seeds_are_taken_while_the_crawl_runs(

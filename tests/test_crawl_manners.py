@@ -188,3 +188,32 @@ def test_names_of_one_key_are_visited_one_at_a_time(
     assert result.graphs == set(seeds)
     check_pauses(_gaps(server), DELAY_SECS)
     assert result.counts().hosts == 1
+
+
+def test_redirect_between_names_of_one_address_stays_in_its_queue(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If hosts go by their address, then so do the targets of redirects."""
+    target = loopback({"/b": loopback.response(b"<> <urn:x:p> 1 .")})
+    away = target.url("/b").replace("127.0.0.1", "localhost")
+    server = loopback({"/a": loopback.redirect(away)})
+    result = commands.crawl([server.url("/a")], POLITENESS_KEY="ip")
+    assert result.code == 0, result.stderr
+    assert target.targets.count("/b") == 1
+    assert result.counts().hosts == 1
+
+
+def test_a_name_that_dns_cannot_have_harms_no_other_link(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If hosts go by their address and one has no possible name, others are visited."""
+    body = f"<> <urn:x:p> <http://{'a' * 64}.example/>, <other> ."
+    server = loopback(
+        {
+            "/a": loopback.response(body.encode()),
+            "/other": loopback.response(GOOD),
+        }
+    )
+    result = commands.crawl([server.url("/a")], POLITENESS_KEY="ip")
+    assert result.code == 0, result.stderr
+    assert server.targets.count("/other") == server.targets.count("/a") == 1

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl import settings as project_settings
 from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from rdfcrawl.records import Document
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
@@ -37,6 +42,36 @@ class PlainSpider(scrapy.Spider):
     def parse_linked(self, response, n):
         yield {"title": response.css("title::text").get(), "url": response.url}
 """
+
+
+class FailsWithFirstVisit:
+    """A downloader middleware with a bug."""
+
+    def __init__(self) -> None:
+        self._n_visits = 0
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Fail once."""
+        if "visit" in request.meta:
+            self._n_visits += 1
+            if self._n_visits == 1:
+                raise RuntimeError("a bug")
+        return response
+
+
+class FailsWithFirstDocument:
+    """A pipeline with a bug, and a look at the spool."""
+
+    def __init__(self) -> None:
+        self._n_documents = 0
+
+    def process_item(self, item: Document) -> Document:
+        """Fail once, and again if the spool has more than this document's body."""
+        self._n_documents += 1
+        files = list(item.path.parent.iterdir()) if item.path else []
+        if self._n_documents == 1 or len(files) != 1:
+            raise RuntimeError(f"a bug, {len(files)} files")
+        return item
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +188,35 @@ class TestOrdinarySpider:
         result = commands.start("shell", "--nolog", "-c", code, site.url("/a")).wait()
         assert result.code == 0, result.stderr
         assert "200 a" in result.stderr
+
+
+def test_documents_that_reach_no_pipeline_are_fetched_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a middleware fails with a visit, then its documents are not taken for done."""
+    server = loopback({"/a": loopback.response(GOOD), "/b": loopback.response(GOOD)})
+    urls = {server.url("/a"), server.url("/b")}
+    own = {f"{__name__}.FailsWithFirstVisit": 50}
+    standard = project_settings.DOWNLOADER_MIDDLEWARES
+    result = commands.crawl(
+        sorted(urls), DOWNLOADER_MIDDLEWARES=json.dumps({**standard, **own})
+    )
+    assert result.code == 0, result.stderr
+    assert result.graphs == urls
+    assert server.targets.count("/a") == 2
+
+
+def test_bodies_of_documents_that_failed_are_let_go(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a pipeline fails with a document, then its body does not stay in the spool."""
+    server = loopback({"/a": loopback.response(GOOD)})
+    own = {f"{__name__}.FailsWithFirstDocument": 600}
+    standard = project_settings.ITEM_PIPELINES
+    result = commands.crawl(
+        [server.url("/a")],
+        ITEM_PIPELINES=json.dumps({**standard, **own}),
+        VISIT_SPOOL_BYTES=1,
+    )
+    assert result.code == 0, result.stderr
+    assert result.graphs == {server.url("/a")}

@@ -509,6 +509,55 @@ async def test_redirect_to_a_dead_origin_of_the_key(
     assert not visit.host_refused
 
 
+async def test_lost_lease_ends_a_visit(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If the lease is lost during a visit, then nothing more is asked for."""
+    server = await raw_server()
+    visit = visit_of(*(server.url(f"/{i}") for i in range(3)))
+
+    def reply(_: RawRequest) -> list[bytes | None]:
+        visit.is_lost = True
+        return [raw_server.response(TURTLE)]
+
+    server.pages["/0"] = reply
+    await run(visit, fetch_options())
+    assert server.targets == ["/0"]
+    assert sorted(visit.returned) == [1, 2]
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+async def test_error_of_our_own_costs_one_record_a_try(
+    raw_server: RawServers,
+    fetch_options: MakeOptions,
+    caplog: pytest.LogCaptureFixture,
+    retries: int,
+) -> None:
+    """If a visit fails by itself, then what it has is kept, and the culprit counts."""
+    server = await raw_server(
+        {
+            "/0": raw_server.response(TURTLE),
+            "/1": raw_server.redirect("/target"),
+            "/2": raw_server.response(TURTLE),
+        }
+    )
+
+    class Broken(Seen):
+        async def is_new(self, url: str) -> bool:
+            raise RuntimeError(url)
+
+    records = [Record(server.url(f"/{i}"), retries=retries) for i in range(3)]
+    visit = await run(visit_of(*records), fetch_options(), Broken())
+    check_invariant(visit)
+    assert visit.documents[0].status == 200
+    assert "Unexpected error in the visit" in caplog.text
+    if retries:
+        assert reasons(visit) == [None, Reason.INTERNAL]
+    else:
+        assert visit.returned[1].retries == 1
+    assert visit.returned[2].retries == retries
+
+
 class ScriptedExchange:
     """Answers from a list, then for ever with the last."""
 

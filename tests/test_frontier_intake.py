@@ -151,6 +151,15 @@ def test_links_out_of_scope_are_counted() -> None:
     assert intake.seed("https://b.example/secret").key == "b.example"
 
 
+def test_a_wider_scope_takes_what_was_turned_away() -> None:
+    """If the scope widens, then links that were found before are wanted now."""
+    intake = new_intake(scope=Scope.of_seeds(Extent.HOST, [PAGE]))
+    assert taken(intake, b"https://b.example/1") == []
+    both = Scope.of_seeds(Extent.HOST, [PAGE, "https://b.example/"])
+    intake.narrow(LinkFilter(both))
+    assert len(taken(intake, b"https://b.example/1")) == 1
+
+
 def test_repeats_cost_nothing() -> None:
     """If a link is found again, then it is counted and makes no candidate."""
     intake = new_intake()
@@ -213,3 +222,13 @@ def test_seen_only_has_the_same_fingerprint() -> None:
     link = intake.candidate(Record("https://b.example/~x"), LINK_BAND)
     assert (mark.partition, mark.key, mark.fingerprint) == link[:3]
     assert mark.item == b"k"
+
+
+def test_a_forgotten_link_is_offered_again() -> None:
+    """If Redis may have lost what it took, then a repeated link goes on once more."""
+    intake = new_intake()
+    link = b"https://b.example/x"
+    assert len(taken(intake, link)) == 1
+    assert taken(intake, link) == []
+    intake.forget_recent()
+    assert len(taken(intake, link)) == 1

@@ -285,6 +285,20 @@ class TestAck:
         counts = await frontier.counts()
         assert (counts.done, counts.seen, counts.is_over) == (3, 3, True)
 
+    async def test_what_was_not_released_is_not_done(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If the server has lost a release in a crash, then its ack is refused."""
+        frontier = await make_frontier(batch=2)
+        urls = await add(frontier, 3)
+        visit = await claim_one(frontier)
+        assert await frontier.ack([visit]) == 1
+        await check_frontier(frontier)
+        await expire_leases(frontier)
+        assert await frontier.reap() == (1, 2, 0)
+        (state,) = await check_frontier(frontier)
+        assert sorted(state.queued_urls()) == sorted(urls)
+
     async def test_a_second_ack_is_refused(self, make_frontier: MakeFrontier) -> None:
         """If an ack is sent twice, then the second one changes nothing."""
         frontier = await make_frontier()

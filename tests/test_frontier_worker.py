@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
 from scrapy.settings import Settings
 
 from rdfcrawl.arguments import CrawlArguments
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.client import Added, Candidate, Frontier
     from rdfcrawl.records import Record, Visit
     from tests.redis_fixtures import MakeFrontier
 
@@ -289,6 +290,16 @@ class TestClose:
         assert await frontier.reap() == (1, 2, 0)
         await check_frontier(frontier)
 
+    async def test_a_worker_that_waits_for_seeds_stops_at_once(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a worker is idle until a late end, then it leaves when it is asked to."""
+        worker = new_worker(await make_frontier(), idle_secs=60.0)
+        await worker.open()
+        await asyncio.sleep(0.5)
+        await asyncio.wait_for(worker.close(), 2.0)
+        assert not worker.is_over
+
 
 class TestBounds:
     """What a worker does while Redis takes nothing."""
@@ -379,6 +390,27 @@ class TestBounds:
         assert await worker.mark_seen(mark)
         assert not await worker.mark_seen(mark)
 
+    async def test_a_mark_whose_answer_is_lost_is_new(
+        self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """If Redis goes away before it says that a URI is new, then it is new."""
+        frontier = await make_frontier()
+        worker = new_worker(frontier)
+        (candidate,) = candidates(frontier, paths(1))
+        add, n_calls = frontier.add, 0
+
+        async def add_and_break(marks: Sequence[Candidate]) -> Added:
+            nonlocal n_calls
+            n_calls += 1
+            added = await add(marks)
+            if n_calls == 1:
+                raise RedisConnectionError("closed by server")
+            return added
+
+        monkeypatch.setattr(frontier, "add", add_and_break)
+        assert await worker.mark_seen(candidate._replace(item=b"k"))
+        assert n_calls == 2
+
 
 class TestLostLeases:
     """A worker that was cut off for longer than a lease."""
@@ -402,6 +434,7 @@ class TestLostLeases:
             n += (await frontier.reap())[0]
         await until(lambda: worker.n_visits == 1)
         assert active.pending == []
+        assert active.is_lost
         assert "lost 4 leases" in caplog.text
         worker.finish(active)
         await until(lambda: worker.lost_leases == 1)

@@ -13,6 +13,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import CrawlOptions, parse_limits, segment_limits
+from rdfcrawl.progress.logformatter import has_log_file
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -99,11 +100,11 @@ def check_operator(
 def fail(message: str) -> None:
     """Tell the operator what is wrong, and exit with 2.
 
-    In the log file too, if there is one: under scrapyd, nobody reads standard error.
+    A log file gets it too: under scrapyd, nobody reads standard error.
     """
-    sys.stderr.write(f"scrapy: {message}\n")
-    if any(isinstance(one, logging.FileHandler) for one in logging.root.handlers):
+    if has_log_file():
         logger.error("%s", message)
+    sys.stderr.write(f"scrapy: {message}\n")
     sys.exit(2)
 
 

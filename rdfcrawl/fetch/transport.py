@@ -48,6 +48,7 @@ class Transport:
             options.fetch,
             key_of=session.key_of,
             is_new=session.is_new,
+            prime=session.prime,
         )
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from dataclasses import replace
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.records import Document, Visit
 
+logger = logging.getLogger(__name__)
+
 MAX_RETRIES: Final = 3  # `Record.retries` has two bits
 
 
@@ -37,6 +40,7 @@ class Visitor:
         spool: keeps the bodies.
         options: limits and manners.
         key_of: politeness key of a URL; a redirect within a key is followed.
+        prime: called with a URL before its key is asked for the first time.
         is_new: marks a redirect target as seen in the frontier, and says whether
             it had not been: one that had is somebody else's to fetch.
     """
@@ -49,12 +53,14 @@ class Visitor:
         *,
         key_of: Callable[[str], str],
         is_new: Callable[[str], Awaitable[bool]],
+        prime: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self.exchange = exchange
         self.spool = spool
         self.options = options
         self.key_of = key_of
         self.is_new = is_new
+        self.prime = prime
         self.asks = {kind: options.ask(kind) for kind in Kind}
         self.sleepers = Sleepers()
 
@@ -80,6 +86,9 @@ class Visitor:
         course = _Course(self, visit)
         try:
             await course.run()
+        except Exception:  # the edge: what was fetched before is not lost
+            logger.exception("Unexpected error in the visit of %s", visit.key)
+            course.blame()
         finally:
             course.settle()
 
@@ -130,6 +139,8 @@ class _Course:
         attempt.requested = []
         url = attempt.record.url
         while await self._pace.turn(attempt.not_before):
+            if self._visit.is_lost:
+                return None
             if not attempt.requested:
                 attempt.started_ms = now_ms()
             origin = origin_of(url)
@@ -165,6 +176,8 @@ class _Course:
         except SourceFault as exc:
             answer.fault = exc.fault
             return None, Verdict.DONE
+        if self._visitor.prime is not None:
+            await self._visitor.prime(target)
         if self._visitor.key_of(target) != self._visit.key:
             self._visit.outlinks.append(
                 replace(record, url=target, chain=chain, lost=0, retries=0)
@@ -235,6 +248,14 @@ class _Course:
             else:
                 left.append(other)
         self._queue = left
+
+    def blame(self) -> None:
+        """Count an error of our own as a try of the record that was under way."""
+        if not self._queue:
+            return
+        attempt = self._queue[0]
+        fault = Fault(Reason.INTERNAL, "the visit failed")
+        attempt.best = attempt.best or attempt.document(Answer(), [fault])
 
     def _finish(self, attempt: Attempt) -> None:
         if attempt.best is None:  # pragma: no cover

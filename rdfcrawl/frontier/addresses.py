@@ -41,7 +41,7 @@ class AddressBook:
         async with gate:
             try:
                 rows = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            except OSError:
+            except (OSError, UnicodeError):  # no such name, or none that DNS can have
                 self._addresses[host] = None
                 return
         self._addresses[host] = min(str(row[4][0]) for row in rows)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from scrapy import Request
+    from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
 
 
@@ -26,16 +27,12 @@ class EngineView:
     @property
     def in_progress(self) -> AbstractSet[Request]:
         """The requests that the engine is not done with."""
-        engine = self._crawler.engine
-        slot = engine._slot if engine else None  # noqa: SLF001
-        return slot.inprogress if slot else frozenset()
+        return self._slot.inprogress if self._slot else frozenset()
 
     @property
     def is_closing(self) -> bool:
         """Whether the spider is being closed, with requests still in progress."""
-        engine = self._crawler.engine
-        slot = engine._slot if engine else None  # noqa: SLF001
-        return slot is not None and slot.closing is not None
+        return self._slot is not None and self._slot.closing is not None
 
     @property
     def has_started(self) -> bool:
@@ -48,7 +45,10 @@ class EngineView:
 
         By itself it does so every five seconds and after each response.
         """
+        if self._slot is not None and self._slot.closing is None:
+            self._slot.nextcall.schedule()
+
+    @property
+    def _slot(self) -> _Slot | None:
         engine = self._crawler.engine
-        slot = engine._slot if engine else None  # noqa: SLF001
-        if slot is not None and slot.closing is None:
-            slot.nextcall.schedule()
+        return engine._slot if engine else None  # noqa: SLF001

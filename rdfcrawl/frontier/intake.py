@@ -93,7 +93,6 @@ class Intake:
         self._normalize = normal_form.normalize
         self._partitions = partitions
         self._max_depth = max_depth
-        self._recent = RecentLinks()
         self._partition_of: dict[str, int] = {}
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
         self.narrow(link_filter)
@@ -103,6 +102,11 @@ class Intake:
         self._link_filter = link_filter
         self._decides_by_host = link_filter.scope.extent in (Extent.HOST, Extent.DOMAIN)
         self._far.clear()
+        self.forget_recent()  # those turned away may be wanted now
+
+    def forget_recent(self) -> None:
+        """Offer all links again, also those that were offered shortly before."""
+        self._recent = RecentLinks()
 
     def links(
         self,

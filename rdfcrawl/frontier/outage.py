@@ -70,6 +70,7 @@ class Outage:
     ) -> None:
         self.stopping = stopping or asyncio.Event()
         self._revive = revive
+        self.n_outages = 0
         self._since = 0.0
         # Those that need not wait say nothing: with full memory, reading succeeds.
         self._n_waiting = 0
@@ -124,6 +125,7 @@ class Outage:
     def _begin(self, what: str, error: RedisError) -> None:
         if not self._n_waiting:
             self._since = time.monotonic()
+            self.n_outages += 1
             logger.warning(
                 "Redis is away, cannot %s, trying again: %s", what, one_line(error)
             )

@@ -69,7 +69,6 @@ class FrontierScheduler(BaseScheduler):
         self._stats = crawler.stats
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
-        self._broken: dict[Document, BaseException] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._is_stopping = False
 
@@ -202,13 +201,8 @@ class FrontierScheduler(BaseScheduler):
         for index in visit.pending:  # an exception kept the handler from them
             self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
-        index_of = {id(record): i for i, record in enumerate(visit.records)}
-        for document in visit.documents:
-            broken = self._broken.pop(document, None)
-            if broken is not None:
-                index = index_of[id(document.record)]
-                is_at_fault = not isinstance(broken, StoreFault)
-                self._put_back(visit, index, is_at_fault=is_at_fault)
+        for document in visit.documents:  # or the pipelines
+            self._put_back(visit, _index(visit, document), is_at_fault=True)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         session.worker.finish(visit)
@@ -230,10 +224,12 @@ class FrontierScheduler(BaseScheduler):
     def _item_failed(
         self, item: object, response: Response | None, failure: Failure
     ) -> None:
-        """Remember a document that a pipeline failed with: it is not stored."""
-        if isinstance(item, Document) and response is not None:
+        """Put back a document that a pipeline failed with: it is not stored."""
+        visit = response.meta.get("visit") if response is not None else None
+        if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
-            self._broken[item] = error
+            is_at_fault = not isinstance(error, StoreFault)
+            self._put_back(visit, _index(visit, item), is_at_fault=is_at_fault)
             if isinstance(error, StoreFault):
                 self._stop(error)
 
@@ -270,7 +266,14 @@ class FrontierScheduler(BaseScheduler):
         for _, result in results:
             problem = getattr(result, "value", result)
             if isinstance(problem, BaseException):
-                raise StoreFault(str(problem)) from problem
+                fault = StoreFault(str(problem))
+                self._stop(fault)
+                raise fault from problem
+
+
+def _index(visit: Visit, document: Document) -> int:
+    """Return the index of a document's record in the batch."""
+    return next(i for i, r in enumerate(visit.records) if r is document.record)
 
 
 def _is_plain(request: Request) -> bool:

@@ -108,6 +108,7 @@ class CrawlSession:
         self.redis = link.frontier.redis
         self._link = link
         self._persistent = link.outage.persistent
+        self._n_outages = 0
         self._addresses = AddressBook()
         self._scope = Scope(arguments.scope)
         self.worker: Worker
@@ -276,6 +277,11 @@ class CrawlSession:
 
     async def add_links(self, document: Document, links: set[bytes]) -> int:
         """Offer the links of a document to the frontier; return how many went on."""
+        if self._n_outages != self._link.outage.n_outages:
+            # Redis may have lost what it took last. The parents are crawled again, as
+            # it lost their release too, and must find their links forgotten here.
+            self._n_outages = self._link.outage.n_outages
+            self.intake.forget_recent()
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([link.decode(errors="replace") for link in links])
         candidates = self.intake.links(
@@ -293,8 +299,12 @@ class CrawlSession:
             await self._prime([url])
         return await self.worker.mark_seen(self.intake.seen_only(url))
 
+    async def prime(self, url: str) -> None:
+        """Look up what `key_of` needs, which cannot wait."""
+        await self._prime([url])
+
     def key_of(self, url: str) -> str:
-        """Return the politeness key of a URL."""
+        """Return the politeness key of a URL; it must have been primed."""
         return self._keys().of(url)
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:

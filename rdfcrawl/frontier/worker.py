@@ -153,11 +153,18 @@ class Worker:
             await asyncio.sleep(0.05)
 
     async def mark_seen(self, candidate: Candidate) -> bool:
-        """Mark a URI as seen at once; return whether it was new."""
-        added = await self._persistent(
-            lambda: self.frontier.add([candidate]), what="add"
-        )
-        return added.new == 1
+        """Mark a URI as seen at once; return whether it was, or may have been, new."""
+        n_calls = 0
+
+        async def add() -> Added:
+            nonlocal n_calls
+            n_calls += 1
+            return await self.frontier.add([candidate])
+
+        added = await self._persistent(add, what="add")
+        # The answer of an earlier call is lost, and may have been that it was new:
+        # better that two fetch it than nobody.
+        return added.new == 1 or n_calls > 1
 
     @property
     def n_visits(self) -> int:
@@ -274,7 +281,7 @@ class Worker:
         if not self.has_started:
             return
         since, looks = monotonic(), 0
-        while await self._sees_nothing():
+        while not self._stopping.is_set() and await self._sees_nothing():
             looks += 1
             if looks > 1 and monotonic() - since >= self.options.idle_secs:
                 self.is_over = True
@@ -437,6 +444,7 @@ class Worker:
             logger.warning("lost %d leases; their URIs are crawled again", len(lost))
             self._ready = deque(visit for visit in self._ready if visit not in lost)
             for visit in lost & self._active:
+                visit.is_lost = True
                 visit.pending.clear()
 
     async def _beat(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
 from rdfcrawl.signals import flush_stores
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class AccountPipeline:
-    """Writes provenance, counts, and lets go of the body."""
+    """Writes provenance and counts."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -59,21 +58,19 @@ class AccountPipeline:
     async def flush(self) -> None:
         """Make durable what was written; called before visits are acknowledged."""
         self._tell_statistics()
-        if self._is_open:  # closed segments are flushed
+        if self._is_open:  # or were not closed well; else they are flushed
             await self._segments.flush(sync=True)
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
         self._tell_statistics()
-        self._is_open = False
         await self._segments.close()
+        self._is_open = False
 
     def process_item(self, document: Document) -> Document:
         """Account for a document that all other steps are done with."""
         self._segments.write_document(describe(document, self._worker))
         self._count(document)
-        if document.body is not None or document.path is not None:
-            transport_of(self._crawler).visitor.release(document)
         return document
 
     def _count(self, document: Document) -> None:

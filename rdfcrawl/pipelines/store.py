@@ -52,13 +52,13 @@ class StorePipeline:
 
     async def flush(self) -> None:
         """Make durable what was written; called before visits are acknowledged."""
-        if self._is_open:  # a closed store has flushed everything
+        if self._is_open:  # or was not closed well; else it has flushed everything
             await self._store.flush()
 
     async def close_spider(self) -> None:
         """Flush and close the store."""
-        self._is_open = False
         await self._store.close()
+        self._is_open = False
 
     async def process_item(self, document: Document) -> Document:
         """Tee the document's quads into the store; documents without any are not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from rdfcrawl.progress.logformatter import has_log_file
+
 if TYPE_CHECKING:
     from rdfcrawl.options import CrawlPaths
     from rdfcrawl.progress.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 _MOST_FAULTS = 8
 
@@ -85,6 +90,8 @@ def print_summary(
 ) -> None:
     """Print to stderr what a crawl came to, and where its data lies.
 
+    A log file gets it in one line: under scrapyd, nobody reads standard error.
+
     Args:
         now: the last look at the crawl.
         paths: of the crawl.
@@ -110,7 +117,11 @@ def print_summary(
         rows["hint"] = hint
     for name, value in rows.items():
         table.add_row(name, value)
-    Console(stderr=True, highlight=False, soft_wrap=True).print(table)
+    if has_log_file():
+        logger.info("%s: %s", outcome, one_line(now, None))
+    # Who read it may be gone: then rich exits, which must not cut off the end.
+    with suppress(OSError, SystemExit):
+        Console(stderr=True, highlight=False, soft_wrap=True).print(table)
 
 
 def _hint(

@@ -109,6 +109,8 @@ class Crew:
                 break
             logger.warning("worker %d died (%d), starts again", number, code)
             await asyncio.sleep(_RESTART_SECS)
+            if self._is_stopping:
+                break
         return code if code >= 0 else 1
 
     async def _start(self, number: int) -> asyncio.subprocess.Process:

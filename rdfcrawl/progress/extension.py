@@ -90,8 +90,6 @@ class Progress:
             stats = self._crawler.stats
             done = stats.get_value("document/seen", 0) if stats else 0
             print_summary(self._last, paths, done=done, secs=secs, outcome=reason)
-            if self._crawler.settings["LOG_FILE"]:  # may be all that is read, later
-                logger.info("%s: %s", reason, one_line(self._last, None))
 
     async def _show(self, session: CrawlSession) -> None:
         earlier: Snapshot | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,12 @@ def safe_text(text: object) -> str:
     'a\\x1b[2Jb'
     """
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))
+
+
+def has_log_file() -> bool:
+    """Tell whether log lines go into a file: may be all that is ever read."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(one, logging.FileHandler) for one in handlers)
 
 
 class QuietLogFormatter(LogFormatter):

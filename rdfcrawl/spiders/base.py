@@ -9,6 +9,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.options import CrawlOptions
 from rdfcrawl.records import Document, Record
 
@@ -80,8 +81,14 @@ class RdfSpider(Spider):
         """
         visit: Visit = response.meta["visit"]
         process = self.crawler.engine.scraper.start_itemproc_async
-        for document in visit.documents:
-            await process(document, response=response)
+        release = transport_of(self.crawler).visitor.release
+        while visit.documents:  # what is left there was not processed
+            document = visit.documents[0]
+            try:
+                await process(document, response=response)
+            finally:
+                release(document)
+            del visit.documents[0]
 
 
 def check_spider(crawler: Crawler) -> None:

@@ -1,10 +1,13 @@
 -- Commits batches whose children are queued and whose documents are stored.
 -- ARGV per batch: key, epoch. Returns one character per batch: 1 done, 0 the lease was
--- lost (its URIs are crawled again).
+-- lost (its URIs are crawled again). So it is too if the key is still locked: the
+-- server has lost its release in a crash, and with it maybe the children and what the
+-- visit had put back.
 local answer, done = {}, 0
 for i = 1, #ARGV, 2 do
   local key, epoch = ARGV[i], ARGV[i + 1]
-  if redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
+  local is_locked = redis.call('HGET', host_of(key), 'lk') == epoch
+  if is_locked or redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
     answer[#answer + 1] = '0'
   else
     local flight = flight_of(key, epoch)
