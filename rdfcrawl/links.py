@@ -77,7 +77,8 @@ class LinkPolicy:
         """Compile one expression for each place of a statement that is read."""
         patterns = []
         if Position.SUBJECT in self.positions:
-            patterns.append(rb"\n" + _LINK)
+            # Statements of one subject mostly stand together: one match takes them all.
+            patterns.append(rb"\n" + _LINK + rb"[^\n]*+(?:\n<\1>[^\n]*+)*+")
         if Position.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (_TERM, _LINK))
         if self.positions & {Position.OBJECT, Position.TYPE}:

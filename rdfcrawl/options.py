@@ -1,6 +1,7 @@
 """The settings of a crawl, read once and checked.
 
-Everything that rdfcrawl itself reads from Scrapy's settings is read here.
+All of them but how to connect to Redis (`frontier/connection.py`) and by which name
+to obey robots.txt (`middlewares/robots.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import re
 import secrets
 import socket
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import ConfigError
@@ -24,6 +26,8 @@ from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+E = TypeVar("E", bound=StrEnum)
 
 _MAX_INT = 2**53
 _CRAWL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
@@ -59,6 +63,23 @@ class CrawlPaths:
     def logs(self) -> Path:
         """Logs of the processes of `scrapy workers`."""
         return self.root / "logs"
+
+
+class Display(StrEnum):
+    """Where the progress of a crawl is shown."""
+
+    AUTO = "auto"  # a board if stderr is a terminal, else the log
+    BOARD = "board"
+    LOG = "log"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressOptions:
+    """How the progress of a crawl is shown."""
+
+    display: Display
+    log_secs: float  # between two lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +128,9 @@ class CrawlOptions:
             frontier=_frontier(settings, budget),
             work=_work(settings, worker),
             fetch=_fetch(settings, paths.spool),
-            keys=PolitenessKey(_grouping(settings)),
+            keys=PolitenessKey(
+                _one_of(Grouping, "POLITENESS_KEY", settings.get("POLITENESS_KEY"))
+            ),
             normal_form=NormalForm(_session_parameters(settings)),
             fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
         )
@@ -217,13 +240,11 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
     )
 
 
-def _grouping(settings: BaseSettings) -> Grouping:
-    value = str(settings.get("POLITENESS_KEY"))
+def _one_of(kind: type[E], name: str, value: object) -> E:
     try:
-        return Grouping(value)
+        return kind(str(value))
     except ValueError:
-        allowed = ", ".join(Grouping)
-        raise ConfigError(f"POLITENESS_KEY={value!r}: want one of {allowed}") from None
+        raise ConfigError(f"{name}={value!r}: want one of {', '.join(kind)}") from None
 
 
 def _session_parameters(settings: BaseSettings) -> tuple[str, ...]:
@@ -265,3 +286,15 @@ def parse_memory_bytes(settings: BaseSettings) -> int:
         ConfigError: the setting is out of range.
     """
     return integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024)
+
+
+def progress_options(settings: BaseSettings) -> ProgressOptions:
+    """Return how progress is shown.
+
+    Raises:
+        ConfigError: a setting is unknown or out of range.
+    """
+    return ProgressOptions(
+        _one_of(Display, "PROGRESS", settings.get("PROGRESS")),
+        number(settings, "PROGRESS_LOG_SECS", 1, 86_400),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.formats import Format
+
+MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 
 
 class Kind(IntEnum):
@@ -32,7 +34,7 @@ class Record:
         parent: URL of the document that named it; empty for seeds.
         chain: URLs that redirected here from other hosts, in order.
         lost: leases lost with it in flight (a worker died); 0 to 3.
-        retries: times it was tried and put back; 0 to 3.
+        retries: times it was tried and put back; 0 to `MAX_RETRIES`.
     """
 
     url: str

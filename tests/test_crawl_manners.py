@@ -175,6 +175,17 @@ def test_nothing_is_asked_for_without_rules(crawled: Crawled) -> None:
         assert set(crawled.hosts[name].targets) == {"/robots.txt"}
 
 
+def test_rules_are_asked_for_as_often_as_said(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If RETRY_TIMES is 0, then robots.txt that cannot be read is asked for once."""
+    response = loopback.response
+    server = loopback({"/robots.txt": response(status="503 Later")})
+    result = commands.crawl([server.url("/1")], RETRY_TIMES=0)
+    assert server.targets == ["/robots.txt"]
+    assert Reason.ROBOTS_UNREACHABLE in result.faults(server.url("/1"))
+
+
 @pytest.mark.parametrize("key", ["domain", "ip"])
 def test_names_of_one_key_are_visited_one_at_a_time(
     commands: Commands, loopback: Loopback, key: str

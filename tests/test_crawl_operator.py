@@ -18,6 +18,8 @@ MISTAKES: dict[str, tuple[tuple[str, ...], dict[str, Any], tuple[str, ...]]] = {
     "unknown-spider": (("crawl", "linkdata"), {}, ("linkdata", "linkeddata")),
     "no-number": ((*CRAWL, SEED), {"FRONTIER_LEASE_SECS": "long"}, ("_LEASE_SECS",)),
     "redis-server": ((*CRAWL, SEED), {"REDIS_SERVER": "no-such"}, ("REDIS_SERVER",)),
+    "display": ((*CRAWL, SEED), {"PROGRESS": "bord"}, ("PROGRESS='bord'", "board")),
+    "memory": ((*CRAWL, SEED), {"RDF_PARSE_MEMORY_BYTES": 1}, ("_MEMORY_BYTES",)),
     "segment": ((*CRAWL, SEED), {"SEGMENT_MAX_BYTES": 1}, ("SEGMENT_MAX_BYTES",)),
     "workers": (("workers", "-n0", "linkeddata", SEED), {}, ("-n 0", "1 to")),
 }

@@ -5,21 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import signals
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.options import CrawlOptions, parse_limits, segment_limits
+from rdfcrawl.options import (
+    CrawlOptions,
+    parse_limits,
+    parse_memory_bytes,
+    progress_options,
+    segment_limits,
+)
 from rdfcrawl.progress.logformatter import has_log_file
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.crawler import CrawlerProcessBase
     from scrapy.settings import BaseSettings
+    from scrapy.spiderloader import SpiderLoaderProtocol
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +40,6 @@ _TALKATIVE = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
-
 _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
@@ -53,18 +60,19 @@ class Command(ScrapyCrawlCommand):
             super().run(args, opts)
             return
         loader = self.crawler_process.spider_loader
-        if args[0] not in loader.list():
-            fail(f"spider {args[0]}: unknown; there are {', '.join(loader.list())}")
-        spider = loader.load(args[0])
-        if not issubclass(spider, RdfSpider):
+        check_name(args[0], loader)
+        if not issubclass(loader.load(args[0]), RdfSpider):
             super().run(args, opts)
             return
-        check_operator(spider, opts.spargs, self.settings)
-        self._crawl(args[0], opts)
+        check_operator(args[0], opts.spargs, self.settings)
+        self._crawl(self.crawler_process, args[0], opts)
 
-    def _crawl(self, name: str, opts: argparse.Namespace) -> None:
-        if self.crawler_process is None:
-            raise RuntimeError("a command without a crawler process")
+    def _crawl(
+        self,
+        process: CrawlerProcessBase,
+        name: str,
+        opts: argparse.Namespace,
+    ) -> None:
         reasons: list[str] = []
         crawler = self._create_crawler(name)
 
@@ -75,29 +83,37 @@ class Command(ScrapyCrawlCommand):
         refusal = _Refusal()
         for told_by in _TELL_OF_FAILURES:
             logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
-        task = self.crawler_process.crawl(crawler, **opts.spargs)
+        task = process.crawl(crawler, **opts.spargs)
         if isinstance(task, asyncio.Task):
             task.add_done_callback(refusal.note_end)
-        self.crawler_process.start()
+        process.start()
         if refusal.error is not None:
             fail(str(refusal.error))
         self.exitcode = 0 if reasons == ["finished"] else 1
 
 
+def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
+    """Exit with 2 and one line if there is no spider of this name."""
+    if spider not in loader.list():
+        fail(f"spider {spider}: unknown; there are {', '.join(loader.list())}")
+
+
 def check_operator(
-    spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
+    spider: str, arguments: dict[str, str], settings: BaseSettings
 ) -> None:
     """Exit with 2 and one line if an argument or a setting is wrong."""
     try:
         CrawlArguments.parse(arguments)
-        CrawlOptions.read(settings, spider.name)
+        CrawlOptions.read(settings, spider)
         parse_limits(settings)
+        parse_memory_bytes(settings)
         segment_limits(settings)
+        progress_options(settings)
     except ConfigError as error:
         fail(str(error))
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     """Tell the operator what is wrong, and exit with 2.
 
     A log file gets it too: under scrapyd, nobody reads standard error.

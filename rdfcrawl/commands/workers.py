@@ -10,14 +10,12 @@ from scrapy.commands import BaseRunSpiderCommand
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.commands.crawl import check_operator, fail
+from rdfcrawl.commands.crawl import check_name, check_operator, fail
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.progress.crew import Crew
 
 if TYPE_CHECKING:
     import argparse
-
-    from rdfcrawl.spiders.base import RdfSpider
 
 MAX_WORKERS = 256
 
@@ -53,17 +51,14 @@ class Command(BaseRunSpiderCommand):
         """Check what the operator gave, run the workers, wait for their end."""
         if self.settings is None or len(args) != 1:
             fail("workers: want the name of one spider")
-            return
         if not 1 <= opts.n_workers <= MAX_WORKERS:
             fail(f"workers: -n {opts.n_workers}: want 1 to {MAX_WORKERS}")
-        loader = get_spider_loader(self.settings)
-        if args[0] not in loader.list():
-            fail(f"spider {args[0]}: unknown; there are {', '.join(loader.list())}")
-        spider: type[RdfSpider] = loader.load(args[0])  # type: ignore[assignment]
+        spider = args[0]
+        check_name(spider, get_spider_loader(self.settings))
         check_operator(spider, opts.spargs, self.settings)
         configure_logging(self.settings)
         crew = Crew(
-            spider.name,
+            spider,
             arguments=opts.spargs,
             overrides=opts.set,
             settings=self.settings,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Transport:
-    """The one of a crawler; the handler closes it.
+    """The transport of one crawler; the handler closes it.
 
     Attributes:
         visitor: makes the visits.
@@ -58,6 +58,8 @@ class Transport:
         self._spool.close()
 
 
+# A handler, a middleware and the spider share it, and Scrapy gives such a thing no
+# place; it is kept per crawler, as a process may run several.
 _transports: WeakKeyDictionary[Crawler, Transport] = WeakKeyDictionary()
 
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
@@ -16,7 +16,7 @@ from rdfcrawl.fetch.pace import Pace, Sleepers
 from rdfcrawl.fetch.redirects import resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
-from rdfcrawl.records import Kind
+from rdfcrawl.records import MAX_RETRIES, Kind
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document, Visit
 
 logger = logging.getLogger(__name__)
-
-MAX_RETRIES: Final = 3  # `Record.retries` has two bits
 
 
 class Visitor:

@@ -31,7 +31,7 @@ MAX_KEYS_PER_CALL = 100
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 15.0
-_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")
+_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
 
 
 class Candidate(NamedTuple):
@@ -166,7 +166,8 @@ class Frontier:
         for prefix in self._prefixes:
             pipe.hmget(f"{prefix}:cnt", *_COUNTERS)
         rows = await pipe.execute()
-        return Counts(*(sum(int(row[i] or 0) for row in rows) for i in range(7)))
+        columns = zip(*rows, strict=True)
+        return Counts(*(sum(int(n or 0) for n in column) for column in columns))
 
     # -- URIs in -------------------------------------------------------------------
 

@@ -43,10 +43,10 @@ class Turned:
 
 
 class RecentLinks:
-    """Remembers about the last million links, so that repeats cost no round trip.
+    """Remembers the last links, so that repeats cost no round trip.
 
-    Two generations of hashes: the young one fills up, becomes the old one, and the
-    old one is forgotten. Forgetting costs a round trip, never a second visit.
+    Two generations of `size` hashes: the young one fills up, becomes the old one, and
+    the old one is forgotten. Forgetting costs a round trip, never a second visit.
     """
 
     def __init__(self, size: int = 200_000) -> None:
@@ -74,7 +74,7 @@ class Intake:
     Args:
         keys: which URLs share a queue.
         normal_form: which URLs are the same.
-        admits: scope, allow and deny; not asked for seeds.
+        link_filter: scope, allow and deny; not asked for seeds.
         partitions: of the crawl.
         max_depth: links further away from a seed are not followed.
     """

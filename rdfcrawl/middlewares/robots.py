@@ -36,11 +36,14 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             return
         if self._rules is None:
             visitor = transport_of(self.crawler).visitor
-            fetch = RobotsFetch(visitor.exchange, visitor.spool, visitor.options)
-            first_wait = visitor.options.backoff_base_secs
+            options = visitor.options
             self._rules = RobotsCache(
-                fetch,
-                RobotsOptions(agent=self._agent, put_off_secs=first_wait),
+                RobotsFetch(visitor.exchange, visitor.spool, options),
+                RobotsOptions(
+                    agent=self._agent,
+                    put_off_secs=options.backoff_base_secs,
+                    retry_times=options.retry_times,
+                ),
                 sleep=visitor.sleepers.sleep,
             )
         visit.delay_secs = await self._rules.apply(visit)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
 from rdfcrawl.signals import flush_stores
-from rdfcrawl.spiders.base import check_spider
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
 
@@ -16,42 +16,43 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Document
-    from rdfcrawl.spiders.base import RdfSpider
+    from rdfcrawl.stores.segments import SegmentLimits
 
 
 class AccountPipeline:
     """Writes provenance and counts."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(
+        self, options: CrawlOptions, limits: SegmentLimits, stats: StatsCollector
+    ) -> None:
+        self._folder = options.paths.provenance
+        self._limits = limits
+        self._stats = stats
         self._counts: Counter[str] = Counter()
-        self._stats = crawler.stats
+        self._worker = Worker(options.worker, options.crawl_id)
         self._segments: QuadSegments
         self._is_open = False
-        self._worker: Worker
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler.
 
         Raises:
-            NotConfigured: it runs none of our spiders.
+            NotConfigured: its spider makes no visits.
         """
-        check_spider(crawler)
-        pipeline = cls(crawler)
+        options = visiting_spider(crawler).options
+        pipeline = cls(options, segment_limits(crawler.settings), crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
     def open_spider(self) -> None:
         """Open the segments of provenance and write who this worker is."""
-        options = cast("RdfSpider", self._crawler.spider).options
-        folder = options.paths.provenance
-        recover(folder)
-        limits = segment_limits(self._crawler.settings)
-        self._segments = QuadSegments(folder, options.worker, limits)
-        self._worker = Worker(options.worker, options.crawl_id)
+        recover(self._folder)
+        self._segments = QuadSegments(self._folder, self._worker.name, self._limits)
         self._segments.write_document(describe_worker(self._worker))
         self._is_open = True
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.spiders.base import check_spider
+from rdfcrawl.frontier.visiting import visiting_spider
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.frontier.scheduler import VisitingSpider
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
-    from rdfcrawl.spiders.base import RdfSpider
 
 _MOST_LINKS_HELD = 50_000
 
@@ -21,24 +21,23 @@ _MOST_LINKS_HELD = 50_000
 class DiscoverPipeline:
     """Reads a document's quads to their end and hands its links to the frontier."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, spider: VisitingSpider) -> None:
+        self._spider = spider
+        self._scan = spider.arguments.follow.scan
+        self._session: CrawlSession
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler.
 
         Raises:
-            NotConfigured: it runs none of our spiders.
+            NotConfigured: its spider makes no visits.
         """
-        check_spider(crawler)
-        return cls(crawler)
+        return cls(visiting_spider(crawler))
 
     def open_spider(self) -> None:
-        """Take the policy of the spider and the session of the scheduler."""
-        spider = cast("RdfSpider", self._crawler.spider)
-        self._scan = spider.arguments.follow.scan
-        self._session = cast("CrawlSession", spider.session)
+        """Take the session, which the scheduler has opened before."""
+        self._session = cast("CrawlSession", self._spider.session)
 
     async def process_item(self, document: Document) -> Document:
         """Collect the links, a set per some 50,000, so that a dump needs no more."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
+from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import parse_limits, parse_memory_bytes
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.sandbox import Sandbox
-from rdfcrawl.spiders.base import check_spider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -36,9 +36,9 @@ class ExtractPipeline:
         """Return the pipeline of a crawler.
 
         Raises:
-            NotConfigured: it runs none of our spiders.
+            NotConfigured: its spider makes no visits.
         """
-        check_spider(crawler)
+        visiting_spider(crawler)
         settings = crawler.settings
         memory_bytes = parse_memory_bytes(settings)
         pipeline = cls(parse_limits(settings), memory_bytes=memory_bytes)

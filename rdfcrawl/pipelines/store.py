@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores
-from rdfcrawl.spiders.base import check_spider
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
@@ -17,16 +17,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.records import Document
-    from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.protocol import Store
 
 
 class StorePipeline:
     """Writes each document's quads while they pass."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._store: Store
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._is_open = False
 
     @classmethod
@@ -34,19 +32,16 @@ class StorePipeline:
         """Return the pipeline of a crawler.
 
         Raises:
-            NotConfigured: it runs none of our spiders.
+            NotConfigured: its spider makes no visits.
         """
-        check_spider(crawler)
-        pipeline = cls(crawler)
+        options = visiting_spider(crawler).options
+        limits = segment_limits(crawler.settings)
+        pipeline = cls(NQuadsStore(options.paths.quads, options.worker, limits))
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
     async def open_spider(self) -> None:
         """Open the store, and repair what a crash has left in it."""
-        options = cast("RdfSpider", self._crawler.spider).options
-        self._store = NQuadsStore(
-            options.paths.quads, options.worker, segment_limits(self._crawler.settings)
-        )
         await self._store.open()
         self._is_open = True
 

@@ -9,13 +9,12 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from redis.exceptions import RedisError
-
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.frontier.session import FrontierLink, start_anew
-from rdfcrawl.options import CrawlOptions, number
-from rdfcrawl.progress.board import Board, one_line, print_summary
-from rdfcrawl.progress.snapshot import Snapshot, take_snapshot
+from rdfcrawl.options import CrawlOptions, progress_options
+from rdfcrawl.progress.board import print_summary
+from rdfcrawl.progress.snapshot import take_snapshot
+from rdfcrawl.progress.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
-_LOOK_SECS = 1.0
 _EXIT_CODES = frozenset({0, 1, 2})  # ends that a worker chose
 
 
@@ -58,6 +56,7 @@ class Crew:
         self._settings = settings
         self._n_workers = n_workers
         self._options = CrawlOptions.read(settings, spider)
+        self._progress = progress_options(settings)
         self._children: dict[int, asyncio.subprocess.Process] = {}
         self._is_stopping = False
 
@@ -76,28 +75,31 @@ class Crew:
                 await link.frontier.open()
                 del self._arguments["fresh"]
             first = await take_snapshot(link.frontier)
-            loop = asyncio.get_running_loop()
-            for name in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(name, self._stop, name)
-            watcher = asyncio.create_task(self._watch(link.frontier))
-            codes = await asyncio.gather(
-                *(self._keep(number) for number in range(self._n_workers))
-            )
-            watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
-            code = next((code for code in codes if code), 0)
-            outcome = "finished" if code == 0 else "not finished"
+            code = await self._keep_all(link.frontier)
             last = await take_snapshot(link.frontier)
             print_summary(
                 last,
                 self._options.paths,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
-                outcome=outcome,
+                outcome="finished" if code == 0 else "not finished",
             )
         finally:
             await link.close()
         return code
+
+    async def _keep_all(self, frontier: Frontier) -> int:
+        """Run all workers and show how far they are; return the first bad exit code."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, self._stop, name)
+        watcher = asyncio.create_task(watch(frontier, self._progress))
+        codes = await asyncio.gather(
+            *(self._keep(number) for number in range(self._n_workers))
+        )
+        watcher.cancel()
+        await asyncio.gather(watcher, return_exceptions=True)
+        return next((code for code in codes if code), 0)
 
     async def _keep(self, number: int) -> int:
         """Run one worker, again and again if it is killed; return its exit code."""
@@ -137,29 +139,3 @@ class Crew:
         for child in self._children.values():
             if child.returncode is None:
                 child.send_signal(name)
-
-    async def _watch(self, frontier: Frontier) -> None:
-        mode = str(self._settings.get("PROGRESS"))
-        is_board = mode == "board" or (mode == "auto" and sys.stderr.isatty())
-        if mode == "off":
-            return
-        every = number(self._settings, "PROGRESS_LOG_SECS", 1, 86_400)
-        board = Board(f"crawl {self._options.crawl_id}") if is_board else None
-        if board:
-            board.open()
-        earlier: Snapshot | None = None
-        try:
-            while True:
-                await asyncio.sleep(_LOOK_SECS if board else every)
-                try:
-                    now = await take_snapshot(frontier)
-                except RedisError:
-                    continue  # the workers wait for it too
-                if board:
-                    board.show(now)
-                else:
-                    logger.info(one_line(now, earlier))
-                earlier = now
-        finally:
-            if board:
-                board.close()

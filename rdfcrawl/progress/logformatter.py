@@ -25,7 +25,7 @@ def safe_text(text: object) -> str:
 
 
 def has_log_file() -> bool:
-    """Tell whether log lines go into a file: may be all that is ever read."""
+    """Tell whether log lines go into a file, which may be all that is ever read."""
     handlers = logging.getLogger().handlers
     return any(isinstance(one, logging.FileHandler) for one in handlers)
 
@@ -33,7 +33,7 @@ def has_log_file() -> bool:
 class QuietLogFormatter(LogFormatter):
     """Says nothing of documents and visits, and everything of ordinary requests."""
 
-    def crawled(  # type: ignore[override]  # None is allowed since 2.0
+    def crawled(  # type: ignore[override] # Scrapy skips None, but does not say so
         self, request: Request, response: Response, spider: Spider
     ) -> LogFormatterResult | None:
         """Return a line for an ordinary request."""
@@ -51,7 +51,5 @@ class QuietLogFormatter(LogFormatter):
         self, item: Any, exception: BaseException, response: Any, spider: Spider
     ) -> LogFormatterResult:
         """Return a line that names the document, not its whole body."""
-        url = safe_text(getattr(item, "url", ""))
-        result = super().item_error(url or item, exception, response, spider)
-        result["args"] = {"item": url or item}
-        return result
+        named = safe_text(getattr(item, "url", "")) or item
+        return super().item_error(named, exception, response, spider)

@@ -6,10 +6,10 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.records import Document
+from rdfcrawl.records import MAX_RETRIES, Document
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.records import Record, Visit
-
-MAX_RETRIES: Final = 3  # `Record.retries` has two bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
-from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
 from rdfcrawl.errors import ConfigError
@@ -89,13 +88,3 @@ class RdfSpider(Spider):
             finally:
                 release(document)
             del visit.documents[0]
-
-
-def check_spider(crawler: Crawler) -> None:
-    """Tell a component that only our spiders need to stand aside for all others.
-
-    Raises:
-        NotConfigured: the crawler runs an ordinary spider, `fetch` or `shell`.
-    """
-    if not isinstance(crawler.spider, RdfSpider):
-        raise NotConfigured

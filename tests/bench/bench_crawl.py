@@ -7,7 +7,6 @@ same web in the same minute.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import redis
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import ServedWeb, run_dataweb
+from tests.bench.measured import count_lines, run_measured
 
 _AT_ONCE = 64
 
@@ -103,18 +103,25 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         *("-s", "DOWNLOAD_DELAY=0", "-s", f"CONCURRENT_REQUESTS={_AT_ONCE}"),
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
     ]
-    began = time.monotonic()
-    process = subprocess.Popen(
-        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
     redis_secs = 0.0
-    while True:
-        pid, _, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            break
+
+    def look(_: int) -> None:
+        nonlocal redis_secs
         redis_secs = max(redis_secs, _redis_cpu(socket))
-        time.sleep(0.2)
-    wall = time.monotonic() - began
+
+    usage = run_measured(line, look)
+    return Run(
+        f"rdfcrawl, {n_workers} worker{'s' * (n_workers > 1)}",
+        count_lines(crawl / "linkeddata" / "provenance", "'ns/prov#Activity>'"),
+        usage.wall_secs,
+        usage.cpu_secs + redis_secs,
+        redis_secs,
+        usage.rss_mb,
+        _recall(folder, crawl),
+    )
+
+
+def _recall(folder: Path, crawl: Path) -> float:
     # In a process of its own: a child's peak memory begins with its parent's.
     judge = subprocess.run(
         [
@@ -125,23 +132,7 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         text=True,
         check=False,
     )
-    recall = float(judge.stdout.split("\nall ")[1].split()[1])
-    provenance = crawl / "linkeddata" / "provenance"
-    zcat = subprocess.run(
-        f"zcat {provenance}/*.nq.gz | grep -c 'ns/prov#Activity>'",
-        shell=True,
-        capture_output=True,
-        check=False,
-    )
-    return Run(
-        f"rdfcrawl, {n_workers} worker{'s' * (n_workers > 1)}",
-        int(zcat.stdout),
-        wall,
-        usage.ru_utime + usage.ru_stime + redis_secs,
-        redis_secs,
-        usage.ru_maxrss / 1024,
-        recall,
-    )
+    return float(judge.stdout.split("\nall ")[1].split()[1])
 
 
 def _redis_cpu(socket: Path) -> float:

@@ -8,15 +8,15 @@ excluded, so the rate is what one core does. The reference is a bare loop over
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import Process
 from pathlib import Path
+
+from tests.bench.measured import count_lines, run_measured
 
 BASE = "http://data.example.org/resource/"
 VOCABULARY = "http://data.example.org/ontology#"
@@ -61,14 +61,9 @@ def _measure(folder: Path, extension: str, n_bytes: int) -> None:
         process.terminate()
         process.join()
         server.server_close()
-    stored = subprocess.run(
-        f"zcat {folder}/crawl/linkeddata/quads/*.nq.gz | grep -vc '^#'",
-        shell=True,
-        capture_output=True,
-        check=False,
-    )
-    if int(stored.stdout) != n_triples:
-        print(f"stored {int(stored.stdout)} of {n_triples} triples")
+    n_stored = count_lines(folder / "crawl" / "linkeddata" / "quads", "-v '^#'")
+    if n_stored != n_triples:
+        print(f"stored {n_stored} of {n_triples} triples")
     bare = subprocess.run(
         [sys.executable, "-c", BARE, str(dump), extension],
         capture_output=True,
@@ -91,22 +86,16 @@ def _crawl(folder: Path, url: str) -> tuple[float, float, float, float]:
         *("-a", f"seeds={url}", "-a", "scope=host"),
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
     ]
-    began = time.monotonic()
-    process = subprocess.Popen(
-        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
     worker_kb = child_kb = 0
-    while True:
-        pid, _, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            break
-        worker_kb = max(worker_kb, _peak_kb(process.pid))
-        for child in _children(process.pid):
-            child_kb = max(child_kb, _peak_kb(child))
-        time.sleep(0.2)
-    wall = time.monotonic() - began
-    # The worker has waited for its parser: its usage holds that of the child too.
-    return wall, usage.ru_utime + usage.ru_stime, worker_kb / 1024, child_kb / 1024
+
+    def look(worker: int) -> None:
+        nonlocal worker_kb, child_kb
+        worker_kb = max(worker_kb, _peak_kb(worker))
+        child_kb = max([child_kb, *map(_peak_kb, _children(worker))])
+
+    # The worker waits for its parser: its usage holds that of the child too.
+    usage = run_measured(line, look)
+    return usage.wall_secs, usage.cpu_secs, worker_kb / 1024, child_kb / 1024
 
 
 def _children(pid: int) -> list[int]:

@@ -1,0 +1,66 @@
+"""Crawls that a benchmark runs as processes: what they took and what they stored."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_LOOK_SECS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a process took, and those of its children that it has waited for.
+
+    Attributes:
+        wall_secs: from its start to its end.
+        cpu_secs: user and system time.
+        rss_mb: peak of the largest of them.
+    """
+
+    wall_secs: float
+    cpu_secs: float
+    rss_mb: float
+
+
+def run_measured(line: list[str], look: Callable[[int], None]) -> Usage:
+    """Run a command to its end.
+
+    Args:
+        line: program and arguments; what it prints is dropped.
+        look: called every 0.2 s with the id of the process.
+    """
+    began = time.monotonic()
+    process = subprocess.Popen(
+        line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        look(process.pid)
+        time.sleep(_LOOK_SECS)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Usage(
+        time.monotonic() - began,
+        usage.ru_utime + usage.ru_stime,
+        usage.ru_maxrss / 1024,
+    )
+
+
+def count_lines(folder: Path, grep: str) -> int:
+    """Return how many lines of a folder's segments `grep -c` and these options find."""
+    found = subprocess.run(
+        f"zcat {folder}/*.nq.gz | grep -c {grep}",
+        shell=True,
+        capture_output=True,
+        check=False,
+    )
+    return int(found.stdout)
