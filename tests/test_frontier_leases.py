@@ -60,7 +60,7 @@ class TestClaim:
         urls = await add(frontier, 5)
         visit = await claim_one(frontier)
         assert urls_of(visit) == urls[:3]
-        assert (visit.key, visit.epoch, visit.failures) == ("a.example", 1, 0)
+        assert (visit.key, visit.failures) == ("a.example", 0)
         assert visit.pending == [0, 1, 2]
         assert await claim(frontier) == []
         await check_frontier(frontier)
@@ -258,7 +258,7 @@ class TestRelease:
         first = await claim_one(frontier)
         await frontier.release([first])
         second = await claim_one(frontier)
-        assert (first.epoch, second.epoch) == (1, 2)
+        assert second.epoch > first.epoch > 1_700_000_000_000
         await frontier.release([second])
         assert await frontier.ack([second]) == 0
         (state,) = await check_frontier(frontier)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.frontier.scheduler import VisitingSpider
+    from rdfcrawl.frontier.visiting import VisitingSpider
 
 
 class Transport:

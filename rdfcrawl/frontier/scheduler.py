@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -21,7 +21,8 @@ from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.records import Document, Visit
+from rdfcrawl.frontier.visiting import VisitingSpider
+from rdfcrawl.records import MAX_RETRIES, Document, Visit
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri
 
@@ -35,24 +36,12 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
-_MAX_RETRIES = 3  # a record has two bits for it
 _VISITS_SLOT = "visits"
-
-
-@runtime_checkable
-class VisitingSpider(Protocol):
-    """A spider whose requests are visits."""
-
-    options: CrawlOptions
-    arguments: CrawlArguments
-    session: CrawlSession | None
 
 
 class FrontierScheduler(BaseScheduler):
@@ -214,8 +203,8 @@ class FrontierScheduler(BaseScheduler):
         records that were tried before.
         """
         record = visit.records[index]
-        if is_at_fault and record.retries >= _MAX_RETRIES:
-            logger.error("%s: given up after %d tries", record.url, _MAX_RETRIES + 1)
+        if is_at_fault and record.retries >= MAX_RETRIES:
+            logger.error("%s: given up after %d tries", record.url, MAX_RETRIES + 1)
             self._stats.inc_value("fault/internal")
             return
         retries = max(1, record.retries + is_at_fault)
@@ -252,7 +241,7 @@ class FrontierScheduler(BaseScheduler):
         engine = self._crawler.engine
         if engine is not None and not self._engine.is_closing:
             logger.critical("the store takes nothing, the crawl stops: %s", fault)
-            self._closing = asyncio.create_task(
+            self._closing = asyncio.create_task(  # kept, or it may be collected
                 engine.close_spider_async(reason="store_fault")
             )
 

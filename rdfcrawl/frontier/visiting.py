@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.frontier.scheduler import VisitingSpider
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.options import CrawlOptions
+
+
+@runtime_checkable
+class VisitingSpider(Protocol):
+    """A spider whose requests are visits."""
+
+    options: CrawlOptions
+    arguments: CrawlArguments
+    session: CrawlSession | None
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.frontier.scheduler import VisitingSpider
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.records import Document
 
 _MOST_LINKS_HELD = 50_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_FAULTS = 8
+_RATE_SECS = 15.0  # workers tell their figures every five
 
 
 def one_line(now: Snapshot, earlier: Snapshot | None) -> str:
@@ -43,7 +45,7 @@ class Board:
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._redirected: list[logging.StreamHandler[Any]] = []
-        self._earlier: Snapshot | None = None
+        self._seen: deque[Snapshot] = deque()  # the last _RATE_SECS
 
     def open(self) -> None:
         """Show the table; send log lines that go to stderr through it."""
@@ -56,8 +58,10 @@ class Board:
 
     def show(self, now: Snapshot) -> None:
         """Bring the table up to date."""
+        while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
+            self._seen.popleft()
         self._live.update(self._table(now), refresh=True)
-        self._earlier = now
+        self._seen.append(now)
 
     def close(self) -> None:
         """Take the table away."""
@@ -69,9 +73,10 @@ class Board:
     def _table(self, now: Snapshot) -> Table:
         table = Table(title=self._title, title_justify="left", expand=False)
         faults = sum(now.faults.values())
+        earlier = self._seen[0] if self._seen else None
         columns = {
             "documents": f"{now.documents:,}",
-            "per second": f"{now.rate_since(self._earlier):,.1f}",
+            "per second": f"{now.rate_since(earlier):,.1f}",
             "quads": f"{now.quads:,}",
             "queued": f"{now.counts.queued:,}",
             "leased": f"{now.counts.leased:,}",

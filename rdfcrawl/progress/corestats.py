@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.extensions.corestats import CoreStats
 
-from rdfcrawl.frontier.scheduler import VisitingSpider
+from rdfcrawl.frontier.visiting import VisitingSpider
 
 if TYPE_CHECKING:
     from typing import Self

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.arguments import CrawlArguments
-from rdfcrawl.frontier.session import FrontierLink, start_anew
+from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.options import CrawlOptions, progress_options
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.snapshot import take_snapshot

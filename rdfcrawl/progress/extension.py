@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.frontier.scheduler import VisitingSpider
+    from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.options import ProgressOptions
 
 

@@ -33,14 +33,15 @@ local taken = 0
 local visits = {0}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most_keys)) do
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'd', 'f')
+  local h = redis.call('HMGET', host, 'n', 'd', 'f', 'ep')
   local delay = tonumber(h[2] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
   local items = take(key, most)
   redis.call('ZREM', T .. ':ready', key)
   if #items > 0 then
-    local epoch = redis.call('HINCRBY', host, 'ep', 1)
-    redis.call('HSET', host, 'n', tonumber(h[1]) - #items, 'lk', epoch)
+    -- From the clock, so that a server that lost its last claims gives no epoch twice.
+    local epoch = math.max(tonumber(h[4] or 0) + 1, now)
+    redis.call('HSET', host, 'n', tonumber(h[1]) - #items, 'lk', epoch, 'ep', epoch)
     redis.call('RPUSH', flight_of(key, epoch), unpack(items))
     redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
     taken = taken + #items

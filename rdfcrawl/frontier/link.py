@@ -1,0 +1,112 @@
+"""The way to the frontier of a crawl: its Redis, found or started."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.client import Frontier
+from rdfcrawl.frontier.connection import async_client, describe, server_facts
+from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
+from rdfcrawl.frontier.outage import Outage, one_line
+from rdfcrawl.frontier.scripts import Scripts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from redis.asyncio import Redis
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.connection import ServerFacts
+    from rdfcrawl.options import CrawlOptions, CrawlPaths
+
+logger = logging.getLogger(__name__)
+
+
+class FrontierLink:
+    """The frontier of a crawl with the connection to its Redis; not opened yet."""
+
+    def __init__(self, frontier: Frontier, server: EmbeddedServer | None) -> None:
+        self.frontier = frontier
+        self.outage = Outage(revive=server.revive if server else None)
+        self._server = server
+
+    @classmethod
+    async def connect(cls, options: CrawlOptions, settings: BaseSettings) -> Self:
+        """Connect to the Redis of a crawl; start the embedded one if need be.
+
+        Raises:
+            ConfigError: a setting is wrong, or Redis cannot be used.
+        """
+        server = None
+        if options.redis_url is None:
+            server = await asyncio.to_thread(
+                ensure_server, options.paths.frontier, options.redis_server
+            )
+        url = str(server.url if server else options.redis_url)
+        redis = async_client(settings, url)
+        try:
+            facts = await _usable_server(redis, describe(url))
+        except BaseException:
+            await redis.aclose()
+            if server:
+                server.release()
+            raise
+        logger.info(
+            "crawl %s, worker %s, frontier in %s",
+            options.crawl_id,
+            options.worker,
+            describe(url),
+        )
+        frontier = Frontier(
+            redis,
+            Scripts(redis, version=facts.version),
+            crawl_id=options.crawl_id,
+            options=options.frontier,
+            intset_limit=facts.set_max_intset_entries,
+        )
+        return cls(frontier, server)
+
+    async def close(self) -> None:
+        """Disconnect; the embedded server stops if nobody else is connected."""
+        await self.frontier.redis.aclose()
+        if self._server:
+            self._server.release()
+
+
+async def _usable_server(redis: Redis, where: str) -> ServerFacts:
+    try:
+        facts = await server_facts(redis)
+    except RedisError as error:
+        raise ConfigError(f"REDIS_URL: {where}: {one_line(error)}") from error
+    if facts.maxmemory and facts.maxmemory_policy != "noeviction":
+        raise ConfigError(
+            f"REDIS_URL: maxmemory-policy is {facts.maxmemory_policy}, which loses "
+            "URIs when memory is full; want noeviction"
+        )
+    return facts
+
+
+async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
+    """Forget a crawl; what it stored is moved aside, not deleted.
+
+    Raises:
+        ConfigError: workers of the crawl are running.
+    """
+    if live := await frontier.live_workers():
+        raise ConfigError(
+            "argument fresh=1: workers of the crawl are running, or died within the "
+            f"last 15 s: {', '.join(live)}"
+        )
+    await frontier.clear()
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+    for folder in (paths.quads, paths.provenance):
+        if folder.exists():
+            aside = paths.root / f"before-{stamp}" / folder.name
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(aside)
