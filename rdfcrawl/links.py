@@ -140,7 +140,7 @@ class LinkPolicy:
         for _ in range(1 + MAX_NESTED_TERMS):
             for find in self._finders:
                 found.update(find(lines))
-            if b" <<( " not in lines:
+            if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
         if b"\\" in chunk:

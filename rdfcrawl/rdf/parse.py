@@ -235,7 +235,7 @@ class Parse:
         return lines
 
     def _relabel(self, lines: bytes) -> bytes:
-        if b"_:" not in lines:
+        if b"_" not in lines or b"_:" not in lines:  # the first is far cheaper
             return lines
         if self._blank_nodes is None:
             self._blank_nodes = BlankNodes(self._url)
