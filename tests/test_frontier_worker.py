@@ -194,7 +194,7 @@ class TestCommit:
         await until(lambda: worker.is_over)
         assert (await frontier.counts()).done == 1
         (state,) = await check_frontier(frontier)
-        assert state.hosts["a.example"]["ep"] == "1", "claimed once"
+        assert state.hosts["a.example"]["ep"] == str(visit.epoch), "claimed once"
         await worker.close()
 
     async def test_the_ack_waits_for_the_lag(self, make_frontier: MakeFrontier) -> None:
