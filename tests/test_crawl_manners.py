@@ -95,11 +95,11 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
 
 
 def check_pauses(gaps: list[float], least_secs: float) -> None:
-    """Check gaps between requests.
+    """Check gaps between requests, as the server saw them.
 
     A loaded machine holds up single requests by some milliseconds, but not the mean.
     """
-    assert min(gaps) > least_secs / 2
+    assert min(gaps) > least_secs * 0.8
     assert sum(gaps) / len(gaps) > least_secs * 0.95
 
 

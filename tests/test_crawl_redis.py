@@ -102,7 +102,7 @@ def test_two_workers_share_without_overlap(
     for host in log.hosts:
         # A loaded machine holds up single requests by some ms, but not the mean.
         assert host.min_gap_secs is not None
-        assert host.min_gap_secs > DELAY_SECS / 2
+        assert host.min_gap_secs > DELAY_SECS * 0.8
         assert host.mean_gap_secs is not None
         assert host.mean_gap_secs > DELAY_SECS * 0.95
     workers = set(result.ask("?a prov:wasAssociatedWith ?x ."))

@@ -176,11 +176,6 @@ class Worker:
         """Links not yet sent to the frontier."""
         return len(self._buffer) + len(self._sending)
 
-    @property
-    def live_workers(self) -> int:
-        """Workers of the crawl that were heard of in the last seconds."""
-        return len(self._live)
-
     # -- life ------------------------------------------------------------------------
 
     async def open(self) -> None:
