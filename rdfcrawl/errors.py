@@ -42,12 +42,23 @@ class Reason(StrEnum):
     TRUNCATED_BODY = "truncated_body"
     BAD_CONTENT_ENCODING = "bad_content_encoding"
     TOO_LARGE = "too_large"
+    GUARD_BLOCKED = "guard_blocked"
+    # the archive
+    BAD_ARCHIVE = "bad_archive"
+    ENCRYPTED = "encrypted"
+    TOO_MANY_MEMBERS = "too_many_members"
+    TOO_DEEP = "too_deep"
     # the document
     EMPTY = "empty"
     UNKNOWN_FORMAT = "unknown_format"
     UNSUPPORTED_FORMAT = "unsupported_format"
     BAD_CHARSET = "bad_charset"
     SYNTAX = "syntax"
+    CHECKSUM = "checksum"
+    N3_FORMULA = "n3_formula"
+    NUL_CHARACTER = "nul_character"
+    REPAIRED = "repaired"
+    RULE_REQUIRED = "rule_required"
     ENTITY_EXPANSION = "entity_expansion"
     REMOTE_CONTEXT = "remote_context"
     LITERAL_TOO_LONG = "literal_too_long"
@@ -99,3 +110,7 @@ class SourceFault(RdfcrawlError):
 
 class StoreFault(RdfcrawlError):
     """A store could not take what was written; it is tried again."""
+
+
+class NeedsSandbox(RdfcrawlError):
+    """It may only be read in a bounded process; raised before anything was read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,18 +17,18 @@ from pyoxigraph import RdfFormat
 
 HEAD_BYTES = 4096  # looked at to tell one format from another
 
-Family = Literal["text", "xml", "json"]
+Family = Literal["text", "xml", "json", "html", "binary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Format:
-    """One RDF serialization.
+    """One way to publish RDF.
 
     Attributes:
         name: as its specification calls it.
         media_types: accepted ones, the registered one first.
         extensions: of file names, without the dot, the usual one first.
-        parser: what the parser library calls it.
+        parser: what pyoxigraph calls it; unset where another reader has it.
         family: what the bytes look like; sniffing tells families apart for sure.
         is_line_based: one statement per line, so that any line can be dropped.
         is_resumable: reading may go on after a bad statement without the risk of
@@ -38,8 +39,8 @@ class Format:
     name: str
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
-    parser: RdfFormat
     family: Family
+    parser: RdfFormat | None = None
     is_line_based: bool = False
     is_resumable: bool = False
     has_graphs: bool = False
@@ -106,26 +107,104 @@ JSON_LD = Format(
     has_graphs=True,
 )
 
-FORMATS = (N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD)
+TRIX = Format(
+    name="TriX",
+    media_types=("application/trix", "application/trix+xml", "text/trix"),
+    extensions=("trix",),
+    family="xml",
+    has_graphs=True,
+)
+RDF_JSON = Format(
+    name="RDF/JSON",
+    media_types=("application/rdf+json", "text/rdf+json"),
+    extensions=("rj",),
+    family="json",
+)
+HEXTUPLES = Format(
+    name="HexTuples",
+    media_types=("application/hex+x-ndjson", "application/x-ndjson+hextuples"),
+    extensions=("hext",),
+    family="json",
+    has_graphs=True,
+)
+HDT = Format(
+    name="HDT",
+    media_types=("application/vnd.hdt", "application/x-hdt"),
+    extensions=("hdt",),
+    family="binary",
+)
+# Statements in markup; what is in a page decides which extractors read it.
+HTML = Format(
+    name="HTML",
+    media_types=("text/html", "application/xhtml+xml"),
+    extensions=("html", "htm", "xhtml"),
+    family="html",
+)
+
+FORMATS = (
+    *(N_TRIPLES, N_QUADS, TURTLE, TRIG, N3, RDF_XML, JSON_LD),
+    *(TRIX, RDF_JSON, HEXTUPLES, HDT, HTML),
+)
+
+
+class Packing(StrEnum):
+    """What documents are compressed with or gathered in."""
+
+    GZIP = "gzip"
+    BZIP2 = "bzip2"
+    XZ = "xz"
+    ZSTD = "zstd"
+    BROTLI = "brotli"
+    LZ4 = "lz4"
+    ZIP = "zip"
+    TAR = "tar"
+    SEVEN_ZIP = "7z"
+
+
+_PACKING_BY_EXTENSION = {
+    "gz": Packing.GZIP,
+    "bz2": Packing.BZIP2,
+    "xz": Packing.XZ,
+    "zst": Packing.ZSTD,
+    "br": Packing.BROTLI,
+    "lz4": Packing.LZ4,
+    "zip": Packing.ZIP,
+    "tar": Packing.TAR,
+    "7z": Packing.SEVEN_ZIP,
+    "tgz": Packing.GZIP,
+    "tbz2": Packing.BZIP2,
+    "tbz": Packing.BZIP2,
+    "txz": Packing.XZ,
+    "tzst": Packing.ZSTD,
+}
+_SHORT_FOR_TAR = frozenset({"tgz", "tbz2", "tbz", "txz", "tzst"})
+_BROTLI_MEDIA_TYPES = frozenset(
+    {"application/brotli", "application/x-brotli", "application/br"}
+)
 _BY_MEDIA_TYPE = {name: each for each in FORMATS for name in each.media_types}
 _BY_EXTENSION = {name: each for each in FORMATS for name in each.extensions}
-_PACKED = frozenset({"gz", "bz2", "xz", "zst", "br"})
 
-# First bytes of what is known by name and not read as RDF.
-_MAGIC = (
-    (b"\x1f\x8b", "gzip"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"PK\x03\x04", "zip"),
-    (b"7z\xbc\xaf\x27\x1c", "7z"),
-    (b"$HDT", "HDT"),
+# First bytes of what is known by name and not read as text.
+_MAGIC: tuple[tuple[bytes, str | Packing | Format], ...] = (
+    (b"\x1f\x8b", Packing.GZIP),
+    *((b"BZh%d1AY&SY" % level, Packing.BZIP2) for level in range(1, 10)),
+    *((b"BZh%d\x17rE8P\x90" % level, Packing.BZIP2) for level in range(1, 10)),
+    (b"\xfd7zXZ\x00", Packing.XZ),
+    (b"\x28\xb5\x2f\xfd", Packing.ZSTD),
+    # RFC 8878 3.1.2: skippable frames, which pzstd puts first
+    *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), Packing.ZSTD) for i in range(16)),
+    (b"\x04\x22\x4d\x18", Packing.LZ4),
+    (b"PK\x03\x04", Packing.ZIP),
+    (b"PK\x05\x06", Packing.ZIP),  # an empty one
+    (b"7z\xbc\xaf\x27\x1c", Packing.SEVEN_ZIP),
+    (b"$HDT", HDT),
     (b"%PDF-", "PDF"),
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
     (b"GIF8", "GIF"),
 )
 _MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
+_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
 
 _IRI = rb"<[^<>\"{}|^`\s]*>"
 _IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]++)"
@@ -155,6 +234,20 @@ _XML_ROOT = re.compile(
 )
 _XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
 _JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
+_RDF_JSON_START = re.compile(
+    rb'\s*\{\s*"[^"\s]*"\s*:\s*\{\s*"[A-Za-z][^"\s]*"\s*:\s*\[\s*\{'
+    rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
+)
+_JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
+# A line that is an array of six strings, of which the first two are not empty
+_HEXTUPLE = re.compile(
+    rb"\s*\[\s*(?:(?!\"\")" + _JSON_STRING + rb"\s*,\s*){2}"
+    rb"(?:"
+    + _JSON_STRING
+    + rb"\s*,\s*){3}"
+    + _JSON_STRING
+    + rb"\s*\][ \t]*(?:[\r\n]|$)"
+)
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
 _RDF_NAMESPACE = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
@@ -169,13 +262,18 @@ class Decision(NamedTuple):
     Attributes:
         format: unset if the content is no RDF that can be read.
         decided_by: what told.
-        found: name of what the content is instead (`HTML`, `gzip`, `JSON`, …);
+        found: name of what the content is instead (`PDF`, `gzip`, `JSON`, …);
             empty if that is not known either.
+        packing: the content is to be unpacked, and what is in it decided again.
     """
 
     format: Format | None
     decided_by: DecidedBy
     found: str = ""
+    packing: Packing | None = None
+
+
+_NOTHING = Decision(None, "content")
 
 
 def decide(media_type: str, url: str, head: bytes) -> Decision:
@@ -186,13 +284,15 @@ def decide(media_type: str, url: str, head: bytes) -> Decision:
         url: URL the bytes came from; only its extension counts.
         head: first bytes of the body; `HEAD_BYTES` are enough.
     """
-    declared = _BY_MEDIA_TYPE.get(media_type) or _BY_MEDIA_TYPE.get(
-        media_type.partition(";")[0].strip().lower()
-    )
+    essence = media_type.partition(";")[0].strip().lower()
+    declared = _BY_MEDIA_TYPE.get(essence)
     head = _as_ascii_superset(head)
-    if declared is not None:
-        return _checked(declared, "content-type", head)
+    if packing := _packing_without_magic(essence, url, head):
+        return Decision(None, "extension", packing, packing)
     by_name = _BY_EXTENSION.get(_extension(url))
+    # Servers call whatever they do not know a page.
+    if declared is not None and (declared is not HTML or by_name is None):
+        return _checked(declared, "content-type", head)
     if by_name is not None:
         return _checked(by_name, "extension", head)
     return _sniff(head)
@@ -224,22 +324,41 @@ def _refutes(found: str, claimed: Format, head: bytes) -> bool:
     if found == "JSON":  # JSON-LD without keywords, if its context comes apart
         return claimed.family != "json"
     if found == "XML":  # RDF/XML may do without rdf:RDF; `<a>` may be an IRI
-        return claimed.family != "xml" and _XML_START.match(head) is not None
+        return claimed.family in ("text", "json") and _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 
 
 def _sniff(head: bytes) -> Decision:
     """Decide by the content alone."""
     if head.startswith(_MAGIC_STARTS):
-        found = next(name for magic, name in _MAGIC if head.startswith(magic))
-        return Decision(None, "content", found)
+        return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
+    if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
+        return _by_magic(Packing.TAR)
     if text_format := _sniff_text(head):
         return Decision(text_format, "content")
-    if _JSON_START.match(head):
-        if _JSON_LD_KEY.search(head):
-            return Decision(JSON_LD, "content")
-        return Decision(None, "content", "JSON")
-    return _sniff_markup(head)
+    if _HEXTUPLE.match(head):
+        return Decision(HEXTUPLES, "content")
+    return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
+
+
+def _by_magic(what: str | Packing | Format) -> Decision:
+    if isinstance(what, Format):
+        return Decision(what, "content")
+    if isinstance(what, Packing):
+        return Decision(None, "content", what, what)
+    return Decision(None, "content", what)
+
+
+def _packing_without_magic(essence: str, url: str, head: bytes) -> Packing | None:
+    """Return brotli or an old tar, which only their names tell, if it may be one."""
+    extension = _last_extension(url)
+    if essence in _BROTLI_MEDIA_TYPES or extension == "br":
+        # It may be called so because it was on the way, and be decoded already.
+        is_other = _is_text(head) or _sniff(head) != _NOTHING
+        return None if is_other else Packing.BROTLI
+    if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
+        return Packing.TAR
+    return None
 
 
 def _sniff_text(head: bytes) -> Format | None:
@@ -250,6 +369,14 @@ def _sniff_text(head: bytes) -> Format | None:
     return TURTLE if _TURTLE_START.match(head) else None
 
 
+def _sniff_json(head: bytes) -> Decision:
+    if _JSON_LD_KEY.search(head):
+        return Decision(JSON_LD, "content")
+    if _RDF_JSON_START.match(head):
+        return Decision(RDF_JSON, "content")
+    return Decision(None, "content", "JSON")
+
+
 def _sniff_markup(head: bytes) -> Decision:
     match = _XML_ROOT.match(head)
     if match is None:
@@ -258,7 +385,9 @@ def _sniff_markup(head: bytes) -> Decision:
     root: bytes = match[1] or match[2]
     local = root.rpartition(b":")[2]
     if local.lower() in _HTML_ROOTS:
-        return Decision(None, "content", "HTML")
+        return Decision(HTML, "content")
+    if local.lower() == b"trix":
+        return Decision(TRIX, "content")
     if local == b"RDF" or (_RDF_NAMESPACE in head and b"<html" not in head):
         return Decision(RDF_XML, "content")
     return Decision(None, "content", "XML")
@@ -277,6 +406,15 @@ def _as_ascii_superset(head: bytes) -> bytes:
     return head
 
 
+def _is_text(head: bytes) -> bool:
+    """Tell whether it is UTF-8 without control characters."""
+    try:
+        head[:-3].decode()
+    except UnicodeDecodeError:
+        return False
+    return len(head.translate(None, _CONTROLS)) == len(head)
+
+
 def _is_binary(head: bytes) -> bool:
     """Tell whether it is no UTF-8 and more than a tenth are control characters."""
     if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
@@ -284,11 +422,49 @@ def _is_binary(head: bytes) -> bool:
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
 
 
+def packing_of_name(url: str) -> Packing | None:
+    """Return what a name's last extension says it is packed in."""
+    return _PACKING_BY_EXTENSION.get(_last_extension(url))
+
+
+def format_of_name(url: str) -> Format | None:
+    """Return what a name's extension says it is, those of packing left out."""
+    return _BY_EXTENSION.get(_extension(url))
+
+
+def format_of_media_type(media_type: str) -> Format | None:
+    """Return what a media type, with or without parameters, says it is."""
+    return _BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())
+
+
+def name_inside(url: str) -> str:
+    """Return the file name without the last packing in it.
+
+    >>> name_inside("http://example.org/dump.ttl.zip"), name_inside("a.nt.tgz")
+    ('dump.ttl', 'a.nt.tar')
+    """
+    name = _file_name(url)
+    stem, _, extension = name.rpartition(".")
+    if extension in _SHORT_FOR_TAR:
+        return f"{stem}.tar"
+    return stem if stem and extension in _PACKING_BY_EXTENSION else name
+
+
 def _extension(url: str) -> str:
-    """Return the lower-case extension of the path, that of packing left out."""
+    """Return the lower-case extension of the path, those of packing left out."""
+    name = _file_name(url)
+    stem, _, extension = name.rpartition(".")
+    while extension in _PACKING_BY_EXTENSION:
+        stem, _, extension = stem.rpartition(".")
+    return extension
+
+
+def _last_extension(url: str) -> str:
+    return _file_name(url).rpartition(".")[2]
+
+
+def _file_name(url: str) -> str:
     try:
-        name = urlsplit(url).path.rpartition("/")[2].lower()
+        return urlsplit(url).path.rpartition("/")[2].lower()
     except ValueError:
         return ""
-    stem, _, extension = name.rpartition(".")
-    return stem.rpartition(".")[2] if extension in _PACKED else extension

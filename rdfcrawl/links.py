@@ -1,7 +1,8 @@
-"""Which IRIs of a document are followed: by position, by predicate, by their URL.
+"""Which links of a document are followed: by position, predicate, relation and URL.
 
 `LinkPolicy` finds links in N-Quads bytes with one compiled expression per position,
-without an object per statement. `LinkFilter` then says which of them the crawl wants.
+without an object per statement, and chooses among the links that are no statements by
+their relation. `LinkFilter` then says which of them the crawl wants.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.records import Relation
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    from rdfcrawl.records import Link
 
     _FindAll = Callable[[bytes], list[bytes]]
 
@@ -53,6 +57,11 @@ _WORDS: dict[str, frozenset[Position]] = {
     "all": _ABOX | _TBOX,
     "none": frozenset(),
 } | {str(position): frozenset({position}) for position in Position}
+# Links that are made for crawlers of data, and those that scraping rules ask for.
+_SIGNPOSTS = frozenset(
+    {Relation.ALTERNATE, Relation.DESCRIBEDBY, Relation.LINKSET, Relation.NEXT}
+)
+_RELATIONS: dict[str, Relation] = {str(relation): relation for relation in Relation}
 _is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*]*\*?")
 
 
@@ -64,6 +73,7 @@ class LinkPolicy:
         positions: where links are looked for.
         only: if not empty, objects are links for these predicates alone.
         skip: objects of these predicates are no links; wins over `only`.
+        relations: which links of pages and headers are followed.
 
     Predicates are IRIs; with a final `*`, all that begin so.
     """
@@ -71,6 +81,7 @@ class LinkPolicy:
     positions: frozenset[Position] = _ABOX
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    relations: frozenset[Relation] = _SIGNPOSTS
     _finders: tuple[_FindAll, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,35 +104,57 @@ class LinkPolicy:
         The grammar is a comma-separated list of
 
         * positions: `subject`, `predicate`, `object` (but of rdf:type), `type` (object
-          of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`, `all`,
-          `none`; without any of these it is `abox`;
+          of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`, `all`;
+          without any of these it is `abox`;
+        * relations of links in pages and headers, to follow beside `alternate`,
+          `describedby`, `linkset` and `next`: `hyperlink`, `nofollow`, `canonical`;
         * `+IRI`: follow objects of this predicate, and of no other but those so named;
-        * `-IRI`: do not follow objects of this predicate.
+        * `-IRI`: do not follow objects of this predicate; `-` and a relation: do not
+          follow such links;
+        * `none`: no position and no relation but those that are named.
 
         An IRI that ends in `*` is a prefix; one with a comma can only be given so.
 
         Raises:
             ConfigError: an entry is none of these.
         """
-        positions: set[Position] = set()
-        has_positions = False
+        words: set[str] = set()
         predicates: dict[str, list[str]] = {"+": [], "-": []}
         for entry in map(str.strip, text.split(",")):
-            if entry[:1] in predicates and _is_iri_or_prefix.fullmatch(entry[1:]):
-                predicates[entry[0]].append(entry[1:])
-            elif entry in _WORDS:
-                positions |= _WORDS[entry]
-                has_positions = True
+            sign, name = entry[:1], entry[1:]
+            if sign in predicates and _is_iri_or_prefix.fullmatch(name):
+                predicates[sign].append(name)
+            elif (
+                entry in _WORDS
+                or entry in _RELATIONS
+                or (sign == "-" and name in _RELATIONS)
+            ):
+                words.add(entry)
             else:
                 raise ConfigError(
                     f"argument follow={text}: {entry!r} must be one of"
-                    f" {', '.join(_WORDS)}, or +IRI, or -IRI"
+                    f" {', '.join((*_WORDS, *_RELATIONS))}, or +IRI, or -IRI,"
+                    " or - and a relation"
                 )
         return cls(
-            frozenset(positions) if has_positions else _ABOX,
+            _positions(words),
             only=tuple(predicates["+"]),
             skip=tuple(predicates["-"]),
+            relations=_relations(words),
         )
+
+    def choose(self, links: Iterable[Link]) -> set[bytes]:
+        """Return the URLs of those links whose relation is followed, as `scan` does."""
+        return {
+            link.url.partition("#")[0].encode("utf-8", "replace")
+            for link in links
+            if link.relation in self.relations
+        }
+
+    @property
+    def wants_hyperlinks(self) -> bool:
+        """Whether the hyperlinks of pages are asked for."""
+        return bool(self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW})
 
     def scan(self, chunk: bytes) -> set[bytes]:
         r"""Return the distinct http and https IRIs at the positions of the policy.
@@ -143,9 +176,11 @@ class LinkPolicy:
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
-        if b"\\" in chunk:
-            unescaped = (_unescape(_utf8_of_escape, iri) for iri in found)
-            return {iri.partition(b"#")[0] for iri in unescaped}
+        if b"\\" in chunk:  # rarely in an IRI: most escapes are in literals
+            for iri in [iri for iri in found if b"\\" in iri]:
+                found.remove(iri)
+                unescaped = _unescape(_utf8_of_escape, iri)
+                found.add(unescaped.partition(b"#")[0])
         return found
 
     def _predicates(self) -> bytes:
@@ -273,6 +308,18 @@ class LinkFilter:
             and not self.deny.match(url)
             and (not self.allow.expressions or self.allow.match(url))
         )
+
+
+def _positions(words: set[str]) -> frozenset[Position]:
+    named = words & _WORDS.keys()
+    return frozenset().union(*(_WORDS[word] for word in named)) if named else _ABOX
+
+
+def _relations(words: set[str]) -> frozenset[Relation]:
+    named = {_RELATIONS[word] for word in words if word in _RELATIONS}
+    not_wanted = {_RELATIONS[word[1:]] for word in words if word.startswith("-")}
+    default = frozenset() if "none" in words else _SIGNPOSTS
+    return (default | named) - not_wanted
 
 
 def _any_iri(iris: tuple[str, ...]) -> bytes:

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extract.reading import rules_in
+from rdfcrawl.fetch.guard import Guard, parse_networks
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.client import FrontierOptions
 from rdfcrawl.frontier.worker import WorkerOptions
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.stores.segments import SegmentLimits
+from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
@@ -237,7 +240,19 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
         verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
+        guard=_guard(settings),
     )
+
+
+def _guard(settings: BaseSettings) -> Guard:
+    networks = settings.getlist("GUARD_ALLOW_NETS")
+    try:
+        return Guard(parse_networks(map(str, networks)))
+    except ValueError as error:
+        raise ConfigError(
+            f"GUARD_ALLOW_NETS={','.join(map(str, networks))}: {error}; "
+            "want networks such as 10.0.0.0/8, separated by commas"
+        ) from None
 
 
 def _one_of(kind: type[E], name: str, value: object) -> E:
@@ -267,25 +282,48 @@ def segment_limits(settings: BaseSettings) -> SegmentLimits:
     return SegmentLimits(rotate_bytes=integer(settings, "SEGMENT_MAX_BYTES", 1024))
 
 
-def parse_limits(settings: BaseSettings) -> ParseLimits:
-    """Return the bounds of a parser.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractOptions:
+    """How documents are read.
+
+    Attributes:
+        limits: on one document.
+        unpack: on what documents are packed in.
+        processes: children that read at the same time.
+        memory_bytes: address space of each of them.
+        rules: file or folder of scraping rules; empty is none.
+    """
+
+    limits: ParseLimits
+    unpack: UnpackLimits
+    processes: int
+    memory_bytes: int
+    rules: str
+
+
+def extract_options(settings: BaseSettings) -> ExtractOptions:
+    """Return how documents are read; the scraping rules are loaded, as a check.
 
     Raises:
-        ConfigError: a setting is out of range.
+        ConfigError: a setting is out of range, or a rule is wrong.
     """
-    return ParseLimits(
-        literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),
-        secs=number(settings, "RDF_PARSE_SECS", 0.1, 86_400),
+    rules = str(settings.get("SCRAPING_RULES") or "")
+    rules_in(rules)
+    return ExtractOptions(
+        limits=ParseLimits(
+            literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),
+            secs=number(settings, "RDF_PARSE_SECS", 0.1, 86_400),
+        ),
+        unpack=UnpackLimits(
+            n_bytes=integer(settings, "UNPACK_MAXSIZE", 1),
+            ratio=number(settings, "UNPACK_MAX_RATIO", 1),
+            n_members=integer(settings, "UNPACK_MAX_MEMBERS", 1),
+            depth=integer(settings, "UNPACK_MAX_DEPTH", 1, 10),
+        ),
+        processes=integer(settings, "EXTRACT_PROCESSES", 1, 64),
+        memory_bytes=integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024),
+        rules=rules,
     )
-
-
-def parse_memory_bytes(settings: BaseSettings) -> int:
-    """Return the address space of a process that parses.
-
-    Raises:
-        ConfigError: the setting is out of range.
-    """
-    return integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024)
 
 
 def progress_options(settings: BaseSettings) -> ProgressOptions:

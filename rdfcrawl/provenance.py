@@ -19,10 +19,10 @@ from urllib.parse import quote
 from rdfcrawl import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import Document, Member
 
 GRAPH = "urn:rdfcrawl:provenance"
 VOCABULARY = "urn:rdfcrawl:vocab#"  # a name; there is nothing to dereference
@@ -125,6 +125,10 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(_response(document, name))
     if record.chain or len(document.requested) > 1:
         parts.append(_redirects((*record.chain, *document.requested), name))
+    if document.extracted:
+        parts.append(_extracted(document.extracted, name))
+    if document.n_members:
+        parts.append(_members(document, name))
     if document.faults:
         parts.append(_faults(document.faults, name))
     return "".join(parts).encode()
@@ -164,6 +168,9 @@ def _activity(
             f"<{name}> <{_RC}format> {literal(document.format.name)}{_END}"
             f"<{name}> <{_RC}decidedBy> {literal(document.decided_by)}{_END}"
         )
+    if document.packings:
+        packings = literal(" ".join(document.packings))
+        read += f"<{name}> <{_RC}packing> {packings}{_END}"
     return (
         f"<{name}> <{_TYPE}> <{_PROV}Activity>{_END}"
         f"<{name}> <{_PROV}wasAssociatedWith> <{worker.iri}>{_END}"
@@ -216,6 +223,42 @@ def _redirects(urls: Sequence[str], activity: str) -> str:
         for name, rest, url in zip(names, rests, urls, strict=True)
     )
     return f"<{activity}> <{_RC}redirects> <{names[0]}>{_END}{cells}"
+
+
+def _extracted(extracted: Mapping[str, int], activity: str) -> str:
+    """Return how many statements each extractor has given."""
+    return "".join(
+        f"<{activity}> <{_RC}extraction> <{activity}:extraction:{extractor}>{_END}"
+        f"<{activity}:extraction:{extractor}> <{_TYPE}> <{_RC}Extraction>{_END}"
+        f'<{activity}:extraction:{extractor}> <{_RC}extractor> "{extractor}"{_END}'
+        f"<{activity}:extraction:{extractor}> <{_SQ}approxNumberOfTriples>"
+        f' "{n_quads}{_INTEGER_END}'
+        for extractor, n_quads in extracted.items()
+    )
+
+
+def _members(document: Document, activity: str) -> str:
+    """Return what was read of an archive; not all members may be described."""
+    nodes = "".join(
+        f"<{activity}> <{_RC}member> <{activity}:member:{position}>{_END}"
+        + _member(member, f"{activity}:member:{position}")
+        for position, member in enumerate(document.members)
+    )
+    return f'{nodes}<{activity}> <{_RC}members> "{document.n_members}{_INTEGER_END}'
+
+
+def _member(member: Member, name: str) -> str:
+    read_as = (
+        f"<{name}> <{_RC}format> {literal(member.format)}{_END}"
+        if member.format
+        else ""
+    )
+    return (
+        f"<{name}> <{_TYPE}> <{_RC}Member>{_END}"
+        f"<{name}> <{_RDFS}label> {literal(member.name)}{_END}"
+        f'<{name}> <{_SQ}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
+        f"{read_as}"
+    )
 
 
 def _faults(faults: Sequence[Fault], activity: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -21,6 +21,48 @@ class Kind(IntEnum):
 
     PAGE = 0
     DUMP = 1
+
+
+class Relation(StrEnum):
+    """What a link that is no statement says about its target."""
+
+    ALTERNATE = "alternate"  # the same in another form that we read
+    DESCRIBEDBY = "describedby"  # RFC 6892, signposting
+    LINKSET = "linkset"  # RFC 9264
+    CANONICAL = "canonical"
+    NEXT = "next"  # the next page of a list
+    HYPERLINK = "hyperlink"
+    NOFOLLOW = "nofollow"  # a hyperlink that its page does not vouch for
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a page or of a `Link` header.
+
+    Attributes:
+        url: absolute; not checked.
+        relation: strongest of those that the link states.
+        media_type: declared for the target; lower case, or empty.
+    """
+
+    url: str
+    relation: Relation
+    media_type: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """What was read of one file in an archive.
+
+    Attributes:
+        name: as the archive has it; data, never a path.
+        format: name of what it was read as; empty if it was not.
+        n_quads: statements written.
+    """
+
+    name: str
+    format: str = ""
+    n_quads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +107,13 @@ class Document:
         started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
         format: what the body was read as; unset if it was not read.
         decided_by: what decided the format (see `formats.decide`).
+        packings: what the body was packed in, from the outside in.
+        members: of an archive, the first 100.
+        n_members: of an archive.
+        extracted: statements by extractor, of what several extractors read.
         chunks: N-Quads, at most about 256 KiB each, ending on line borders.
+        http_links: of the header `Link`, unparsed.
+        links: of the page and of `http_links`; complete when `chunks` are read.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
@@ -87,6 +135,12 @@ class Document:
     ended_ms: int = 0
     format: Format | None = None
     decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    n_members: int = 0
+    extracted: dict[str, int] = field(default_factory=dict)
+    http_links: str = ""
+    links: set[Link] = field(default_factory=set)
     chunks: AsyncIterator[bytes] | None = None
     n_quads: int = 0
     is_partial: bool = False

@@ -57,6 +57,7 @@ VISIT_MEMORY_BYTES = 64 * 1024 * 1024
 RETRY_TIMES = 2
 HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
 REDIRECT_MAX_TIMES = 5
+GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
 FETCH_WITH_SCRAPY = False
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
@@ -67,6 +68,12 @@ DOWNLOADER_MIDDLEWARES = {
 RDF_LITERAL_MAX_BYTES = 1024 * 1024
 RDF_PARSE_SECS = 30.0
 RDF_PARSE_MEMORY_BYTES = 1024 * 1024 * 1024
+EXTRACT_PROCESSES = 2  # so that pages need not wait for a dump
+UNPACK_MAXSIZE = 50 * 1024 * 1024 * 1024
+UNPACK_MAX_RATIO = 200
+UNPACK_MAX_MEMBERS = 100_000
+UNPACK_MAX_DEPTH = 3
+SCRAPING_RULES = None  # file or folder
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from rdfcrawl.fetch.options import FetchOptions
+from tests.conformance_suites import Suites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -199,6 +200,12 @@ async def _reply(
         elif not isinstance(step, str):
             await asyncio.sleep(step)
     return True
+
+
+@pytest.fixture(scope="session")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Suites:
+    """Return the public test suites."""
+    return Suites(tmp_path_factory.mktemp("suites"))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.provenance import VOCABULARY
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
+from tests.processes import children, peak_bytes
 
 if TYPE_CHECKING:
     import signal
@@ -188,14 +188,9 @@ class RunningCrawl:
 
     def has_ended(self) -> bool:
         """Look whether it has ended."""
-        if self.process.returncode is not None:
-            return True
-        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-        if not pid:
-            return False
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.peak_bytes = usage.ru_maxrss * 1024
-        return True
+        for pid in (self.process.pid, *children(self.process.pid)):
+            self.peak_bytes = max(self.peak_bytes, peak_bytes(pid))
+        return self.process.poll() is not None
 
     def wait(self, secs: float = LONGEST_SECS) -> CrawlResult:
         """Wait for its end; a command that does not end fails the test."""

@@ -206,7 +206,7 @@ def test_addresses_avoid_network_and_broadcast() -> None:
         ({"degree": 20}, "degree"),
         ({"rdf_degree": 60}, "rdf-degree"),
         ({"rdf_degree": 0}, "rdf-degree"),
-        ({"profile": 2022}, "profile"),
+        ({"profile": "2022"}, "profile"),
         ({"first_address": "10.0.0.1"}, "127.0.0.0/8"),
         ({"first_address": "here"}, "IPv4"),
         ({"compressed": 1.5}, "compressed"),

@@ -18,26 +18,20 @@ from xml.etree import ElementTree as ET
 import pyoxigraph as ox
 import pytest
 import rdflib
-from pyRdfa import Options, pyRdfa  # type: ignore[import-untyped]
+from pyRdfa import Options, pyRdfa
 from rdflib.compare import to_isomorphic
 
-from rdfcrawl.dataweb.config import NodeKind, WebConfig, parse_weights
+from rdfcrawl.dataweb.config import NodeKind, Profile, WebConfig, parse_weights
 from rdfcrawl.dataweb.messages import Request, Response
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import Node, NodePlan, to_ntriples
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode
-from rdfcrawl.dataweb.nodes.dump import (
-    PACKINGS,
-    SERIALIZATIONS,
-    DumpFormat,
-    DumpNode,
-    Packing,
-    Serialization,
-    draw_dump_format,
-)
+from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
+from rdfcrawl.dataweb.nodes.packings import PACKINGS, Packing
 from rdfcrawl.dataweb.nodes.pages import make_pages
 from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, Page, RdfaNode
+from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS, Serialization
 from rdfcrawl.dataweb.nodes.sparql import MAX_ROWS, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.web import build_web
@@ -190,10 +184,15 @@ def unpack(name: str, body: bytes) -> bytes:
 
 @pytest.mark.parametrize(
     "packing",
-    [None, *dict.fromkeys((*PACKINGS[2020], *PACKINGS[2021]))],
+    [
+        None,
+        *dict.fromkeys((*PACKINGS[Profile.ORCA_2020], *PACKINGS[Profile.ORCA_2021])),
+    ],
     ids=lambda one: one.extension if one else "plain",
 )
-@pytest.mark.parametrize("serialization", SERIALIZATIONS, ids=lambda s: s.extension)
+@pytest.mark.parametrize(
+    "serialization", SERIALIZATIONS[Profile.ORCA_2020], ids=lambda s: s.extension
+)
 def test_a_dump_decodes_to_the_truth(
     serialization: Serialization, packing: Packing | None
 ) -> None:
@@ -204,22 +203,34 @@ def test_a_dump_decodes_to_the_truth(
     expected_type = (packing or serialization).media_type
     assert fields(response)["Content-Type"] == expected_type
     body = unpack(packing.extension if packing else "", response.body)
-    quads = ox.parse(body, format=serialization.rdf_format)
+    rdf_format = ox.RdfFormat.from_extension(serialization.extension)
+    assert rdf_format is not None
+    quads = ox.parse(body, format=rdf_format)
     assert {quad.triple for quad in quads} == triples(node)
     assert get(node, "/other.ttl").status == 404
     assert get(node, "/robots.txt").status == 404
 
 
-def test_dump_formats_follow_the_profile() -> None:
+@pytest.mark.parametrize("profile", [Profile.ORCA_2020, Profile.ORCA_2021])
+def test_dump_formats_follow_the_profile(profile: Profile) -> None:
     """If dumps are drawn, each profile uses all of its compressions and no other."""
-    for profile, packings in PACKINGS.items():
-        config = WebConfig(profile=profile, compressed=0.5)
-        rng = random.Random(1)
-        drawn = [draw_dump_format(config, rng) for _ in range(400)]
-        assert {one.packing for one in drawn} == {None, *packings}
-        assert {one.serialization for one in drawn} == set(SERIALIZATIONS)
-        n_packed = sum(one.packing is not None for one in drawn)
-        assert 150 < n_packed < 250
+    config = WebConfig(profile=profile, compressed=0.5)
+    rng = random.Random(1)
+    drawn = [draw_dump_format(config, rng, nth) for nth in range(400)]
+    assert {one.packing for one in drawn} == {None, *PACKINGS[profile]}
+    assert {one.serialization for one in drawn} == set(SERIALIZATIONS[profile])
+    n_packed = sum(one.packing is not None for one in drawn)
+    assert 150 < n_packed < 250
+
+
+def test_extended_profile_has_every_combination() -> None:
+    """If there are enough dumps, every serialization is in every compression."""
+    config = WebConfig(profile=Profile.EXTENDED)
+    serializations = SERIALIZATIONS[Profile.EXTENDED]
+    packings = (None, *PACKINGS[Profile.EXTENDED])
+    n = len(serializations) * len(packings)
+    drawn = {draw_dump_format(config, random.Random(1), nth) for nth in range(n)}
+    assert drawn == {DumpFormat(s, p) for s in serializations for p in packings}
 
 
 def test_ckan_lists_shows_and_pages() -> None:

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from rdfcrawl.formats import FORMATS, decide
+from rdfcrawl import formats
+from rdfcrawl.formats import FORMATS, Packing, decide
 
 URL = "http://example.org/doc"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -74,16 +75,27 @@ CASES: dict[str, Case] = {
     "n3": ("text/rdf+n3", "", TURTLE, "N3", "content-type"),
     "blank property list": ("text/turtle", "", b"[] <p> <o> .", "Turtle", ""),
     "trig blank graph": ("application/trig", "", b"[] { <a> <b> 1 }", "TriG", ""),
+    "html": ("text/html", "", HTML, "HTML", "content-type"),
+    "html .ttl without a clue": (
+        "text/html",
+        ".ttl",
+        b"[] a _:b.",
+        "Turtle",
+        "extension",
+    ),
+    "text in html": ("text/html", "", b"no markup at all", "HTML", "content-type"),
+    "xhtml": ("application/xhtml+xml", "", XHTML, "HTML", "content-type"),
+    "xhtml as html": ("text/html", ".php", XHTML, "HTML", "content-type"),
+    "page without type": ("", "", HTML, "HTML", "content"),
+    "error page as turtle": ("text/turtle", ".ttl", HTML, "HTML", "content"),
+    "error page as html": ("text/html", ".ttl", HTML, "HTML", "content"),
+    "error page as rdf/xml": ("application/rdf+xml", "", HTML, "HTML", "content"),
+    "error page as json-ld": ("application/ld+json", "", HTML, "HTML", "content"),
     "xml literal first": ("text/turtle", "", b"<a> <b> '<html>' .", "Turtle", ""),
 }
 REFUSED = {
-    "html": ("text/html", "", HTML, "HTML"),
-    "xhtml": ("application/xhtml+xml", "", XHTML, "HTML"),
-    "error page as turtle": ("text/turtle", ".ttl", HTML, "HTML"),
-    "error page as rdf/xml": ("application/rdf+xml", "", HTML, "HTML"),
-    "error page as json-ld": ("application/ld+json", "", HTML, "HTML"),
-    "gzip": ("text/turtle", ".ttl", GZIP, "gzip"),
     "json": ("application/json", "", b'{"a": [1]}', "JSON"),
+    "json as html": ("text/html", "", b'{"a": [1]}', "JSON"),
     "json as turtle": ("text/turtle", "", b'{"a": [1]}', "JSON"),
     "other xml": ("text/xml", "", b"<urlset xmlns='http://s/'/>", "XML"),
     "pdf": ("application/pdf", "", b"%PDF-1.7", "PDF"),
@@ -91,6 +103,75 @@ REFUSED = {
     "garbage as turtle": ("text/turtle", "", GARBAGE, ""),
     "prose": ("text/plain", "", b"Hello, this is a text.", ""),
 }
+
+
+OLD_TAR = b"doc.ttl".ljust(100, b"\0") + b"0000644\0"
+ODD = bytes(range(128, 256))
+PACKED = {
+    "gzip": ("text/turtle", ".ttl", GZIP, Packing.GZIP),
+    "gzip by content": ("", "", GZIP, Packing.GZIP),
+    "bzip2": ("", ".ttl.bz2", b"BZh91AY&SY" + ODD, Packing.BZIP2),
+    "bzip2 of nothing": ("", "", b"BZh9\x17rE8P\x90", Packing.BZIP2),
+    "xz": ("application/octet-stream", "", b"\xfd7zXZ\0" + ODD, Packing.XZ),
+    "zstd": ("", "", b"\x28\xb5\x2f\xfd" + ODD, Packing.ZSTD),
+    "zstd, skippable first": ("", "", b"\x5a\x2a\x4d\x18" + ODD, Packing.ZSTD),
+    "lz4": ("", "", b"\x04\x22\x4d\x18" + ODD, Packing.LZ4),
+    "br by name": ("", ".ttl.br", ODD, Packing.BROTLI),
+    "br by type": ("application/x-brotli", "", ODD, Packing.BROTLI),
+    "zip": ("text/html", ".ttl", b"PK\3\4" + ODD, Packing.ZIP),
+    "zip of nothing": ("", "", b"PK\5\6" + bytes(18), Packing.ZIP),
+    "tar": ("", "", bytes(257) + b"ustar\x0000" + bytes(248), Packing.TAR),
+    "old tar by name": ("", ".tar", OLD_TAR, Packing.TAR),
+    "7z": ("application/n-triples", "", b"7z\xbc\xaf\x27\x1c" + ODD, Packing.SEVEN_ZIP),
+}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "extension", "head", "packing"), PACKED.values(), ids=PACKED
+)
+def test_packing_is_found(
+    media_type: str, extension: str, head: bytes, packing: Packing
+) -> None:
+    """If the answer is packed, then it is told what in, whatever is declared."""
+    decision = decide(media_type, URL + extension, head)
+    assert decision.format is None
+    assert decision.packing is packing
+    assert decision.found == packing.value
+
+
+@pytest.mark.parametrize(
+    ("extension", "head"),
+    [
+        (".ttl.br", TURTLE),
+        (".tar", TURTLE),
+        (".ttl.gz", TURTLE),
+        ("", b"BZhang a e:b ."),
+    ],
+)
+def test_what_only_is_called_packed_is_not(extension: str, head: bytes) -> None:
+    """If a name speaks of a packing and the content does not, there is none."""
+    assert decide("", URL + extension, head).packing is None
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "format_name"),
+    [
+        ("http://e/a/dumpFile.ttl.zip?x", "dumpfile.ttl", "Turtle"),
+        ("data.nt.tar.gz", "data.nt.tar", "N-Triples"),
+        ("data.nt.tgz", "data.nt.tar", "N-Triples"),
+        ("data.tbz2", "data.tar", None),
+        ("data", "data", None),
+        (".gz", ".gz", None),
+        ("http://[broken/", "", None),
+    ],
+)
+def test_names_tell_what_is_inside(
+    name: str, inside: str, format_name: str | None
+) -> None:
+    """If a name has extensions of packings, then they come off one by one."""
+    found = formats.format_of_name(name)
+    assert formats.name_inside(name) == inside
+    assert (found.name if found else None) == format_name
 
 
 @pytest.mark.parametrize(

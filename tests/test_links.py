@@ -20,6 +20,7 @@ from rdfcrawl.links import (
     Scope,
     load_patterns,
 )
+from rdfcrawl.records import Link, Relation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -216,6 +217,31 @@ def test_escapes_are_decoded() -> None:
         "http://b/😀\ud800".encode(errors="surrogatepass"),
         rb"http://c/\U00110000\u12",
     }
+
+
+@pytest.mark.parametrize(
+    ("follow", "expected"),
+    [
+        ("abox", {"alternate", "describedby", "linkset", "next"}),
+        ("hyperlink", {"alternate", "describedby", "linkset", "next", "hyperlink"}),
+        ("none,hyperlink,canonical", {"hyperlink", "canonical"}),
+        ("object,-alternate,-linkset", {"describedby", "next"}),
+        ("none", set()),
+    ],
+)
+def test_relations_are_followed_as_asked(follow: str, expected: set[str]) -> None:
+    """If links state relations, then those that `follow` names are chosen."""
+    policy = LinkPolicy.parse(follow)
+    links = [Link(f"http://{relation}/é#x", relation) for relation in Relation]
+    chosen = {url.decode() for url in policy.choose(links)}
+    assert chosen == {f"http://{relation}/é" for relation in expected}
+    assert policy.wants_hyperlinks is ("hyperlink" in expected)
+
+
+def test_relations_leave_positions_alone() -> None:
+    """If only a relation is named, then statements are links as by default."""
+    assert LinkPolicy.parse("hyperlink").positions == LinkPolicy().positions
+    assert not LinkPolicy.parse("none,hyperlink").positions
 
 
 def test_empty_chunk() -> None:

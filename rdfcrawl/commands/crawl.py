@@ -14,8 +14,7 @@ from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import (
     CrawlOptions,
-    parse_limits,
-    parse_memory_bytes,
+    extract_options,
     progress_options,
     segment_limits,
 )
@@ -105,8 +104,7 @@ def check_operator(
     try:
         CrawlArguments.parse(arguments)
         CrawlOptions.read(settings, spider)
-        parse_limits(settings)
-        parse_memory_bytes(settings)
+        extract_options(settings)
         segment_limits(settings)
         progress_options(settings)
     except ConfigError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig, parse_weights
+from rdfcrawl.dataweb.config import EXPERIMENTS, Profile, WebConfig, parse_weights
 from rdfcrawl.dataweb.process import (
     LOG_NAME,
     SEEDS_NAME,
@@ -199,9 +199,9 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         dest="compressions",  # `profile` is Scrapy's own
-        type=int,
-        choices=(2020, 2021),
-        help="compressions in use: 2020 = gz, bz2, zip; 2021 = tar, tar.gz, zip",
+        choices=list(map(str, Profile)),
+        help="formats of dumps: ORCA's of 2020 (gz, bz2, zip) or 2021 (tar, tar.gz,"
+        " zip), or every serialization with every compression, one after another",
     )
     parser.add_argument(
         "--experiment",

@@ -25,6 +25,14 @@ class NodeKind(StrEnum):
     RDFA = "rdfa"
 
 
+class Profile(StrEnum):
+    """Which serializations and compressions dumps have."""
+
+    ORCA_2020 = "2020"  # of the published runs
+    ORCA_2021 = "2021"  # of later versions
+    EXTENDED = "extended"  # all that rdfcrawl reads
+
+
 def _equal_weights() -> dict[NodeKind, float]:
     return dict.fromkeys(NodeKind, 1.0)
 
@@ -45,7 +53,7 @@ class WebConfig:
         delay_secs: `Crawl-delay` of dereferencing nodes; 0 states none.
         disallowed: ratio of disallowed to all resources of a dereferencing node.
         compressed: probability that a dump is compressed.
-        profile: compressions in use: 2020 = gz, bz2, zip; 2021 = tar, tar.gz, zip.
+        profile: serializations and compressions of dumps.
         rdfa_dir: unpacked RDFa test suite whose pages RDFa nodes serve; empty for
             the pages of this package.
         latency_ms: every answer is held back so long.
@@ -65,7 +73,7 @@ class WebConfig:
     delay_secs: float = 0.0
     disallowed: float = 0.0
     compressed: float = 0.5
-    profile: int = 2020
+    profile: Profile = Profile.ORCA_2020
     rdfa_dir: str = ""
     latency_ms: float = 0.0
 
@@ -77,8 +85,7 @@ class WebConfig:
         _check_range("disallowed", self.disallowed, 0, 0.9)
         _check_range("compressed", self.compressed, 0, 1)
         _check_range("latency-ms", self.latency_ms, 0, 60_000)
-        if self.profile not in (2020, 2021):
-            raise ConfigError(f"profile is {self.profile}, allowed are 2020 and 2021")
+        object.__setattr__(self, "profile", _profile(self.profile))
         self._check_address()
         self._check_weights()
         _check_degree("degree", self.degree, self.n_nodes)
@@ -184,6 +191,15 @@ EXPERIMENTS: dict[int, dict[str, Any]] = {
         "compressed": 0.0,
     },
 }
+
+
+def _profile(name: str) -> Profile:
+    try:
+        return Profile(str(name))
+    except ValueError:
+        raise ConfigError(
+            f"profile is {name}, allowed are {', '.join(Profile)}"
+        ) from None
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

@@ -84,9 +84,10 @@ def build_web(config: WebConfig) -> DataWeb:
     kinds = draw_kinds(config, _random(config, "kinds"))
     graph = draw_graph(kinds, degree=config.degree, rng=_random(config, "graph"))
     dumps = {
-        index: draw_dump_format(config, _random(config, f"dump-{index}"))
-        for index, kind in enumerate(kinds)
-        if kind is NodeKind.DUMP
+        index: draw_dump_format(config, _random(config, f"dump-{index}"), nth)
+        for nth, index in enumerate(
+            index for index, kind in enumerate(kinds) if kind is NodeKind.DUMP
+        )
     }
     plans = list(_iter_plans(config, kinds, dumps))
     uris = [plan.access_uri for plan in plans]

@@ -10,13 +10,21 @@ _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
     "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
 )
+# Read by readers of our own, slower, and seldom served without one of the above.
+_RARE: Final = (
+    "text/n3;q=0.7, application/trix;q=0.6, application/rdf+json;q=0.6, "
+    "application/hex+x-ndjson;q=0.6"
+)
 
 ACCEPT: Final = {
     # A server that negotiates must find a concrete type: many answer a bare `*/*`
     # with HTML, and some answer 406 where nothing matches, hence the last range.
-    Kind.PAGE: f"{_RDF}, application/xhtml+xml;q=0.4, text/html;q=0.3, */*;q=0.1",
-    # A dump is a file: archives and octet streams are as good as RDF types.
-    Kind.DUMP: f"{_RDF}, application/gzip;q=0.7, */*;q=0.5",
+    Kind.PAGE: f"{_RDF}, {_RARE}, application/xhtml+xml;q=0.4, text/html;q=0.3, "
+    "*/*;q=0.1",
+    # A dump is a file: archives and octet streams are as good as RDF types. HDT is
+    # a file of everything, which nobody wants instead of a page.
+    Kind.DUMP: f"{_RDF}, {_RARE}, application/vnd.hdt;q=0.7, application/gzip;q=0.7, "
+    "*/*;q=0.5",
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
 

@@ -20,12 +20,14 @@ class Ask:
         max_bytes: longest decoded body that is read.
         spool_bytes: a longer body is written to a spool file.
         timeout_secs: for the whole exchange, from connecting to the last byte.
+        headers: further headers of the request, names and values.
     """
 
     accept: str
     max_bytes: int
     spool_bytes: int
     timeout_secs: float
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +40,8 @@ class Answer:
         charset: of `Content-Type`, lower case.
         location: of `Location`, unresolved.
         retry_after: of `Retry-After`, unparsed.
+        cache_control: of `Cache-Control`, unparsed.
+        http_links: of all `Link` headers, joined by commas; at most 64 KiB.
         body: a small body; only answers of 2xx have one.
         path: spool file of a large body.
         n_bytes: length of the decoded body.
@@ -53,6 +57,8 @@ class Answer:
     last_modified: str = ""
     location: str = ""
     retry_after: str = ""
+    cache_control: str = ""
+    http_links: str = ""
     body: bytes | None = None
     path: Path | None = None
     n_bytes: int = 0

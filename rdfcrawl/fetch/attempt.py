@@ -54,6 +54,7 @@ class Attempt:
             charset=answer.charset,
             etag=answer.etag,
             last_modified=answer.last_modified,
+            http_links=answer.http_links,
             body=answer.body,
             path=answer.path,
             n_bytes=answer.n_bytes,

@@ -9,21 +9,26 @@ from typing import TYPE_CHECKING, Final, Self
 
 import aiohttp
 from aiohttp import hdrs
+from aiohttp.helpers import is_ip_address
 from yarl import URL
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.guard import GuardBlocked, GuardedResolver
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.records import Kind
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from aiohttp.abc import AbstractResolver
+    from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.guard import Guard
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Sink, Spool
 
@@ -41,11 +46,19 @@ class HttpExchange:
     """GETs over one pool of connections for the whole process.
 
     An asynchronous context manager; open it in the loop that uses it.
+
+    Args:
+        options: limits and manners.
+        spool: keeps the bodies.
+        guard: says which addresses may be connected to; without one, all may.
     """
 
-    def __init__(self, options: FetchOptions, spool: Spool) -> None:
+    def __init__(
+        self, options: FetchOptions, spool: Spool, *, guard: Guard | None = None
+    ) -> None:
         self._options = options
         self._spool = spool
+        self._guard = guard
         self._session_accept = options.accept[Kind.PAGE]
 
     async def __aenter__(self) -> Self:
@@ -59,10 +72,14 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
-        self._names = NameResolver()
+        self._names: AbstractResolver = NameResolver()
+        guard = self._guard
+        if guard is not None:
+            self._names = GuardedResolver(self._names, guard)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 resolver=self._names,
+                socket_factory=guard.open_socket if guard else None,
                 limit=0,  # the number of open visits is the limit
                 keepalive_timeout=options.keep_alive_secs,
                 ssl=options.verify_certificates,
@@ -107,12 +124,33 @@ class HttpExchange:
             answer.is_partial = True
         return answer
 
+    async def check(self, url: str) -> Fault | None:
+        """Return why the guard refuses a URL, before it is asked for.
+
+        What it connects to is checked in any case; a name that cannot be found is
+        no matter of the guard.
+        """
+        if self._guard is None:
+            return None
+        host = host_of(url).strip("[]")
+        try:
+            if is_ip_address(host):
+                self._guard.check(host)
+            else:
+                await self._names.resolve(host)
+        except GuardBlocked as exc:
+            return Fault(Reason.GUARD_BLOCKED, str(exc.strerror))
+        except (OSError, UnicodeError):
+            return None
+        return None
+
     async def _get(
         self, url: str, ask: Ask, answer: Answer, transfer: Transfer
     ) -> None:
         target = _target(url)
-        accept = ask.accept
-        headers = None if accept is self._session_accept else {hdrs.ACCEPT: accept}
+        headers = None
+        if ask.headers or ask.accept is not self._session_accept:
+            headers = {hdrs.ACCEPT: ask.accept, **dict(ask.headers)}
         response = await self._session.get(
             target, allow_redirects=False, headers=headers
         )
@@ -223,7 +261,7 @@ async def _skip(content: aiohttp.StreamReader) -> None:
         return
 
 
-def note_headers(answer: Answer, status: int, headers: Mapping[str, str]) -> None:
+def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> None:
     """Set `answer` from a status and headers; their names match in any case."""
     get = headers.get
     answer.status = status
@@ -233,6 +271,11 @@ def note_headers(answer: Answer, status: int, headers: Mapping[str, str]) -> Non
         answer.etag = _text(value)
     if value := get(hdrs.LAST_MODIFIED):
         answer.last_modified = _text(value)
+    if value := get(hdrs.CACHE_CONTROL):
+        answer.cache_control = _text(value)
+    if hdrs.LINK in headers:
+        value = ", ".join(headers.getall(hdrs.LINK))
+        answer.http_links = _text(value, MAX_HEADER_BYTES)
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         answer.retry_after = _text(get(hdrs.RETRY_AFTER, ""))

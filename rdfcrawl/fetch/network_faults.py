@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.guard import GuardBlocked
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Answer
@@ -44,6 +45,9 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
     """
     if isinstance(exc, SourceFault):
         answer.fault = exc.fault
+        return True
+    if isinstance(exc.__cause__, GuardBlocked):
+        answer.fault = Fault(Reason.GUARD_BLOCKED, str(exc.__cause__.strerror))
         return True
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
     answer.fault = Fault(reason, _detail(exc))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
 from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.fetch.guard import Guard
 from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class FetchOptions:
         backoff_base_secs: first wait after a failure; it doubles with each.
         backoff_max_secs: longest wait of that kind.
         retry_after_max_secs: longest `Retry-After` that is obeyed.
+        guard: addresses that a guarded exchange may connect to.
 
     Raises:
         ConfigError: a value is out of range.
@@ -86,6 +88,7 @@ class FetchOptions:
     backoff_base_secs: float = 1.0
     backoff_max_secs: float = 300.0
     retry_after_max_secs: float = 6 * 3600.0
+    guard: Guard = field(default_factory=Guard)
 
     def __post_init__(self) -> None:
         for names, least, word in (

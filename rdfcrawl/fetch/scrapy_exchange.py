@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from multidict import CIMultiDict
 from scrapy import Request
 from scrapy.exceptions import (
     CannotResolveHostError,
@@ -20,8 +21,6 @@ from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.exchange import note_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -56,7 +55,7 @@ class ScrapyExchange:
         answer = Answer()
         request = Request(
             url,
-            headers={"Accept": ask.accept},
+            headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
             meta={
@@ -92,8 +91,13 @@ class ScrapyExchange:
             answer.is_partial = True
 
 
-def _text_headers(response: Response) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", response.headers.to_unicode_dict())
+def _text_headers(response: Response) -> CIMultiDict[str]:
+    """Return the headers as aiohttp gives them."""
+    return CIMultiDict(
+        (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+        for name, values in response.headers.items()
+        for value in values
+    )
 
 
 def _judge(exc: Exception) -> tuple[Reason, bool]:

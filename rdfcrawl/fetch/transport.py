@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
+from rdfcrawl.fetch.context_cache import SharedContexts
+from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.policy import PRODUCT_TOKEN
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.contexts import ContextStore
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
 
 
@@ -23,6 +34,8 @@ class Transport:
     Attributes:
         visitor: makes the visits.
         exchange: does one GET: aiohttp, or Scrapy's downloader.
+        robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
+        contexts: gives the contexts of JSON-LD.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -50,12 +63,59 @@ class Transport:
             is_new=session.is_new,
             prime=session.prime,
         )
+        self.robots = self._robots(crawler)
+        self.contexts = self._contexts(crawler, session)
+
+    def _robots(self, crawler: Crawler) -> RobotsCache | None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            return None
+        options = self.visitor.options
+        return RobotsCache(
+            RobotsFetch(self.exchange, self._spool, options),
+            _robots_options(crawler, options),
+            sleep=self.visitor.sleepers.sleep,
+        )
+
+    def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
+        options = self.visitor.options
+        count = partial(_count, crawler.stats)
+        return open_contexts(
+            options,
+            self._spool,
+            near=Way(exchange=self.exchange, robots=self.robots),
+            robots=_robots_options(crawler, options) if self.robots else None,
+            options=ContextOptions(delay_secs=session.options.frontier.delay_secs),
+            hosts=Hosts(
+                key_of=session.key_of,
+                prime=session.prime,
+                sleep=self.visitor.sleepers.sleep,
+            ),
+            shared=SharedContexts(session.redis, session.frontier.key, count=count),
+            count=count,
+        )
 
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
+        await self.contexts.close()
+        if self.robots:
+            await self.robots.close()
         if self._http:
             await self._http.close()
         self._spool.close()
+
+
+def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:
+    token = crawler.settings.get("ROBOTSTXT_USER_AGENT")
+    return RobotsOptions(
+        agent=str(token) if token else PRODUCT_TOKEN,
+        put_off_secs=options.backoff_base_secs,
+        retry_times=options.retry_times,
+    )
+
+
+def _count(stats: StatsCollector | None, what: str) -> None:
+    if stats is not None:
+        stats.inc_value(f"context/{what}")
 
 
 # A handler, a middleware and the spider share it, and Scrapy gives such a thing no

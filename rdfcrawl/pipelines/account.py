@@ -87,6 +87,12 @@ class AccountPipeline:
             counts["http/bytes"] += document.n_bytes
         if document.format is not None:
             counts[f"document/format/{document.format.name}"] += 1
+        for packing in document.packings:
+            counts[f"document/packing/{packing}"] += 1
+        for extractor, n_quads in document.extracted.items():
+            counts[f"document/extractor/{extractor}"] += n_quads
+        if document.n_members:
+            counts["document/members"] += document.n_members
         if document.n_links:
             counts["link/offered"] += document.n_links
         for fault in document.faults:

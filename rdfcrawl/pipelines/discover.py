@@ -1,4 +1,4 @@
-"""Step three: N-Quads to links."""
+"""Step three: N-Quads, pages and headers to links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DiscoverPipeline:
 
     def __init__(self, spider: VisitingSpider) -> None:
         self._spider = spider
-        self._scan = spider.arguments.follow.scan
+        self._follow = spider.arguments.follow
         self._session: CrawlSession
 
     @classmethod
@@ -40,16 +40,22 @@ class DiscoverPipeline:
         self._session = cast("CrawlSession", self._spider.session)
 
     async def process_item(self, document: Document) -> Document:
-        """Collect the links, a set per some 50,000, so that a dump needs no more."""
+        """Collect the links, a set per some 50,000, so that a dump needs no more.
+
+        What `Document.links` holds is known when the quads are read to their end.
+        """
         if document.chunks is None:
             return document
         links: set[bytes] = set()
+        scan = self._follow.scan
         async for chunk in document.chunks:
-            links |= self._scan(chunk)
+            links |= scan(chunk)
             if len(links) >= _MOST_LINKS_HELD:
                 document.n_links += await self._session.add_links(document, links)
                 links.clear()
                 await self._session.worker.room()
+        if document.links:
+            links |= self._follow.choose(document.links)
         if links:
             document.n_links += await self._session.add_links(document, links)
         return document

@@ -1,35 +1,55 @@
-"""Step one: bytes to N-Quads."""
+"""Step one: bytes to N-Quads and links."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from rdfcrawl.errors import NeedsSandbox
+from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.reading import Reading, rules_in
+from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.options import parse_limits, parse_memory_bytes
+from rdfcrawl.options import extract_options
 from rdfcrawl.provenance import graph_iri
-from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.sandbox import Sandbox
+from rdfcrawl.rdf.environment import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.rdf.limits import ParseLimits
-    from rdfcrawl.rdf.parse import Parse
-    from rdfcrawl.rdf.sandbox import SandboxedParse
+    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.fetch.transport import Transport
+    from rdfcrawl.options import ExtractOptions
+    from rdfcrawl.rdf.jsonld.sources import ContextDocument
     from rdfcrawl.records import Document
+
+logger = logging.getLogger(__name__)
 
 
 class ExtractPipeline:
-    """Sets `Document.chunks`: small bodies are parsed here, files in a child."""
+    """Sets `Document.chunks`: what is small and quick is read here, else in a child."""
 
-    def __init__(self, limits: ParseLimits, *, memory_bytes: int) -> None:
-        self._limits = limits
-        self._sandbox = Sandbox(memory_bytes=memory_bytes)
+    def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
+        spider = visiting_spider(crawler)
+        self._crawler = crawler
+        self._wants_hyperlinks = spider.arguments.follow.wants_hyperlinks
+        self._options = options
+        self._environment = Environment(contexts=_NearContexts(self._transport))
+        self._sandbox = Sandbox(
+            options.processes,
+            memory_bytes=options.memory_bytes,
+            scratch_dir=spider.options.paths.spool,
+            scratch_bytes=options.unpack.n_bytes,
+            load_context=self._load_context,
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -39,9 +59,10 @@ class ExtractPipeline:
             NotConfigured: its spider makes no visits.
         """
         visiting_spider(crawler)
-        settings = crawler.settings
-        memory_bytes = parse_memory_bytes(settings)
-        pipeline = cls(parse_limits(settings), memory_bytes=memory_bytes)
+        options = extract_options(crawler.settings)
+        for refusal in rules_in(options.rules).refused:
+            logger.warning("%s", refusal)
+        pipeline = cls(crawler, options)
         crawler.signals.connect(pipeline.spider_closed, signals.spider_closed)
         return pipeline
 
@@ -55,25 +76,80 @@ class ExtractPipeline:
         return document
 
     async def _chunks(self, document: Document) -> AsyncIterator[bytes]:
-        about: dict[str, Any] = {
-            "media_type": document.media_type,
-            "charset": document.charset,
-            "url": document.url,
-            "graph": graph_iri(document.url),
-            "limits": self._limits,
-        }
-        reading: Parse | SandboxedParse
-        if document.body is not None:
-            reading = parsed = parse(document.body, **about)
-            for chunk in parsed:
-                yield chunk
-        elif document.path is not None:
-            reading = sandboxed = await self._sandbox.parse(document.path, **about)
-            async for chunk in sandboxed:
-                yield chunk
-        else:
+        source = document.body if document.body is not None else document.path
+        if source is None:
             return
-        document.format, document.decided_by = reading.format, reading.decided_by
-        document.n_quads = reading.n_quads
-        document.is_partial |= reading.is_partial
-        document.faults += reading.faults
+        job = Job(
+            url=document.url,
+            graph=graph_iri(document.url),
+            media_type=document.media_type,
+            charset=document.charset,
+            http_links=document.http_links,
+            wants_hyperlinks=self._wants_hyperlinks,
+            rules=self._options.rules,
+            limits=self._options.limits,
+            unpack=self._options.unpack,
+        )
+        if isinstance(source, bytes):
+            reading = Reading(source, job, environment=self._environment)
+            try:
+                for chunk in reading:
+                    yield chunk
+            except NeedsSandbox:
+                pass
+            else:
+                _note(document, reading.outcome)
+                if not reading.outcome.left:
+                    return
+                # Labels of blank nodes must not meet those given out here.
+                job = replace(
+                    job, extractors=reading.outcome.left, key=f"{job.url}#slow"
+                )
+        async for chunk in self._in_sandbox(document, source, job):
+            yield chunk
+
+    async def _in_sandbox(
+        self, document: Document, source: bytes | Path, job: Job
+    ) -> AsyncIterator[bytes]:
+        reading = await self._sandbox.read(source, job)
+        async for chunk in reading:
+            yield chunk
+        _note(document, reading.outcome)
+
+    def _transport(self) -> Transport:
+        return transport_of(self._crawler)
+
+    async def _load_context(self, url: str, document_url: str) -> ContextDocument:
+        return await self._transport().contexts.load(url, document_url=document_url)
+
+
+class _NearContexts:
+    """The contexts that can be had without waiting; a `ContextSource`."""
+
+    def __init__(self, transport: Callable[[], Transport]) -> None:
+        self._transport = transport
+
+    def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a context that was fetched shortly before.
+
+        Raises:
+            NeedsSandbox: it was not.
+        """
+        context = self._transport().contexts.peek(url, document_url=document_url)
+        if context is None:
+            raise NeedsSandbox(f"context {url}")
+        return context
+
+
+def _note(document: Document, outcome: Outcome) -> None:
+    """Bring into the document what became of it; it may be read in two parts."""
+    if document.format is None:
+        document.format, document.decided_by = outcome.format, outcome.decided_by
+    document.packings = document.packings or outcome.packings
+    document.members += tuple(outcome.members)
+    document.n_members += outcome.n_members
+    document.extracted |= outcome.extracted
+    document.links |= outcome.links
+    document.n_quads += outcome.n_quads
+    document.is_partial |= outcome.is_partial
+    document.faults += outcome.faults

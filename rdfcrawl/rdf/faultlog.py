@@ -32,6 +32,24 @@ class FaultLog:
         known = self._faults.get((reason, ""))
         return known.count if known else 0
 
+    def snapshot(self) -> FaultLog:
+        """Return a copy, to go back to."""
+        copy = FaultLog()
+        copy._faults = dict(self._faults)  # of its own class
+        return copy
+
+    def restore(
+        self, snapshot: FaultLog, *, kept: frozenset[Reason] = frozenset()
+    ) -> None:
+        """Forget what was noted since the snapshot.
+
+        Args:
+            snapshot: of this log.
+            kept: is not forgotten.
+        """
+        since = {key: x for key, x in self._faults.items() if key[0] in kept}
+        self._faults = snapshot._faults | since  # of its own class
+
     def all(self) -> list[Fault]:
         """Return the faults in the order their reasons first came."""
         return list(self._faults.values())

@@ -55,6 +55,12 @@ def origin(url: str) -> tuple[str, str, int]:
     return scheme, (parts.hostname or "").lower(), port
 
 
+def is_same_origin(iri: str, url: str) -> bool:
+    """Tell whether both are of one origin; what has no host is of none."""
+    own = origin(url)
+    return own[1] != "" and origin(iri) == own
+
+
 class GraphNames:
     """Gives each statement of one document its graph.
 

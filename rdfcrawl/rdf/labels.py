@@ -53,6 +53,15 @@ class BlankNodes:
     def __init__(self, url: str) -> None:
         self._labels = _Labels(url)
 
+    def __len__(self) -> int:
+        """Return how many are numbered."""
+        return len(self._labels)
+
+    def forget(self, n_kept: int) -> None:
+        """Forget all but the first ones; their numbers are given anew."""
+        while len(self._labels) > n_kept:
+            self._labels.popitem()
+
     def relabel(self, lines: bytes) -> bytes:
         """Return canonical N-Quads with every blank node relabelled.
 

@@ -1,37 +1,53 @@
-"""One `parse()` for all formats: a document's bytes to checked N-Quads in chunks.
+"""One `parse()` for all serializations: a document's bytes to checked N-Quads.
 
-The parser is pyoxigraph in its strict mode, which checks every term, and what it
-serializes is canonical N-Quads. What comes after works on these lines: statements
-are dropped, blank nodes relabelled and graphs named without an object per triple.
+pyoxigraph in its strict mode reads what it can, and what it serializes is canonical
+N-Quads; other readers write lines that go through it. What comes after works on these
+lines: statements are dropped, blank nodes relabelled and graphs named without an object
+per triple.
 """
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.rdf.chances import Chances
+from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.contexts import remote_contexts
-from rdfcrawl.rdf.doctype import EntityScreen
-from rdfcrawl.rdf.encoding import MARK_BYTES, Utf8Stream, to_utf8
+from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
-from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.hdt.reader import read_hdt
+from rdfcrawl.rdf.hextuples import read_hextuples
+from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.rdf.statements import Statements
+from rdfcrawl.rdf.mapping import mapped
+from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.rdf_json import read_rdf_json
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.rdf.text import Text
+from rdfcrawl.rdf.trix import read_trix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-CHUNK_BYTES = 256 * 1024
+    from rdfcrawl.rdf.graphs import Trust
+
+# Longer JSON-LD is not kept in memory: it is read as a stream, without remote contexts.
+MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_OWN_READERS: Final = {
+    formats.TRIX: read_trix,
+    formats.RDF_JSON: read_rdf_json,
+    formats.HEXTUPLES: read_hextuples,
+}
 
 
-def parse(
-    source: bytes | Path,
+def parse(  # noqa: PLR0913  # keywords, all but one with a default
+    source: bytes | Path | Source,
     *,
     url: str,
     graph: str | None,
@@ -40,11 +56,12 @@ def parse(
     base: str | None = None,
     trust: Trust = "same-origin",
     limits: ParseLimits = DEFAULT_LIMITS,
+    environment: Environment = INLINE,
 ) -> Parse:
     """Return the N-Quads of one document; reading happens on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
-    or crash the parser: what is not small belongs into `sandbox.Sandbox`.
+    or crash the parser: what is not small belongs into `extract.sandbox.Sandbox`.
 
     Args:
         source: the document, not compressed.
@@ -56,75 +73,96 @@ def parse(
         trust: `all` keeps all graph names of the document, `same-origin` those
             of the document's origin.
         limits: what is read at most.
+        environment: what readers may use.
 
     Raises:
         OSError: the file cannot be read.
     """
-    if isinstance(source, Path):
-        with source.open("rb") as file:
-            head = file.read(formats.HEAD_BYTES)
-    else:
-        head = source[: formats.HEAD_BYTES]
+    source = Source.of(source)
+    log = FaultLog()
     return Parse(
         source,
-        formats.decide(media_type, url, head),
-        url=url,
-        graph=graph,
+        formats.decide(media_type, url, source.head()),
         charset=charset,
         base=url if base is None else base,
-        trust=trust,
         limits=limits,
+        environment=environment,
+        log=log,
+        output=Output(url=url, graph=graph, trust=trust, limits=limits, log=log),
     )
 
 
 class Parse:
     """One document being read: iterate it once, over chunks of N-Quads.
 
-    Chunks are whole lines, at most `CHUNK_BYTES` unless one statement is longer.
+    Chunks are whole lines, at most `output.CHUNK_BYTES` unless one statement is longer.
+
+    Args:
+        source: the document, not packed.
+        decision: what it is read as.
+        charset: of the Content-Type, or empty.
+        base: resolves relative IRIs.
+        context_url: of the JSON-LD context that the header `Link` names, or empty.
+        limits: what is read at most.
+        environment: what readers may use.
+        log: takes the faults.
+        output: takes the statements.
 
     Attributes:
-        format: what the document is read as; unset if it is not RDF.
+        format: what the document is read as; unset if it is nothing of this kind.
         decided_by: what told the format.
-        n_quads: statements written so far.
         is_partial: reading ended before the end of the document.
     """
 
     __slots__ = (
         "_base",
-        "_blank_nodes",
-        "_charset",
+        "_context_url",
+        "_environment",
         "_found",
-        "_graph",
         "_limits",
         "_log",
+        "_output",
         "_source",
-        "_trust",
-        "_url",
+        "_text",
         "decided_by",
         "format",
         "is_partial",
-        "n_quads",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keywords, of one caller
         self,
-        source: bytes | Path,
+        source: Source,
         decision: formats.Decision,
         *,
-        url: str,
-        graph: str | None,
         charset: str,
         base: str,
-        trust: Trust,
+        context_url: str = "",
         limits: ParseLimits,
+        environment: Environment,
+        log: FaultLog,
+        output: Output,
     ) -> None:
-        self.format, self.decided_by, self._found = decision
-        self.n_quads = 0
+        self.format: formats.Format | None = decision.format
+        self.decided_by: str = decision.decided_by
         self.is_partial = False
-        self._source, self._charset, self._limits = source, charset, limits
-        self._url, self._base, self._graph, self._trust = url, base, graph, trust
-        self._log = FaultLog()
-        self._blank_nodes: BlankNodes | None = None
+        self._found = decision.found
+        if decision.format is formats.HTML:  # pages have readers of their own
+            self.format, self._found = None, formats.HTML.name
+        self._source = source
+        self._text = Text(
+            source,
+            charset=charset,
+            is_xml=self.format is not None and self.format.family == "xml",
+            max_bytes=limits.doc_bytes,
+        )
+        self._base, self._context_url = base, context_url
+        self._limits, self._environment = limits, environment
+        self._log, self._output = log, output
+
+    @property
+    def n_quads(self) -> int:
+        """Statements written so far."""
+        return self._output.n_quads
 
     @property
     def faults(self) -> list[Fault]:
@@ -132,17 +170,18 @@ class Parse:
         return self._log.all()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read the document; nothing that is wrong with it is raised."""
+        """Read the document; nothing that is wrong with it is raised.
+
+        Raises:
+            NeedsSandbox: it may not be read here; nothing was read.
+        """
         try:
-            if _is_blank(self._source):
+            if is_blank(self._source):
                 self._log.note(Reason.EMPTY)
             elif self.format is None:
                 self._refuse_format()
-            elif isinstance(self._source, bytes):
-                yield from self._read(self.format, self._whole(self._source))
             else:
-                with self._open(self._source) as stream:
-                    yield from self._read(self.format, stream)
+                yield from self._read(self.format)
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
@@ -153,128 +192,96 @@ class Parse:
         else:
             self._log.note(Reason.UNKNOWN_FORMAT)
 
-    def _whole(self, source: bytes) -> bytes:
-        """Return a document in memory as the parser can take it."""
-        if len(source) > self._limits.doc_bytes:
-            source = source[: self._limits.doc_bytes]
-            self._log.note(Reason.TOO_LARGE, "document cut at its largest size")
-        is_xml = self.format is formats.RDF_XML
-        text = to_utf8(source, charset=self._charset, is_xml=is_xml, log=self._log)
-        return EntityScreen().feed(text, is_last=True) if is_xml else text
+    def _read(self, document_format: formats.Format) -> Iterator[bytes]:
+        if document_format is formats.HDT:
+            yield from self._read_hdt()
+        elif document_format in _OWN_READERS:
+            yield from self._read_by_own(document_format)
+        elif self._is_json_ld_in_memory(document_format):
+            yield from self._read_json_ld()
+        else:
+            yield from self._read_by_parser(document_format)
+        self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
 
-    def _open(self, path: Path) -> io.BufferedReader:
-        """Return a document on disk as the parser can take it."""
-        is_xml = self.format is formats.RDF_XML
-        stream = Utf8Stream(
-            path.open("rb"),
-            charset=self._charset,
-            is_xml=is_xml,
-            max_bytes=self._limits.doc_bytes,
-            log=self._log,
-            screen=EntityScreen().feed if is_xml else None,
-        )
-        return io.BufferedReader(stream)
+    def _read_hdt(self) -> Iterator[bytes]:
+        # Blocks of many long strings are decoded again and again.
+        self._environment.demand_bounds("HDT")
+        max_bytes = self._limits.doc_bytes
+        with mapped(
+            self._source, environment=self._environment, max_bytes=max_bytes
+        ) as buffer:
+            blocks = read_hdt(buffer, limits=self._limits, log=self._log)
+            yield from self._output.chunks(blocks)
 
-    def _reopen(self) -> BinaryIO:
-        """Return the document once more; its faults are known already."""
-        source = self._source
-        if isinstance(source, bytes):
-            text = to_utf8(source, charset=self._charset, is_xml=False, log=FaultLog())
-            return io.BytesIO(text)
-        stream = Utf8Stream(
-            source.open("rb"),
-            charset=self._charset,
-            is_xml=False,
-            max_bytes=self._limits.doc_bytes,
-            log=FaultLog(),
-        )
-        return cast("BinaryIO", io.BufferedReader(stream))
-
-    def _read(
-        self, document_format: formats.Format, source: bytes | io.BufferedReader
-    ) -> Iterator[bytes]:
-        statements = Statements(document_format, self._base, self._limits, self._log)
-        names = GraphNames(
-            None if self._graph is None else check_iri(self._graph),
-            url=self._url,
-            trust=self._trust,
-            has_graphs=document_format.has_graphs,
-            log=self._log,
-        )
-        batches = statements.read(cast("bytes | BinaryIO", source), reopen=self._reopen)
-        for lines in batches:
-            chunk = self._count(names.place(self._relabel(self._drop(lines))))
-            if len(chunk) > CHUNK_BYTES:
-                yield from _split(chunk)
-            elif chunk:
-                yield chunk
-            if self.is_partial:
-                return
-        if statements.needs_context:
-            self._note_contexts()
-        self.is_partial = statements.is_partial or self._log.count(Reason.TOO_LARGE) > 0
-
-    def _drop(self, lines: bytes) -> bytes:
-        """Return the lines without those that are too long or hold bad text."""
-        longest = self._limits.literal_bytes
-        if len(lines) > longest:
-            kept = [
-                line for line in lines.splitlines(keepends=True) if len(line) <= longest
-            ]
-            n_dropped = lines.count(b"\n") - len(kept)
-            if n_dropped:
-                detail = f"statements longer than {longest} bytes"
-                self._log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
-                lines = b"".join(kept)
-        if self._log.count(Reason.BAD_CHARSET) and MARK_BYTES in lines:
-            lines = b"".join(
-                line
-                for line in lines.splitlines(keepends=True)
-                if MARK_BYTES not in line
+    def _read_by_own(self, document_format: formats.Format) -> Iterator[bytes]:
+        with self._text.open(self._log) as text:
+            statements = _OWN_READERS[document_format](
+                text,
+                base=self._base,
+                environment=self._environment,
+                limits=self._limits,
+                log=self._log,
             )
-        return lines
+            yield from self._output.chunks(
+                iter_checked(statements, self._log),
+                has_graphs=document_format.has_graphs,
+            )
 
-    def _relabel(self, lines: bytes) -> bytes:
-        if b"_" not in lines or b"_:" not in lines:  # the first is far cheaper
-            return lines
-        if self._blank_nodes is None:
-            self._blank_nodes = BlankNodes(self._url)
-        return self._blank_nodes.relabel(lines)
+    def _is_json_ld_in_memory(self, document_format: formats.Format) -> bool:
+        return document_format is formats.JSON_LD and self._text.gather(
+            MAX_JSON_LD_BYTES
+        )
 
-    def _count(self, lines: bytes) -> bytes:
-        """Count the statements; those over the limit are left out."""
-        n_lines = lines.count(b"\n")
-        n_left = self._limits.n_quads - self.n_quads
-        if n_lines > n_left:
-            lines = b"".join(lines.splitlines(keepends=True)[:n_left])
-            n_lines = n_left
-            self._log.note(Reason.TOO_LARGE, "more statements than are read")
-            self.is_partial = True
-        self.n_quads += n_lines
-        return lines
+    def _read_json_ld(self) -> Iterator[bytes]:
+        n_breaks = self._n_breaks()
+        blocks = read_json_ld(
+            self._text.whole(self._log),
+            base=self._base,
+            environment=self._environment,
+            limits=self._limits,
+            log=self._log,
+            context_url=self._context_url,
+        )
+        yield from self._output.chunks(blocks, has_graphs=True)
+        self.is_partial = self._n_breaks() > n_breaks
+
+    def _n_breaks(self) -> int:
+        """Return how many faults there are that JSON-LD is not read beyond."""
+        breaks = (Reason.SYNTAX, Reason.REMOTE_CONTEXT)
+        return sum(fault.count for fault in self.faults if fault.reason in breaks)
+
+    def _read_by_parser(self, document_format: formats.Format) -> Iterator[bytes]:
+        chances = Chances(
+            self._text,
+            document_format,
+            base=self._base,
+            limits=self._limits,
+            environment=self._environment,
+            log=self._log,
+            output=self._output,
+        )
+        yield from chances
+        if chances.needs_context:
+            self._note_contexts()
+        self.is_partial = chances.is_partial
 
     def _note_contexts(self) -> None:
-        with self._reopen() as file:
-            urls = remote_contexts(file.read(_HEAD_FOR_CONTEXTS_BYTES), base=self._base)
+        urls: list[str] = []
+        with (
+            suppress(OSError, SourceFault),  # it has passed by
+            self._text.open_stream(FaultLog()) as file,
+        ):
+            head = file.read(_HEAD_FOR_CONTEXTS_BYTES)
+            urls = remote_contexts(head, base=self._base)
         for url in urls or [""]:
             self._log.note(Reason.REMOTE_CONTEXT, url, apart=True)
 
 
-def _is_blank(source: bytes | Path) -> bool:
+def is_blank(source: Source) -> bool:
     """Tell whether a document has nothing but white space and a byte order mark."""
-    if isinstance(source, bytes):
-        return not source or source in _BOMS or source.isspace()
-    if source.stat().st_size > formats.HEAD_BYTES:
-        return False
-    return _is_blank(source.read_bytes())
-
-
-def _split(lines: bytes) -> Iterator[bytes]:
-    """Cut lines into chunks; a line that is longer is a chunk of its own."""
-    begin = 0
-    while len(lines) - begin > CHUNK_BYTES:
-        cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1
-        cut = cut or lines.find(b"\n", begin) + 1
-        yield lines[begin:cut]
-        begin = cut
-    yield lines[begin:]
+    if source.data is not None:
+        return not source.data or source.data in _BOMS or source.data.isspace()
+    head = source.head()
+    return len(head) < formats.HEAD_BYTES and (
+        not head or head in _BOMS or head.isspace()
+    )

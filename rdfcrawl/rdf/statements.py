@@ -11,14 +11,13 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-import pyoxigraph
-from pyoxigraph import RdfFormat
-
+from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.contexts import has_long_chain
-from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.lenient import well_formed
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, is_text_too_deep
+from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
 from rdfcrawl.rdf.recovery import (
     SourceLines,
     bad_line,
@@ -36,36 +35,64 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
-GATHER_BYTES = 128 * 1024  # N-Quads gathered before they are handed on
 _FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 _LARGEST_BATCH = 1024
 _NO_LOADER = "No LoadDocumentCallback"
+_NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
 
 
 class Statements:
     """Reads one document.
 
+    Args:
+        document_format: what it is in.
+        base: resolves relative IRIs.
+        limits: what is read at most.
+        log: takes the faults.
+        is_lenient: bad terms cost their statements alone; see `lenient`.
+        ends_at_error: the first error that is not noted ends reading.
+
     Attributes:
+        is_lenient: as it was given.
         is_partial: reading ended before the end of the document.
         needs_context: it ended at a remote context of JSON-LD.
+        error: what the parser said first; empty if nothing.
+        n_before: statements read before that.
+        n_read: statements so far, also those that were left out.
     """
 
     __slots__ = (
         "_base",
+        "_ends_at_error",
         "_format",
         "_limits",
         "_log",
         "_n_errors",
+        "error",
+        "is_lenient",
         "is_partial",
+        "n_before",
+        "n_read",
         "needs_context",
     )
 
     def __init__(
-        self, document_format: Format, base: str, limits: ParseLimits, log: FaultLog
+        self,
+        document_format: Format,
+        base: str,
+        limits: ParseLimits,
+        log: FaultLog,
+        *,
+        is_lenient: bool = False,
+        ends_at_error: bool = False,
     ) -> None:
         self._format, self._base, self._limits = document_format, base, limits
         self._log = log
+        self.is_lenient, self._ends_at_error = is_lenient, ends_at_error
         self._n_errors = 0
+        self.n_read = 0
+        self.error = ""
+        self.n_before = 0
         self.is_partial = False
         self.needs_context = False
 
@@ -115,7 +142,7 @@ class Statements:
         lines: list[bytes] = []
         done = 0
         while True:
-            error = _serialize(_parser(block, self._format, None), out)
+            error = serialize(new_parser(block, self._format, None), out)
             if error is None:
                 break
             if isinstance(error, SourceFault):
@@ -144,13 +171,14 @@ class Statements:
     def _read_whole(
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
-        parser = _parser(source, self._format, self._base)
+        parser = new_parser(
+            source, self._format, self._base, is_lenient=self.is_lenient
+        )
         batch = _FIRST_BATCH
         with closing(SourceLines(reopen)) as places:
             while True:
-                out = io.BytesIO()
-                failure = _serialize(islice(parser, batch), out)
-                lines = out.getvalue()
+                lines, n_quads, failure = self._read_batch(islice(parser, batch))
+                self.n_read += n_quads
                 if failure is not None:
                     text = self._text_before(failure, places)
                     goes_on = self._goes_on(failure, text, parser)
@@ -159,19 +187,37 @@ class Statements:
                         return
                     continue
                 yield lines
-                if lines.count(b"\n") < batch:
+                if n_quads < batch:
                     return
                 if len(lines) > GATHER_BYTES:
                     batch = max(batch // 4, 1)
                 elif batch < _LARGEST_BATCH:
                     batch *= 4
 
+    def _read_batch(
+        self, quads: Iterable[Quad]
+    ) -> tuple[bytes, int, SyntaxError | SourceFault | None]:
+        """Return the lines, how many statements were read, and what ended them."""
+        out = io.BytesIO()
+        if not self.is_lenient:
+            failure = serialize(quads, out)
+            lines = out.getvalue()
+            return lines, lines.count(b"\n"), failure
+        n_bad = -self._log.count(Reason.BAD_TERM)
+        failure = serialize(well_formed(quads, self._log), out)
+        lines = out.getvalue()
+        n_bad += self._log.count(Reason.BAD_TERM)
+        return lines, lines.count(b"\n") + n_bad, failure
+
     def _text_before(
         self, failure: SyntaxError | SourceFault, places: SourceLines
     ) -> str | None:
         if isinstance(failure, SourceFault) or self._format.family != "text":
             return None
-        return places.up_to(failure.lineno or 1, failure.offset or 1)
+        try:
+            return places.up_to(failure.lineno or 1, failure.offset or 1)
+        except (OSError, SourceFault):  # the source has passed by
+            return None
 
     def _goes_on(
         self,
@@ -187,9 +233,19 @@ class Statements:
         if _NO_LOADER in str(error):
             self.needs_context = self.is_partial = True
             return False
+        if self._format is formats.N3 and _NO_RDF in str(error):
+            # The parser is in step: the statement is right, and only no RDF.
+            is_logic = "variable" in str(error)
+            self._log.note(
+                Reason.N3_FORMULA if is_logic else Reason.BAD_TERM, str(error)
+            )
+            return True
+        if not self.error:
+            self.error, self.n_before = error.msg, self.n_read
         self._note_error(error, error.lineno)
         self.is_partial = (
-            not self._format.is_resumable
+            self._ends_at_error
+            or not self._format.is_resumable
             or self._n_errors >= self._limits.n_errors
             # At the end of the source the parser would still hand out what it has
             # of a statement whose last term may be cut off.
@@ -237,37 +293,3 @@ def _without_cut_off(
         return lines
     begin = lines.rfind(b"\n", 0, -1) + 1
     return lines[:begin] if is_cut_off(text, lines[begin:]) else lines
-
-
-def _parser(
-    source: bytes | BinaryIO, document_format: Format, base: str | None
-) -> QuadParser:
-    try:
-        return pyoxigraph.parse(source, document_format.parser, base_iri=base)
-    except ValueError:  # the base is no IRI
-        base = check_iri(base or "")
-        return pyoxigraph.parse(source, document_format.parser, base_iri=base)
-
-
-def _serialize(
-    quads: Iterable[Quad], out: BinaryIO
-) -> SyntaxError | SourceFault | None:
-    """Write the quads as canonical N-Quads; return what ended them early.
-
-    What came before that is in `out`.
-    """
-    try:
-        pyoxigraph.serialize(quads, out, RdfFormat.N_QUADS)
-    except (SyntaxError, SourceFault) as error:
-        return error
-    except MemoryError as error:
-        if "buffer" not in str(error):
-            raise
-        # One token is longer than the 16 MiB the parser takes.
-        return SourceFault(Reason.LITERAL_TOO_LONG, str(error))
-    except BaseException as error:
-        # A bug in the parser arrives as a PanicException, which is no Exception.
-        if type(error).__name__ == "PanicException":
-            return SourceFault(Reason.PARSE_CRASH, str(error))
-        raise
-    return None

@@ -1,4 +1,4 @@
-"""A large dump through a whole crawl: fetched, parsed, stored and scanned for links.
+"""A large dump through a whole crawl: unpacked, parsed, stored, scanned for links.
 
 CPU is that of all processes of the crawl (worker, parser child, Redis), the web server
 excluded, so the rate is what one core does. The reference is a bare loop over
@@ -8,6 +8,8 @@ excluded, so the rate is what one core does. The reference is a bare loop over
 from __future__ import annotations
 
 import argparse
+import gzip
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from multiprocessing import Process
 from pathlib import Path
 
 from tests.bench.measured import count_lines, run_measured
+from tests.processes import children, peak_bytes
 
 BASE = "http://data.example.org/resource/"
 VOCABULARY = "http://data.example.org/ontology#"
@@ -36,20 +39,24 @@ print(n, usage.ru_utime + usage.ru_stime)
 def main(arguments: list[str] | None = None) -> None:
     """Print a row per serialization."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gb", type=float, default=1.0, help="size of the dump")
+    parser.add_argument("--gb", type=float, default=0.5, help="size, unpacked")
     options = parser.parse_args(arguments)
     print(
-        f"{'dump':6}{'GB':>6}{'triples':>10}{'wall s':>8}{'CPU s':>8}{'k/CPU s':>9}"
+        f"{'dump':8}{'GB':>6}{'triples':>10}{'wall s':>8}{'CPU s':>8}{'k/CPU s':>9}"
         f"{'bare k/CPU s':>14}{'ratio':>7}{'worker MB':>11}{'child MB':>10}"
     )
-    for extension in ("nt", "ttl"):
-        with tempfile.TemporaryDirectory() as name:
-            _measure(Path(name), extension, int(options.gb * 10**9))
+    for name in ("dump.nt", "dump.nt.gz", "dump.ttl.gz", "dump.rdf.gz"):
+        with tempfile.TemporaryDirectory() as folder:
+            _measure(Path(folder), name, int(options.gb * 10**9))
 
 
-def _measure(folder: Path, extension: str, n_bytes: int) -> None:
-    dump = folder / f"dump.{extension}"
-    n_triples = _write_dump(dump, n_bytes)
+def _measure(folder: Path, name: str, n_bytes: int) -> None:
+    plain = folder / name.removesuffix(".gz")
+    n_triples = _write_dump(plain, n_bytes)
+    dump = folder / name
+    if dump != plain:
+        with plain.open("rb") as source, gzip.open(dump, "wb", 1) as packed:
+            shutil.copyfileobj(source, packed, 2**20)
     handler = partial(_Quiet, directory=str(folder))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     process = Process(target=server.serve_forever)
@@ -65,14 +72,14 @@ def _measure(folder: Path, extension: str, n_bytes: int) -> None:
     if n_stored != n_triples:
         print(f"stored {n_stored} of {n_triples} triples")
     bare = subprocess.run(
-        [sys.executable, "-c", BARE, str(dump), extension],
+        [sys.executable, "-c", BARE, str(plain), plain.suffix[1:]],
         capture_output=True,
         check=True,
     )
     bare_rate = n_triples / float(bare.stdout.split()[1]) / 1000
     rate = n_triples / cpu / 1000
     print(
-        f"{extension:6}{dump.stat().st_size / 1e9:6.2f}{n_triples:10}{wall:8.1f}"
+        f"{name[5:]:8}{plain.stat().st_size / 1e9:6.2f}{n_triples:10}{wall:8.1f}"
         f"{cpu:8.1f}{rate:9.0f}{bare_rate:14.0f}{rate / bare_rate:7.2f}"
         f"{worker_mb:11.0f}{child_mb:10.0f}"
     )
@@ -86,47 +93,28 @@ def _crawl(folder: Path, url: str) -> tuple[float, float, float, float]:
         *("-a", f"seeds={url}", "-a", "scope=host"),
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
     ]
-    worker_kb = child_kb = 0
+    worker_bytes = child_bytes = 0
 
     def look(worker: int) -> None:
-        nonlocal worker_kb, child_kb
-        worker_kb = max(worker_kb, _peak_kb(worker))
-        child_kb = max([child_kb, *map(_peak_kb, _children(worker))])
+        nonlocal worker_bytes, child_bytes
+        worker_bytes = max(worker_bytes, peak_bytes(worker))
+        child_bytes = max([child_bytes, *map(peak_bytes, children(worker))])
 
     # The worker waits for its parser: its usage holds that of the child too.
     usage = run_measured(line, look)
-    return usage.wall_secs, usage.cpu_secs, worker_kb / 1024, child_kb / 1024
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
-
-
-def _peak_kb(pid: int) -> int:
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    for line in status.splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    return 0
+    return usage.wall_secs, usage.cpu_secs, worker_bytes / 1e6, child_bytes / 1e6
 
 
 def _write_dump(path: Path, n_bytes: int) -> int:
     """Write a dump of resources with types, labels, numbers and links."""
-    describe = _turtle if path.suffix == ".ttl" else _ntriples
+    head, describe, tail = _SYNTAXES[path.suffix]
     resource = 0
     with path.open("w", buffering=1 << 20) as file:
-        if path.suffix == ".ttl":
-            file.write(f"@prefix o: <{VOCABULARY}> .\n@prefix r: <{BASE}> .\n")
+        file.write(head)
         while file.tell() < n_bytes:
             file.write(describe(resource, resource * 7919 % 10**9))
             resource += 1
+        file.write(tail)
     return 6 * resource
 
 
@@ -150,11 +138,39 @@ def _ntriples(number: int, other: int) -> str:
     )
 
 
+def _rdf_xml(number: int, other: int) -> str:
+    return (
+        f'<o:Item rdf:about="{BASE}item{number:09}">'
+        f'<o:label xml:lang="en">{LABEL} {number}</o:label>\n'
+        f'<o:number rdf:datatype="{XSD}integer">{number}</o:number>'
+        f'<o:part rdf:resource="{BASE}item{other:09}"/>'
+        f'<o:part rdf:resource="{BASE}item{other:09}a"/>\n'
+        f"<o:note>a\nb {number}</o:note></o:Item>\n"
+    )
+
+
+# What a file begins with, describes a resource with, and ends with.
+_SYNTAXES = {
+    ".nt": ("", _ntriples, ""),
+    ".ttl": (
+        f"@prefix o: <{VOCABULARY}> .\n@prefix r: <{BASE}> .\n",
+        _turtle,
+        "",
+    ),
+    ".rdf": (
+        f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:o="{VOCABULARY}">\n',
+        _rdf_xml,
+        "</rdf:RDF>\n",
+    ),
+}
+
+
 class _Quiet(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def guess_type(self, path: object) -> str:
-        return "text/turtle" if str(path).endswith(".ttl") else "application/n-triples"
+        del path
+        return "application/octet-stream"
 
     def log_message(self, *_: object) -> None:
         pass

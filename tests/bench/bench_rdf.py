@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 
 from rdfcrawl import formats
+from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,10 +104,10 @@ def _children_secs() -> float:
 
 async def _sandboxed(path: Path) -> int:
     async with Sandbox() as sandbox:
-        document = await sandbox.parse(path, url=URL, graph=URL)
-        async for _ in document:
+        reading = await sandbox.read(path, Job(url=URL, graph=URL))
+        async for _ in reading:
             pass
-        return document.n_quads
+        return reading.outcome.n_quads
 
 
 def main() -> None:

@@ -17,19 +17,25 @@ import pytest
 import uvloop
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.child import deny_side_effects
-from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.extract.child import deny_side_effects
+from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.rdf.sandbox import SandboxedParse
+    from rdfcrawl.extract.sandbox import SandboxedReading
 
 URL = "http://e.example/doc"
 NT = "application/n-triples"
 LINE = b'_:s%d <http://p> "text %d" .\n'
+
+
+def job(media_type: str, limits: ParseLimits = DEFAULT_LIMITS) -> Job:
+    """Return the job for a document of this type."""
+    return Job(url=URL, graph=URL, media_type=media_type, limits=limits)
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ def crash(path: Path) -> Path:
     return path
 
 
-async def read(document: SandboxedParse) -> bytes:
+async def read(document: SandboxedReading) -> bytes:
     """Return all chunks."""
     return b"".join([chunk async for chunk in document])
 
@@ -67,7 +73,7 @@ def children() -> list[int]:
         with suppress(OSError):
             parent = (folder / "stat").read_text().rpartition(") ")[2].split()[1]
             command = (folder / "cmdline").read_bytes()
-            if int(parent) == os.getpid() and b"rdf.child" in command:
+            if int(parent) == os.getpid() and b"extract.child" in command:
                 found.append(int(folder.name))
     return found
 
@@ -75,20 +81,20 @@ def children() -> list[int]:
 def check_same_as_inline(dump: Path, loop: asyncio.AbstractEventLoop) -> None:
     """Compare one sandboxed parse with one in this process."""
 
-    async def sandboxed() -> tuple[bytes, SandboxedParse]:
+    async def sandboxed() -> tuple[bytes, SandboxedReading]:
         async with Sandbox() as sandbox:
-            document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+            document = await sandbox.read(dump, job(NT))
             return await read(document), document
 
     text, document = loop.run_until_complete(sandboxed())
     loop.close()
     inline = parse(dump, url=URL, graph=URL, media_type=NT)
     assert text == b"".join(inline)
-    assert document.format is inline.format
-    assert document.decided_by == inline.decided_by
-    assert document.faults == inline.faults
-    assert document.n_quads == inline.n_quads == 30_000
-    assert not document.is_partial
+    assert document.outcome.format is inline.format
+    assert document.outcome.decided_by == inline.decided_by
+    assert document.outcome.faults == inline.faults
+    assert document.outcome.n_quads == inline.n_quads == 30_000
+    assert not document.outcome.is_partial
 
 
 def test_sandbox_gives_what_parse_gives(dump: Path) -> None:
@@ -105,9 +111,9 @@ async def test_child_is_kept_for_the_next_document(
     sandbox: Sandbox, dump: Path
 ) -> None:
     """If a document was read, then its child reads the next one."""
-    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    await read(await sandbox.read(dump, job(NT)))
     before = children()
-    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    await read(await sandbox.read(dump, job(NT)))
     assert len(before) == 1
     assert children() == before
 
@@ -115,16 +121,16 @@ async def test_child_is_kept_for_the_next_document(
 async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> None:
     """If the parser crashes, then what it read is kept and a new child is used."""
     path = crash(tmp_path / "deep.ttl")
-    document = await sandbox.parse(path, url=URL, graph=URL, media_type="text/turtle")
+    document = await sandbox.read(path, job("text/turtle"))
     text = await read(document)
-    assert [fault.reason for fault in document.faults] == [Reason.PARSE_CRASH]
-    assert document.is_partial
-    assert document.n_quads == text.count(b"\n") > 10_000
+    assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_CRASH]
+    assert document.outcome.is_partial
+    assert document.outcome.n_quads == text.count(b"\n") > 10_000
     good = tmp_path / "good.ttl"
     good.write_bytes(b"<http://a> <b:b> <c:c> .")
-    document = await sandbox.parse(good, url=URL, graph=URL, media_type=NT)
+    document = await sandbox.read(good, job(NT))
     assert await read(document) == f"<http://a> <b:b> <c:c> <{URL}> .\n".encode()
-    assert document.faults == []
+    assert document.outcome.faults == []
 
 
 async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -135,24 +141,22 @@ async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
             file.write(LINE % (1, 1) * 50_000)
     limits = ParseLimits(secs=0, secs_per_mb=0)
     start = time.process_time()
-    document = await sandbox.parse(
-        path, url=URL, graph=URL, media_type=NT, limits=limits
-    )
+    document = await sandbox.read(path, job(NT, limits=limits))
     await read(document)
-    assert [fault.reason for fault in document.faults] == [Reason.PARSE_SECS]
-    assert 0 < document.n_quads < 3_000_000
-    assert document.is_partial
+    assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_SECS]
+    assert 0 < document.outcome.n_quads < 3_000_000
+    assert document.outcome.is_partial
     assert time.process_time() - start < 10
 
 
 async def test_stopped_child_is_given_up(sandbox: Sandbox, dump: Path) -> None:
     """If a child does not answer, then it is ended and the fault is named."""
-    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
-    document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+    await read(await sandbox.read(dump, job(NT)))
+    document = await sandbox.read(dump, job(NT))
     document._silence_secs = 0.2
     os.kill(children()[0], signal.SIGSTOP)
     await read(document)
-    assert [fault.reason for fault in document.faults] == [Reason.PARSE_SECS]
+    assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_SECS]
     assert children() == []
 
 
@@ -163,26 +167,27 @@ async def test_memory_is_bounded(tmp_path: Path) -> None:
     context = ",".join(f'"term{i}":"http://e/{long}{i}"' for i in range(60_000))
     path.write_text(f'{{"@context":{{{context}}},"term1":"x"}}')
     async with Sandbox(memory_bytes=110 * 2**20) as sandbox:
-        document = await sandbox.parse(
-            path, url=URL, graph=URL, media_type="application/ld+json"
-        )
+        document = await sandbox.read(path, job("application/ld+json"))
         await read(document)
-    assert document.is_partial
-    assert document.faults[0].reason in (Reason.PARSE_CRASH, Reason.LITERAL_TOO_LONG)
+    assert document.outcome.is_partial
+    assert document.outcome.faults[0].reason in (
+        Reason.PARSE_CRASH,
+        Reason.LITERAL_TOO_LONG,
+    )
 
 
 async def test_unread_document_gives_its_turn_back(
     sandbox: Sandbox, dump: Path
 ) -> None:
     """If reading is given up, then the next document gets its turn."""
-    document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+    document = await sandbox.read(dump, job(NT))
     async for _ in document:
         break
     await document.close()
     async with asyncio.timeout(10):
-        again = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+        again = await sandbox.read(dump, job(NT))
         await read(again)
-    assert again.n_quads == 30_000
+    assert again.outcome.n_quads == 30_000
 
 
 async def test_no_more_children_than_allowed(dump: Path) -> None:
@@ -190,10 +195,10 @@ async def test_no_more_children_than_allowed(dump: Path) -> None:
     async with Sandbox(2) as sandbox:
 
         async def one() -> int:
-            document = await sandbox.parse(dump, url=URL, graph=URL, media_type=NT)
+            document = await sandbox.read(dump, job(NT))
             await read(document)
             assert len(children()) <= 2
-            return document.n_quads
+            return document.outcome.n_quads
 
         assert await asyncio.gather(*(one() for _ in range(5))) == [30_000] * 5
     assert children() == []
@@ -202,7 +207,7 @@ async def test_no_more_children_than_allowed(dump: Path) -> None:
 async def test_missing_file_is_raised(sandbox: Sandbox, tmp_path: Path) -> None:
     """If the file is not there, then that is the caller's error."""
     with pytest.raises(FileNotFoundError):
-        await sandbox.parse(tmp_path / "none", url=URL, graph=URL, media_type=NT)
+        await sandbox.read(tmp_path / "none", job(NT))
 
 
 async def test_environment_holds_no_secrets(
@@ -210,7 +215,7 @@ async def test_environment_holds_no_secrets(
 ) -> None:
     """If the worker's environment has secrets, then the child does not see them."""
     monkeypatch.setenv("STORE_PASSWORD", "canary")
-    await read(await sandbox.parse(dump, url=URL, graph=URL, media_type=NT))
+    await read(await sandbox.read(dump, job(NT)))
     environment = Path(f"/proc/{children()[0]}/environ").read_bytes()
     assert b"PYTHONPATH" in environment
     assert b"STORE_PASSWORD" not in environment
@@ -218,10 +223,10 @@ async def test_environment_holds_no_secrets(
 
 def test_child_ends_with_its_parent() -> None:
     """If the parent is gone, then its pipe ends and so does the child."""
-    script = "from rdfcrawl.rdf.child import main; main()"
+    script = "from rdfcrawl.extract.child import main; main()"
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(2**30)],
+        [sys.executable, "-c", script, str(2**30), "1", "1"],
         stdin=subprocess.DEVNULL,
         env={"PYTHONPATH": path},
         timeout=20,
@@ -231,7 +236,7 @@ def test_child_ends_with_its_parent() -> None:
 
 
 DENIED = """
-import sys; from rdfcrawl.rdf.child import deny_side_effects
+import sys; from rdfcrawl.extract.child import deny_side_effects
 import socket, subprocess, os
 sys.addaudithook(deny_side_effects)
 try:

@@ -1,8 +1,9 @@
-"""Parsing in bounded child processes: for documents that are large or hostile.
+"""Reading in bounded child processes: for documents that are large or hostile.
 
 A child has a limit of memory and, per document, of CPU time; it may open no socket,
-start no process and write no file, and its environment holds no secrets. When it
-is stopped or crashes, what it had read is kept and the next document gets a new one.
+start no process and write to no file but one for scratch, and its environment holds no
+secrets. When it is stopped or crashes, what it had read is kept and the next document
+gets a new one.
 """
 
 from __future__ import annotations
@@ -12,29 +13,42 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.rdf.child import HEADER
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.extract.child import HEADER
+from rdfcrawl.extract.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from rdfcrawl.rdf.graphs import Trust
+    from rdfcrawl.extract.job import Job
+    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+
+    LoadContext = Callable[[str, str], Awaitable[ContextDocument]]
 
 MEMORY_BYTES = 2**30
+SCRATCH_BYTES = 50 * 2**30
 # The CPU clock of the child is the limit. These only tell a child that hangs from
 # one that shares its CPU with many: no answer for so long ends it.
 _SILENCE_FACTOR = 4
 _LEAST_SILENCE_SECS = 10.0
-_FORMATS = {each.name: each for each in formats.FORMATS}
-_START = "from rdfcrawl.rdf.child import main; main()"
+_START = "from rdfcrawl.extract.child import main; main()"
+
+
+async def no_contexts(url: str, document_url: str) -> ContextDocument:
+    """Refuse every context that is not bundled.
+
+    Raises:
+        SourceFault: `REMOTE_CONTEXT`.
+    """
+    del document_url
+    raise SourceFault(Reason.REMOTE_CONTEXT, url)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +59,11 @@ class _Child:
     jobs: asyncio.StreamWriter
     answers: asyncio.StreamReader
 
+    async def send(self, kind: bytes, payload: bytes) -> None:
+        self.jobs.write(HEADER.pack(kind, len(payload)) + payload)
+        with suppress(ConnectionError):
+            await self.jobs.drain()
+
     async def end(self) -> None:
         with suppress(ProcessLookupError):
             self.process.kill()
@@ -53,16 +72,30 @@ class _Child:
 
 
 class Sandbox:
-    """A pool of child processes that parse; use it as `async with`.
+    """A pool of child processes that read; use it as `async with`.
 
     Args:
         n: children at most; more documents than that wait for their turn.
         memory_bytes: address space of each child.
+        scratch_dir: of the children's scratch files; the system's if unset.
+        scratch_bytes: longest scratch file of each child.
+        load_context: gives contexts of JSON-LD that are not bundled.
     """
 
-    def __init__(self, n: int = 1, *, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        n: int = 1,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        scratch_dir: Path | None = None,
+        scratch_bytes: int = SCRATCH_BYTES,
+        load_context: LoadContext = no_contexts,
+    ) -> None:
         self._turns = asyncio.Semaphore(n)
         self._memory_bytes = memory_bytes
+        self._scratch_dir = scratch_dir
+        self._scratch_bytes = scratch_bytes
+        self._load_context = load_context
         self._idle: list[_Child] = []
         self._is_closed = False
 
@@ -78,19 +111,8 @@ class Sandbox:
         while self._idle:
             await self._idle.pop().end()
 
-    async def parse(
-        self,
-        path: Path,
-        *,
-        url: str,
-        graph: str | None,
-        media_type: str = "",
-        charset: str = "",
-        base: str | None = None,
-        trust: Trust = "same-origin",
-        limits: ParseLimits = DEFAULT_LIMITS,
-    ) -> SandboxedParse:
-        """Return the N-Quads of one document, as `rdf.parse.parse` does.
+    async def read(self, source: bytes | Path, job: Job) -> SandboxedReading:
+        """Return the N-Quads of one document, as `reading.Reading` does.
 
         It waits for a free child. The child is taken until the answer is read to
         its end or closed.
@@ -98,45 +120,41 @@ class Sandbox:
         Raises:
             OSError: the file cannot be read, or no child can be started.
         """
-        n_bytes = path.stat().st_size
-        job = {
-            "path": os.fspath(path.absolute()),
-            "url": url,
-            "graph": graph,
-            "media_type": media_type,
-            "charset": charset,
-            "base": base,
-            "trust": trust,
-            "limits": asdict(limits),
-        }
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
         await self._turns.acquire()
         child: _Child | None = None
         try:
             child = await self._take()
-            secs = limits.secs + limits.secs_per_mb * n_bytes / 1e6
-            silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
-            document = SandboxedParse(self, child, silence_secs)
-            await document._begin(child, job)  # noqa: SLF001
+            await child.send(b"J", job.to_json())
+            if isinstance(source, Path):
+                await child.send(b"P", os.fsencode(source.absolute()))
+            else:
+                await child.send(b"B", source)
         except BaseException:
             if child is not None:
                 await child.end()
             self._turns.release()
             raise
-        return document
+        secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
+        silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
+        return SandboxedReading(self, child, silence_secs, self._load_context)
 
     async def _take(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
             if child.process.returncode is None:
                 return child
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-c", _START, str(self._memory_bytes)),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=DEVNULL,  # a crash may quote the document
-            env=_environment(),
-        )
+        with tempfile.TemporaryFile(dir=self._scratch_dir) as scratch:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", _START),
+                *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,  # a crash may quote the document
+                env=_environment(),
+                pass_fds=(scratch.fileno(),),
+            )
         if process.stdin is None or process.stdout is None:
             raise OSError("a child without pipes")
         return _Child(process, process.stdin, process.stdout)
@@ -149,24 +167,24 @@ class Sandbox:
         self._turns.release()
 
 
-class SandboxedParse:
+class SandboxedReading:
     """One document being read in a child: iterate it once, over chunks of N-Quads.
 
     Attributes:
-        format: what the document is read as; unset if it is not RDF.
-        decided_by: what told the format; empty if the child crashed before.
-        faults: all that was wrong; complete after iteration.
-        n_quads: statements handed out so far.
-        is_partial: reading ended before the end of the document.
+        outcome: what became of it; complete after iteration.
     """
 
-    def __init__(self, sandbox: Sandbox, child: _Child, silence_secs: float) -> None:
-        self.format: formats.Format | None = None
-        self.decided_by = ""
-        self.faults: list[Fault] = []
-        self.n_quads = 0
-        self.is_partial = False
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        child: _Child,
+        silence_secs: float,
+        load_context: LoadContext,
+    ) -> None:
+        self.outcome = Outcome()
+        self._n_quads = 0
         self._sandbox, self._silence_secs = sandbox, silence_secs
+        self._load_context = load_context
         self._child: _Child | None = child
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -175,10 +193,14 @@ class SandboxedParse:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    self.n_quads += payload.count(b"\n")
+                    self._n_quads += payload.count(b"\n")
                     yield payload
+                elif kind == b"L":
+                    await self._answer(self._child, *json.loads(payload))
+                elif kind == b"F":
+                    self.outcome = Outcome.from_json(payload)
                 elif kind == b"E":
-                    await self._finish(json.loads(payload))
+                    await self._finish(Outcome.from_json(payload))
         finally:
             await self.close()
 
@@ -188,16 +210,14 @@ class SandboxedParse:
         if child is not None:
             await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
 
-    async def _begin(self, child: _Child, job: dict[str, Any]) -> None:
-        payload = json.dumps(job).encode()
-        child.jobs.write(HEADER.pack(b"J", len(payload)) + payload)
-        with suppress(ConnectionError):
-            await child.jobs.drain()
-        kind, answer = await self._receive(child)
-        if kind == b"F":
-            decision = json.loads(answer)
-            self.format = _FORMATS.get(decision["format"])
-            self.decided_by = decision["decided_by"]
+    async def _answer(self, child: _Child, url: str, document_url: str) -> None:
+        try:
+            context = await self._load_context(url, document_url)
+        except SourceFault as error:
+            await child.send(b"R", error.fault.detail.encode(errors="replace"))
+        else:
+            final_url = context.url.encode(errors="replace")
+            await child.send(b"K", final_url + b"\n" + context.content)
 
     async def _receive(self, child: _Child) -> tuple[bytes, bytes]:
         """Return the next frame; an empty one after the child failed."""
@@ -217,16 +237,13 @@ class SandboxedParse:
         return b"", b""
 
     async def _fail(self, fault: Fault) -> None:
-        self.faults.append(fault)
-        self.is_partial = True
+        self.outcome.faults.append(fault)
+        self.outcome.is_partial = True
+        self.outcome.n_quads = self._n_quads
         await self.close()
 
-    async def _finish(self, outcome: dict[str, Any]) -> None:
-        self.faults += (
-            Fault(Reason(reason), detail, count)
-            for reason, detail, count in outcome["faults"]
-        )
-        self.is_partial = outcome["is_partial"]
+    async def _finish(self, outcome: Outcome) -> None:
+        self.outcome = outcome
         child, self._child = self._child, None
         if child is not None:
             await self._sandbox._give_back(child, is_sound=True)  # noqa: SLF001

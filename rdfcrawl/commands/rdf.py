@@ -1,0 +1,239 @@
+"""`scrapy rdf`: what a document yields, and why: format, extractors, links, faults."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, cast
+
+from rich.console import Console
+from rich.syntax import Syntax
+from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.commands.crawl import fail
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.extract.reading import rules_in
+from rdfcrawl.formats import HTML
+from rdfcrawl.inspection import Inspection, Question, inspect
+from rdfcrawl.links import LinkPolicy
+from rdfcrawl.options import CrawlOptions, extract_options
+from rdfcrawl.rdf.hdt import write_hdt
+from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.pretty import pretty
+from rdfcrawl.robots.policy import PRODUCT_TOKEN
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.records import Document
+
+_SHOWN_LINKS: Final = 20
+_SHOWN_STATEMENTS: Final = 1000
+_WRITTEN: Final = (".nq", ".nt", ".hdt")
+
+
+class Command(ScrapyCommand):
+    """Shows what one document yields; exit code 0: statements, 1: none, 2: usage."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """Give what follows the command's name."""
+        return "[options] URL|FILE"
+
+    def short_desc(self) -> str:
+        """Give one line for `scrapy -h`."""
+        return "Show what a document yields: format, statements, links, faults"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--rules", metavar="PATH", help="file or folder of scraping rules")
+        add(
+            "--media-type",
+            metavar="TYPE",
+            default="",
+            help="believe this, not the server",
+        )
+        add(
+            "--base",
+            metavar="IRI",
+            default="",
+            help="resolve relative IRIs against this",
+        )
+        add("--follow", metavar="WORDS", default="abox", help="as `-a follow=`")
+        add(
+            "--limit",
+            type=int,
+            metavar="N",
+            default=_SHOWN_STATEMENTS,
+            help=f"show at most so many statements (default {_SHOWN_STATEMENTS})",
+        )
+        add("--to", metavar="FILE", help="write all to FILE: .nq, .nt or .hdt")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the document and tell what it yields."""
+        if len(args) != 1 or self.settings is None:
+            fail("rdf: want one URL or file")
+        question = self._question(args[0], opts)
+        try:
+            if opts.to:
+                inspection = _convert(question, Path(opts.to))
+            else:
+                inspection = _show(question, opts.limit)
+        except (ConfigError, OSError) as error:
+            fail(str(error))
+        outcome = inspection.outcome
+        self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
+
+    def _question(self, target: str, opts: argparse.Namespace) -> Question:
+        settings = cast("BaseSettings", self.settings)
+        if opts.rules:
+            settings.set("SCRAPING_RULES", opts.rules, "cmdline")
+        agent = str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
+        try:
+            fetch = CrawlOptions.read(settings, "rdf").fetch
+            return Question(
+                target=target,
+                media_type=opts.media_type,
+                base=opts.base,
+                follow=LinkPolicy.parse(opts.follow),
+                # What is asked for by hand may be a dump, whatever its URL.
+                fetch=replace(
+                    fetch,
+                    max_document_bytes=fetch.max_dump_bytes,
+                    timeout_secs=fetch.dump_timeout_secs,
+                ),
+                robots_agent=agent if settings.getbool("ROBOTSTXT_OBEY") else "",
+                extract=extract_options(settings),
+            )
+        except ConfigError as error:
+            fail(str(error))
+
+
+def _show(question: Question, limit: int) -> Inspection:
+    """Write the report to standard error and the statements to standard output."""
+    shown = bytearray()
+    left = limit
+
+    def keep(chunk: bytes) -> None:
+        nonlocal left
+        n_lines = min(chunk.count(b"\n"), left)
+        left -= n_lines
+        shown.extend(b"".join(chunk.splitlines(keepends=True)[:n_lines]))
+
+    inspection = asyncio.run(inspect(question, keep))
+    for refusal in rules_in(question.extract.rules).refused:
+        sys.stderr.write(f"rule        {refusal}\n")
+    told = Console(stderr=True, highlight=False, soft_wrap=True)
+    for line in report(inspection):
+        told.print(line, markup=False)
+    text = pretty(bytes(shown))
+    out = Console(soft_wrap=True)
+    if out.is_terminal:
+        told.print()
+        out.print(Syntax(text, "turtle", theme="ansi_dark", background_color="default"))
+    else:
+        sys.stdout.write(text)
+    outcome = inspection.outcome
+    if outcome is not None and outcome.n_quads > limit:
+        told.print(f"… {limit} of {outcome.n_quads} statements; --limit shows more")
+    return inspection
+
+
+def _convert(question: Question, target: Path) -> Inspection:
+    """Write the statements to a file, and the report to standard error."""
+    if target.suffix not in _WRITTEN:
+        raise ConfigError(f"--to {target}: want a name in {', '.join(_WRITTEN)}")
+    with tempfile.TemporaryFile(dir=target.parent) as lines:
+        inspection = asyncio.run(inspect(question, lines.write))
+        lines.seek(0)
+        with target.open("wb") as out:
+            if target.suffix == ".hdt":
+                base = question.base or inspection.document.url
+                write_hdt(_blocks(lines), out, base=base)
+            else:
+                shutil.copyfileobj(lines, out)
+    sys.stderr.write("".join(f"{line}\n" for line in report(inspection)))
+    return inspection
+
+
+def _blocks(lines: BinaryIO) -> Iterator[bytes]:
+    return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, drop=lambda: None)
+
+
+def report(inspection: Inspection) -> list[str]:
+    """Return lines for people: what the document is, and what came of it."""
+    document, outcome = inspection.document, inspection.outcome
+    rows = [("document", document.url)]
+    way = (*document.record.chain, *document.requested)[:-1]
+    rows += [("redirected", url) for url in way]
+    rows.append(("answer", _answer(document)))
+    faults = list(document.faults)
+    if outcome is not None:
+        rows += _what_was_read(outcome)
+        faults += outcome.faults
+    rows += _links(inspection)
+    rows += [("fault", _fault(fault)) for fault in faults]
+    return [f"{name:12}{_printable(value)}" for name, value in rows]
+
+
+def _answer(document: Document) -> str:
+    kind = "; charset=".join(filter(None, (document.media_type, document.charset)))
+    if not document.status:
+        return f"a file, {document.n_bytes} bytes" if document.path else "none"
+    return (
+        f"{document.status} {kind or 'without Content-Type'}, {document.n_bytes} bytes"
+    )
+
+
+def _what_was_read(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    if outcome.packings:
+        yield "packed in", ", ".join(outcome.packings)
+    if outcome.format is not None:
+        yield "read as", f"{outcome.format.name}, decided by {outcome.decided_by}"
+    for member in outcome.members[:_SHOWN_LINKS]:
+        read_as = member.format or "not read"
+        yield "member", f"{member.name}: {read_as}, {member.n_quads} statements"
+    if outcome.n_members > _SHOWN_LINKS:
+        yield "members", f"{outcome.n_members} in all"
+    for extractor, n_quads in sorted(outcome.extracted.items()):
+        yield "extractor", f"{extractor}: {n_quads} statements"
+    if outcome.format is HTML and not outcome.extracted:
+        yield "extractor", "none: the page has no annotation"
+    whole = " (read in part)" if outcome.is_partial else ""
+    yield "statements", f"{outcome.n_quads}{whole}"
+
+
+def _links(inspection: Inspection) -> Iterator[tuple[str, str]]:
+    outcome = inspection.outcome
+    relations = {link.url: link.relation for link in outcome.links} if outcome else {}
+    followed = sorted(inspection.followed)
+    yield "links", f"{len(followed)} would be followed"
+    for url in followed[:_SHOWN_LINKS]:
+        relation = relations.get(url)
+        yield "link", f"{url} ({relation})" if relation else url
+    if len(followed) > _SHOWN_LINKS:
+        yield "link", f"… and {len(followed) - _SHOWN_LINKS} more"
+
+
+def _fault(fault: Fault) -> str:
+    times = f" ({fault.count} times)" if fault.count > 1 else ""
+    return f"{fault.reason}{times}" + (f": {fault.detail}" if fault.detail else "")
+
+
+def _printable(text: str) -> str:
+    """Return text of the web without what would steer a terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

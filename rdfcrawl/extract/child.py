@@ -1,0 +1,153 @@
+"""What runs inside of the sandbox: a process that reads one document at a time.
+
+Frames on the pipes are `kind` (1 byte), `length` (4 bytes, big endian) and as many
+bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its bytes. Out:
+`F`, the outcome as far as it is known at the begin; `C`, a chunk of N-Quads; `E`, the
+end with the outcome; `L`, a wish for a context, which is answered by `K`, the context,
+or `R`, why it cannot be had. End of input ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.reading import Reading
+from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.jsonld.sources import ContextDocument
+from rdfcrawl.unpack.scratch import FileScratch
+
+HEADER = struct.Struct(">cI")
+
+# Events of PEP 578 that parsing has no need of.
+_DENIED_EVENTS = ("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes.")
+_DENIED_OS_EVENTS = frozenset(
+    f"os.{call}"
+    for call in (
+        "exec", "fork", "forkpty", "kill", "killpg", "link", "mkdir", "posix_spawn",
+        "putenv", "remove", "rename", "rmdir", "spawn", "symlink", "system",
+    )
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def main() -> None:
+    """Serve jobs from standard input until it ends.
+
+    Arguments of the process: bytes of memory, descriptor of the scratch file, its
+    longest size.
+    """
+    memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:])
+    child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # The scratch file is all that can be written to.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (scratch_bytes, scratch_bytes))
+    # The parent ends its children itself, after they gave back what they read.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.addaudithook(deny_side_effects)
+    while child.serve():
+        pass
+
+
+def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
+    """Audit hook: no network, no process, no opening of files for writing.
+
+    Raises:
+        PermissionError: for everything that parsing has no need of.
+    """
+    if event.startswith(_DENIED_EVENTS) or event in _DENIED_OS_EVENTS:
+        raise PermissionError(event)
+    if event == "os.truncate" and not isinstance(args[0], int):
+        raise PermissionError("truncate by path")
+    if event == "open":
+        _, mode, flags = args
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or flags & _WRITING:
+            raise PermissionError("open for writing")
+
+
+class _Child:
+    """The process, as its jobs see it; also a `ContextSource`."""
+
+    def __init__(self, memory_bytes: int, scratch: FileScratch) -> None:
+        self._memory_bytes = memory_bytes
+        self._environment = Environment(
+            contexts=self, is_bounded=True, scratch=scratch, lift=self._lift
+        )
+        self._jobs: BinaryIO = sys.stdin.buffer
+        # What a library prints must not come between the frames.
+        self._answers: BinaryIO = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+
+    def serve(self) -> bool:
+        """Serve one job; return False if there is none."""
+        kind, payload = self._receive()
+        if not kind:
+            return False
+        job = Job.from_json(payload)
+        kind, payload = self._receive()
+        source = Path(os.fsdecode(payload)) if kind == b"P" else payload
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        used_secs = used.ru_utime + used.ru_stime
+        reading = Reading(source, job, environment=self._environment)
+        self._send(b"F", reading.outcome.to_json())
+        self._allow_cpu(used_secs, job, n_bytes)
+        for chunk in reading:
+            self._send(b"C", chunk)
+            # What is unpacked may be long: its statements earn time as its bytes do.
+            n_bytes += len(chunk)
+            self._allow_cpu(used_secs, job, n_bytes)
+        self._send(b"E", reading.outcome.to_json())
+        self._lift(0)
+        return True
+
+    def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a context that the parent has, or has fetched.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`.
+        """
+        self._send(b"L", json.dumps([url, document_url]).encode())
+        kind, payload = self._receive()
+        if kind == b"K":
+            final_url, _, content = payload.partition(b"\n")
+            return ContextDocument(url=final_url.decode(), content=content)
+        raise SourceFault(Reason.REMOTE_CONTEXT, payload.decode())
+
+    def _lift(self, n_bytes: int) -> None:
+        """Allow so much more address space: for a file that is mapped, not read."""
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (self._memory_bytes + n_bytes, hard))
+
+    @staticmethod
+    def _allow_cpu(used_secs: float, job: Job, n_bytes: int) -> None:
+        allowed_secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        soft = int(used_secs + allowed_secs) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+    def _receive(self) -> tuple[bytes, bytes]:
+        header = self._jobs.read(HEADER.size)
+        if len(header) < HEADER.size:
+            return b"", b""
+        kind, length = HEADER.unpack(header)
+        return kind, self._jobs.read(length)
+
+    def _send(self, kind: bytes, payload: bytes) -> None:
+        self._answers.write(HEADER.pack(kind, len(payload)))
+        self._answers.write(payload)
+        self._answers.flush()
+
+
+if __name__ == "__main__":
+    main()

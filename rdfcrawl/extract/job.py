@@ -1,0 +1,66 @@
+"""What is asked of a reader, in a form that goes through a pipe."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.unpack.limits import UnpackLimits
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.graphs import Trust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is known of a document before it is read, and how it is to be read.
+
+    Attributes:
+        url: of the document, after redirects, without fragment.
+        graph: of its statements; None is the default graph.
+        media_type: of the Content-Type, or empty.
+        charset: of the Content-Type, or empty.
+        http_links: of the header `Link`, or empty.
+        base: resolves relative IRIs; `url` if unset.
+        key: makes the blank node labels; `url` if empty.
+        trust: whose graph names are believed; see `rdf.output.Output`.
+        wants_hyperlinks: of pages, beside the links that point to data.
+        extractors: that a page is read with; None are all that it needs.
+        rules: file or folder of scraping rules; empty is none.
+        limits: on one document.
+        unpack: on what it is packed in.
+    """
+
+    url: str
+    graph: str | None
+    media_type: str = ""
+    charset: str = ""
+    http_links: str = ""
+    base: str | None = None
+    key: str = ""
+    trust: Trust = "same-origin"
+    wants_hyperlinks: bool = False
+    extractors: frozenset[Extractor] | None = None
+    rules: str = ""
+    limits: ParseLimits = DEFAULT_LIMITS
+    unpack: UnpackLimits = field(default_factory=UnpackLimits)
+
+    def to_json(self) -> bytes:
+        """Return what `from_json` reads."""
+        members = asdict(self)
+        if self.extractors is not None:
+            members["extractors"] = sorted(self.extractors)
+        return json.dumps(members).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Return the job that `to_json` wrote."""
+        members: dict[str, Any] = json.loads(text)
+        members["limits"] = ParseLimits(**members["limits"])
+        members["unpack"] = UnpackLimits(**members["unpack"])
+        if members["extractors"] is not None:
+            members["extractors"] = frozenset(map(Extractor, members["extractors"]))
+        return cls(**members)

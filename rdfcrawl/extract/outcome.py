@@ -1,0 +1,85 @@
+"""What became of a document, beside its statements."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.records import Link, Member, Relation
+
+MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted
+
+_FORMATS: Final = {each.name: each for each in formats.FORMATS}
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of a document; complete when its statements are read.
+
+    Attributes:
+        format: what it was read as; unset if it was not.
+        decided_by: what told the format.
+        packings: what it was packed in, from the outside in.
+        members: of an archive, the first `MAX_MEMBERS`.
+        n_members: of an archive.
+        extracted: statements by extractor.
+        links: of pages and of the header `Link`.
+        left: extractors that need a bounded process and were not run.
+        n_quads: statements written.
+        is_partial: the document has statements that were not read.
+        faults: all that was wrong, one per reason, in order.
+    """
+
+    format: formats.Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: list[Member] = field(default_factory=list)
+    n_members: int = 0
+    extracted: dict[str, int] = field(default_factory=dict)
+    links: set[Link] = field(default_factory=set)
+    left: frozenset[Extractor] = frozenset()
+    n_quads: int = 0
+    is_partial: bool = False
+    faults: list[Fault] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        """Return what `from_json` reads."""
+        members: dict[str, Any] = {
+            "format": self.format.name if self.format else None,
+            "decided_by": self.decided_by,
+            "packings": self.packings,
+            "members": [(m.name, m.format, m.n_quads) for m in self.members],
+            "n_members": self.n_members,
+            "extracted": self.extracted,
+            "links": [(x.url, x.relation, x.media_type) for x in self.links],
+            "left": sorted(self.left),
+            "n_quads": self.n_quads,
+            "is_partial": self.is_partial,
+            "faults": [(f.reason, f.detail, f.count) for f in self.faults],
+        }
+        return json.dumps(members).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Return the outcome that `to_json` wrote."""
+        members: dict[str, Any] = json.loads(text)
+        members["format"] = _FORMATS.get(members["format"])
+        members["packings"] = tuple(members["packings"])
+        members["members"] = [
+            Member(name=name, format=format_name, n_quads=n)
+            for name, format_name, n in members["members"]
+        ]
+        members["links"] = {
+            Link(url, Relation(relation), media_type)
+            for url, relation, media_type in members["links"]
+        }
+        members["left"] = frozenset(map(Extractor, members["left"]))
+        members["faults"] = [
+            Fault(Reason(reason), detail, count)
+            for reason, detail, count in members["faults"]
+        ]
+        return cls(**members)

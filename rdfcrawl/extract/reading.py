@@ -1,0 +1,266 @@
+"""One document to statements and links, whatever it is and is packed in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extract.outcome import MAX_MEMBERS, Outcome
+from rdfcrawl.html.extractors import SLOW
+from rdfcrawl.html.page import Page
+from rdfcrawl.html.reading import PageReading
+from rdfcrawl.html.rules import Rule, RuleSet, load_rules
+from rdfcrawl.html.scan import scan
+from rdfcrawl.http_links import context_link, links_of
+from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.graphs import is_same_origin
+from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.parse import Parse, is_blank
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.records import Member
+from rdfcrawl.unpack.documents import INCOMPLETE, PackedDocument, iter_documents
+from rdfcrawl.unpack.names import graph_of_member
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.extract.job import Job
+
+MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
+
+
+class Reading:
+    """One document being read: iterate it once, over chunks of N-Quads.
+
+    Args:
+        source: the document as it came.
+        job: what is known of it.
+        environment: what readers may use.
+
+    Raises:
+        OSError: the file cannot be read.
+
+    Attributes:
+        outcome: what became of it; complete after iteration.
+    """
+
+    def __init__(
+        self,
+        source: bytes | Path | Source,
+        job: Job,
+        *,
+        environment: Environment = INLINE,
+    ) -> None:
+        self._source = Source.of(source)
+        self._job = job
+        self._environment = environment
+        self._log = FaultLog()
+        decision = formats.decide(job.media_type, job.url, self._source.head())
+        self._context_url = ""
+        if job.http_links and _is_plain_json(decision, job.media_type):
+            try:
+                self._context_url = context_link(job.http_links, base=job.url)
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+            if self._context_url and decision.format is None:
+                decision = formats.Decision(formats.JSON_LD, "content-type")
+        self._decision = decision
+        self.outcome = Outcome(format=decision.format, decided_by=decision.decided_by)
+        if job.http_links:
+            self.outcome.links |= links_of(job.http_links, base=job.url)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Read the document; nothing that is wrong with it is raised.
+
+        Raises:
+            NeedsSandbox: it may not be read here; nothing was read.
+        """
+        outcome = self.outcome
+        try:
+            if is_blank(self._source):
+                self._log.note(Reason.EMPTY)
+            elif self._decision.packing is not None:
+                yield from self._unpack(self._decision.packing)
+            else:
+                job = self._job
+                output = self._output(job.graph, job.key)
+                yield from self._document(self._source, self._decision, output)
+        except SourceFault as error:
+            self._log.note(error.fault.reason, error.fault.detail)
+            outcome.is_partial = True
+        outcome.faults = self._log.all()
+
+    def _output(self, graph: str | None, key: str) -> Output:
+        limits, job = self._job.limits, self._job
+        return Output(
+            url=job.url,
+            graph=graph,
+            key=key,
+            trust=job.trust,
+            limits=replace(limits, n_quads=limits.n_quads - self.outcome.n_quads),
+            log=self._log,
+        )
+
+    def _document(
+        self, source: Source, decision: formats.Decision, output: Output
+    ) -> Iterator[bytes]:
+        """Read what is not packed, or is not any more."""
+        try:
+            if self._is_page(source, decision):
+                yield from self._page(source, output)
+            else:
+                yield from self._parse(source, decision, output)
+        finally:
+            self.outcome.n_quads += output.n_quads
+
+    def _parse(
+        self, source: Source, decision: formats.Decision, output: Output
+    ) -> Iterator[bytes]:
+        job = self._job
+        parse = Parse(
+            source,
+            decision,
+            charset=job.charset,
+            base=job.url if job.base is None else job.base,
+            context_url=self._context_url,
+            limits=job.limits,
+            environment=self._environment,
+            log=self._log,
+            output=output,
+        )
+        yield from parse
+        self.outcome.is_partial |= parse.is_partial
+
+    # -- pages ---------------------------------------------------------------------
+
+    def _is_page(self, source: Source, decision: formats.Decision) -> bool:
+        """Tell whether markup or JSON is read by extractors."""
+        if decision.format is not None:
+            return decision.format is formats.HTML
+        if decision.found == "XML":  # RDFa is allowed in any XML
+            return bool(scan(source.head()))
+        return decision.found == "JSON" and bool(self._rules())
+
+    def _page(self, source: Source, output: Output) -> Iterator[bytes]:
+        job = self._job
+        page = Page(
+            self._page_bytes(source),
+            url=job.url if job.base is None else job.base,
+            media_type=job.media_type,
+            charset=job.charset,
+        )
+        reading = PageReading(
+            page,
+            extractors=job.extractors,
+            excluded=frozenset() if self._environment.is_bounded else SLOW,
+            rules=self._rules(),
+            wants_hyperlinks=job.wants_hyperlinks,
+            environment=self._environment,
+            limits=job.limits,
+            log=self._log,
+            output=output,
+        )
+        yield from reading
+        outcome = self.outcome
+        outcome.is_partial |= reading.is_partial
+        outcome.links |= page.links
+        outcome.left = reading.left
+        for extractor, n_quads in reading.extracted.items():
+            known = outcome.extracted.get(extractor, 0)
+            outcome.extracted[extractor] = known + n_quads
+
+    def _page_bytes(self, source: Source) -> bytes:
+        if source.data is not None:
+            data = source.data
+        else:
+            with source.open() as stream:
+                data = stream.read(MAX_PAGE_BYTES + 1)
+        if len(data) > MAX_PAGE_BYTES:
+            self._log.note(Reason.TOO_LARGE, f"page cut at {MAX_PAGE_BYTES} bytes")
+            self.outcome.is_partial = True
+        return data[:MAX_PAGE_BYTES]
+
+    def _rules(self) -> tuple[Rule, ...]:
+        return rules_in(self._job.rules).matching(self._job.url)
+
+    # -- archives ------------------------------------------------------------------
+
+    def _unpack(self, packing: formats.Packing) -> Iterator[bytes]:
+        self._environment.demand_bounds(f"unpacking {packing}")
+        job, outcome = self._job, self.outcome
+        outcome.format = None
+        for packed in iter_documents(
+            self._source,
+            packing,
+            url=job.url,
+            media_type=job.media_type,
+            limits=job.unpack,
+            scratch=self._environment.scratch,
+            log=self._log,
+        ):
+            if not outcome.packings:
+                outcome.packings = packed.packings
+            if outcome.format is None:
+                outcome.format = packed.decision.format
+                outcome.decided_by = packed.decision.decided_by
+            yield from self._member(packed)
+        outcome.is_partial |= any(self._log.count(each) for each in INCOMPLETE)
+
+    def _member(self, packed: PackedDocument) -> Iterator[bytes]:
+        job, outcome = self._job, self.outcome
+        n_before = outcome.n_quads
+        output = self._output(
+            self._graph_of(packed), f"{job.key or job.url}#{packed.name}"
+        )
+        yield from self._document(packed.source, packed.decision, output)
+        if any(packed.names):
+            outcome.n_members += 1
+            if len(outcome.members) < MAX_MEMBERS:
+                read_as = packed.decision.format
+                member = Member(
+                    name=packed.name,
+                    format=read_as.name if read_as else "",
+                    n_quads=outcome.n_quads - n_before,
+                )
+                outcome.members.append(member)
+
+    def _graph_of(self, packed: PackedDocument) -> str | None:
+        """Return the graph of a member.
+
+        Source: Semantic Sitemaps, section 2.3: the name of an archive's member may
+        be the URL-encoded URI that the member describes. As everywhere, an archive
+        cannot write into the graphs of another site.
+        """
+        job = self._job
+        graph = graph_of_member(packed.names[-1]) if packed.names else None
+        if graph is None:
+            return job.graph
+        if job.trust == "all" or is_same_origin(graph, job.url):
+            return graph
+        self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
+        return job.graph
+
+
+@lru_cache(maxsize=8)
+def rules_in(path: str) -> RuleSet:
+    """Return the scraping rules of a file or folder; none for an empty path.
+
+    They are read once in each process.
+
+    Raises:
+        ConfigError: they are wrong.
+    """
+    return load_rules(Path(path)) if path else RuleSet(())
+
+
+def _is_plain_json(decision: formats.Decision, media_type: str) -> bool:
+    """Tell whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
+    essence = media_type.partition(";")[0].strip().lower()
+    if decision.format is formats.JSON_LD:  # by its keywords or its name
+        return essence not in formats.JSON_LD.media_types
+    return decision.found == "JSON"

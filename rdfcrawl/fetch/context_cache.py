@@ -1,0 +1,252 @@
+"""What is known of contexts: in the memory of a worker, and in Redis for all of them.
+
+Redis is asked for one key at a time, and what takes several commands has the hash tag
+of the crawl: it works on Redis Cluster too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import zlib
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, ContextDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from redis.asyncio import Redis
+
+MAX_SHARED_BYTES: Final = 64 * 1024  # of one context, compressed
+MAX_SHARED: Final = 1024  # contexts in Redis: at most 64 MiB
+CLAIM_SECS: Final = 60.0  # a worker that fetches keeps the others waiting so long
+_POLL_SECS: Final = 0.1
+_HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextEntry:
+    """What one load of a context came to; times are Unix time in seconds.
+
+    Attributes:
+        url: where it was found, after redirects.
+        content: JSON, UTF-8; empty if there is a fault.
+        fault: why it cannot be had; empty if it can.
+        is_blocked: the fault is the guard's.
+        etag, last_modified: validators of the content.
+        fresh_until: it is used without asking until then.
+        stale_until: and with asking, or if nobody answers, until then.
+        is_private: it is not to be kept by a shared cache (RFC 9111 5.2.2).
+    """
+
+    url: str = ""
+    content: bytes = b""
+    fault: str = ""
+    is_blocked: bool = False
+    etag: str = ""
+    last_modified: str = ""
+    fresh_until: float
+    stale_until: float
+    is_private: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """It may be used as it is."""
+        return time.time() < self.fresh_until
+
+    @property
+    def is_usable(self) -> bool:
+        """It holds a context, fresh or stale."""
+        return not self.fault and time.time() < self.stale_until
+
+    def prolonged(self, secs: float) -> Self:
+        """Return it fresh for so long, as nobody answers for it."""
+        return replace(self, fresh_until=time.time() + secs)
+
+    def document(self) -> ContextDocument:
+        """Return the context.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`: it cannot be had.
+        """
+        if self.fault:
+            raise SourceFault(Reason.REMOTE_CONTEXT, self.fault[: Fault.MAX_DETAIL])
+        return ContextDocument(url=self.url, content=self.content)
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` reads."""
+        head = asdict(self)
+        del head["content"]
+        return zlib.compress(json.dumps(head).encode() + b"\n" + self.content)
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> Self | None:
+        """Return the entry that `to_bytes` wrote; None if it is another's."""
+        try:
+            stream = zlib.decompressobj()
+            text = stream.decompress(packed, MAX_CONTEXT_BYTES + _HEAD_BYTES)
+            head, _, content = text.partition(b"\n")
+            entry = cls(**json.loads(head), content=content)
+        except (zlib.error, ValueError, TypeError):
+            return None
+        return entry if stream.eof else None
+
+
+class MemoryContexts:
+    """The entries used last, within a bound on their bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[str, ContextEntry] = OrderedDict()
+        self._n_bytes = 0
+
+    def get(self, name: str) -> ContextEntry | None:
+        """Return an entry, fresh or not."""
+        entry = self._entries.get(name)
+        if entry is not None:
+            self._entries.move_to_end(name)
+        return entry
+
+    def put(self, name: str, entry: ContextEntry) -> None:
+        """Keep an entry in place of an older one."""
+        if old := self._entries.pop(name, None):
+            self._n_bytes -= _size(name, old)
+        self._entries[name] = entry
+        self._n_bytes += _size(name, entry)
+        while self._n_bytes > self._max_bytes:
+            dropped_name, dropped = self._entries.popitem(last=False)
+            self._n_bytes -= _size(dropped_name, dropped)
+
+
+class SharedContexts:
+    """The entries that the workers of a crawl share; without Redis, it has none.
+
+    Args:
+        redis: gives bytes.
+        key: makes the key of a name, with the hash tag of the crawl.
+        count: called with what is counted.
+    """
+
+    def __init__(
+        self, redis: Redis, key: Callable[[str], str], *, count: Callable[[str], None]
+    ) -> None:
+        self._redis = redis
+        self._key = key
+        self._count = count
+
+    async def get(self, name: str) -> ContextEntry | None:
+        """Return an entry, fresh or not."""
+        try:
+            packed: Any = await self._redis.get(self._of(name))
+        except RedisError:
+            self._count("unshared")
+            return None
+        return ContextEntry.from_bytes(packed) if packed else None
+
+    async def put(self, name: str, entry: ContextEntry) -> None:
+        """Keep an entry, unless it is private or large; drop the oldest ones."""
+        packed = entry.to_bytes()
+        if entry.is_private or len(packed) > MAX_SHARED_BYTES:
+            return
+        key, index = self._of(name), self._key("contexts")
+        ttl_ms = int((max(entry.stale_until, entry.fresh_until) - time.time()) * 1000)
+        try:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.set(key, packed, px=max(ttl_ms, 1))
+                pipe.zadd(index, {key: time.time()})
+                pipe.zcard(index)
+                *_, n_kept = await pipe.execute()
+            if n_kept > MAX_SHARED:
+                await self._drop(index, n_kept - MAX_SHARED)
+        except RedisError:
+            self._count("unshared")
+
+    async def _drop(self, index: str, n: int) -> None:
+        oldest: Any = await self._redis.zpopmin(index, n)
+        await self._redis.unlink(*(key for key, _ in oldest))
+
+    async def claim(self, names: Sequence[str]) -> tuple[str, ContextEntry | None]:
+        """Become the one who fetches, or wait for what another worker fetches.
+
+        Args:
+            names: what is claimed, by the first of them; the other may put its entry
+                under any.
+
+        Returns:
+            Nothing for the one who fetches, who must `release` the first name; else
+            what the other fetched, and its name.
+        """
+        lock = self._of(names[0]) + ":claim"
+        try:
+            while not await self._redis.set(lock, b"", nx=True, px=_ms(CLAIM_SECS)):
+                await asyncio.sleep(_POLL_SECS)
+                for name in names:
+                    entry = await self.get(name)
+                    if entry is not None and entry.is_fresh:
+                        return name, entry
+        except RedisError:
+            self._count("unshared")
+        return names[0], None
+
+    async def release(self, name: str) -> None:
+        """Let others fetch."""
+        try:
+            await self._redis.unlink(self._of(name) + ":claim")
+        except RedisError:
+            self._count("unshared")
+
+    async def turn(self, key: str, delay_secs: float) -> None:
+        """Wait until no worker has asked a host for a context for so long."""
+        turn = self._of(key, "context-turn")
+        try:
+            while not await self._redis.set(turn, b"", nx=True, px=_ms(delay_secs)):
+                left_ms = await self._redis.pttl(turn)
+                await asyncio.sleep(max(left_ms, 1) / 1000)
+        except RedisError:
+            self._count("unshared")
+
+    def _of(self, name: str, kind: str = "context") -> str:
+        digest = hashlib.blake2b(name.encode(errors="replace"), digest_size=16)
+        return self._key(f"{kind}:{digest.hexdigest()}")
+
+
+class Turns:
+    """When a host may be asked for a context again, by this worker or any.
+
+    Args:
+        shared: makes the workers take turns; None if there is one only.
+    """
+
+    def __init__(self, shared: SharedContexts | None) -> None:
+        self._shared = shared
+        self._next_at: dict[str, float] = {}
+
+    async def take(self, key: str, delay_secs: float) -> None:
+        """Wait for the next turn of a politeness key."""
+        if delay_secs <= 0:
+            return
+        now = time.monotonic()
+        if len(self._next_at) > 1000:
+            kept = {host: at for host, at in self._next_at.items() if at > now}
+            self._next_at = kept
+        starts_at = max(now, self._next_at.get(key, now))
+        self._next_at[key] = starts_at + delay_secs
+        await asyncio.sleep(starts_at - now)
+        if self._shared is not None:
+            await self._shared.turn(key, delay_secs)
+
+
+def _size(name: str, entry: ContextEntry) -> int:
+    return len(name) + len(entry.url) + len(entry.content) + 500
+
+
+def _ms(secs: float) -> int:
+    return max(1, int(secs * 1000))

@@ -1,0 +1,365 @@
+"""One context from the web: guarded, polite, within its limits.
+
+Source: JSON-LD 1.1 API, section 9.4 (LoadDocumentCallback).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.fetch.context_cache import ContextEntry
+from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
+from rdfcrawl.fetch.verdict import Verdict, judge_answer
+from rdfcrawl.http_links import json_ld_alternate
+from rdfcrawl.rdf.graphs import is_same_origin
+from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
+from rdfcrawl.robots.cache import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.context_cache import Turns
+    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+    from rdfcrawl.fetch.exchange import HttpExchange
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.spool import Spool
+
+logger = logging.getLogger(__name__)
+
+ACCEPT: Final = (
+    'application/ld+json;profile="http://www.w3.org/ns/json-ld#context", '
+    "application/ld+json;q=0.9, application/json;q=0.8, */*;q=0.1"
+)
+_JSON: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?json").fullmatch
+_MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").search
+_MUST_ASK: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
+_PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
+_BOM: Final = b"\xef\xbb\xbf"
+# It may be better when it is asked for again soon.
+_PASSING: Final = frozenset(
+    {
+        Reason.DNS, Reason.UNREACHABLE, Reason.TIMEOUT, Reason.TLS, Reason.BAD_HTTP,
+        Reason.SERVER_ERROR, Reason.HOST_BUSY, Reason.ROBOTS_UNREACHABLE,
+        Reason.TRUNCATED_BODY, Reason.INTERNAL,
+    }
+)  # fmt: skip
+
+
+How = Literal["fetched", "not_modified", "stale", "failed"]
+
+
+class Got(NamedTuple):
+    """What a fetch came to.
+
+    Attributes:
+        entry: what is known of the context from now on.
+        how: what became of the fetch.
+        is_near: only documents of its own origin may have it.
+    """
+
+    entry: ContextEntry
+    how: How
+    is_near: bool
+
+
+class ContextGet:
+    """Fetches contexts.
+
+    Args:
+        guarded: connects to what the guard allows.
+        far: the way of all requests, over `guarded`.
+        near: the way to the origin of the document itself, if the guard refuses it.
+        spool: keeps bodies on their way.
+        fetch: limits on every GET.
+        options: limits on contexts.
+        hosts: how they are told apart.
+        turns: of the requests to a host.
+    """
+
+    def __init__(
+        self,
+        *,
+        guarded: HttpExchange,
+        far: Way,
+        near: Way,
+        spool: Spool,
+        fetch: FetchOptions,
+        options: ContextOptions,
+        hosts: Hosts,
+        turns: Turns,
+    ) -> None:
+        self.guarded = guarded
+        self.far, self.near = far, near
+        self.spool = spool
+        self.fetch = fetch
+        self.options = options
+        self.hosts = hosts
+        self.turns = turns
+
+    async def __call__(
+        self, url: str, *, document_url: str, known: ContextEntry | None
+    ) -> Got:
+        """Fetch what is at a URL; raises nothing that the web can cause.
+
+        Args:
+            url: requestable.
+            document_url: crawled document that names it.
+            known: what was there before; its validators are sent.
+        """
+        known = known if known and known.is_usable else None
+        course = _Course(self, url, document_url, known)
+        try:
+            async with asyncio.timeout(self.options.load_secs):
+                entry = await course.run()
+        except TimeoutError:
+            detail = f"over {self.options.load_secs:g} s"
+            return self._failed(url, Fault(Reason.TIMEOUT, detail), course)
+        except SourceFault as exc:
+            return self._failed(url, exc.fault, course)
+        except Exception:  # the edge: the document is read without the context
+            logger.exception("Unexpected error on context %(url)s", {"url": url})
+            return self._failed(url, Fault(Reason.INTERNAL), course)
+        return Got(entry, course.how, course.is_near)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self.far.robots is not None:
+            await self.far.robots.close()
+        await self.guarded.close()
+
+    def _failed(self, url: str, fault: Fault, course: _Course) -> Got:
+        options = self.options
+        passes = fault.reason in _PASSING
+        if passes and course.known is not None:
+            # RFC 5861 section 4: better an old context than none.
+            entry = course.known.prolonged(options.passing_secs)
+            return Got(entry, "stale", course.is_near)
+        what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
+        until = time.time() + (options.passing_secs if passes else options.fault_secs)
+        entry = ContextEntry(
+            fault=f"{what[:200]} <{url}>"[: Fault.MAX_DETAIL],
+            is_blocked=fault.reason is Reason.GUARD_BLOCKED,
+            fresh_until=until,
+            stale_until=until,
+        )
+        return Got(entry, "failed", course.is_near)
+
+
+class _Course:
+    """One context being fetched, wherever it leads to."""
+
+    def __init__(
+        self,
+        getter: ContextGet,
+        url: str,
+        document_url: str,
+        known: ContextEntry | None,
+    ) -> None:
+        self._get = getter
+        self._url = url
+        self._document_url = document_url
+        self.known = known
+        self.how: How = "fetched"
+        self.is_near = False
+
+    async def run(self) -> ContextEntry:
+        """Return what is found at the end.
+
+        Raises:
+            SourceFault: there is no context.
+        """
+        url, asked = self._url, set[str]()
+        while True:
+            asked.add(url)
+            answer = await self._ask(url)
+            try:
+                target = _target(url, answer)
+                if not target:
+                    return self._entry(url, answer)
+            finally:
+                self._get.spool.release(answer)
+            if target in asked:
+                raise SourceFault(Reason.REDIRECT_LOOP, target)
+            if len(asked) > self._get.fetch.redirect_limit:
+                raise SourceFault(Reason.REDIRECT_LIMIT, f"{len(asked)} redirects")
+            url = target
+
+    async def _ask(self, url: str) -> Answer:
+        """Ask for one hop, once more if that may help.
+
+        Raises:
+            SourceFault: there is no answer that counts.
+        """
+        getter, hosts = self._get, self._get.hosts
+        if hosts.prime is not None:
+            await hosts.prime(url)
+        way = await self._way(url)
+        # The host of the document is leased to this worker, which may have asked it
+        # for a page just now, and may again once the document is done with.
+        is_leased = hosts.key_of(url) == hosts.key_of(self._document_url)
+        if is_leased:
+            await hosts.sleep(getter.options.delay_secs)
+        delay_secs = await self._obey(way, url)
+        answer = await self._try(way, url, delay_secs)
+        if judge_answer(answer, getter.fetch) is Verdict.AGAIN:
+            getter.spool.release(answer)
+            answer = await self._try(way, url, delay_secs)
+            judge_answer(answer, getter.fetch)
+        if is_leased:
+            await hosts.sleep(delay_secs)
+        if answer.fault is not None and not self._is_unchanged(url, answer):
+            getter.spool.release(answer)
+            raise SourceFault(answer.fault.reason, answer.fault.detail)
+        return answer
+
+    def _is_unchanged(self, url: str, answer: Answer) -> bool:
+        known = self.known
+        return answer.status == 304 and known is not None and known.url == url
+
+    async def _try(self, way: Way, url: str, delay_secs: float) -> Answer:
+        getter = self._get
+        await getter.turns.take(getter.hosts.key_of(url), delay_secs)
+        return await way.exchange.get(url, self._ask_of(url))
+
+    async def _way(self, url: str) -> Way:
+        """Return how a hop is asked.
+
+        Raises:
+            SourceFault: `GUARD_BLOCKED`.
+        """
+        fault = await self._get.guarded.check(url)
+        if fault is None:
+            return self._get.far
+        if not is_same_origin(url, self._document_url):
+            raise SourceFault(fault.reason, fault.detail)
+        self.is_near = True
+        return self._get.near
+
+    async def _obey(self, way: Way, url: str) -> float:
+        """Return how long the host is to be left alone after the request.
+
+        Raises:
+            SourceFault: robots.txt does not allow it.
+        """
+        options = self._get.options
+        if way.robots is None:
+            return options.delay_secs
+        rules = await way.robots.rules(origin_of(url))
+        if rules is None:
+            raise SourceFault(Reason.ROBOTS_UNREACHABLE)
+        if rules.delay_secs > options.max_delay_secs:
+            detail = f"Crawl-delay is {rules.delay_secs:g} s"
+            raise SourceFault(Reason.CRAWL_DELAY_TOO_LONG, detail)
+        if not rules.allows(url):
+            raise SourceFault(Reason.ROBOTS_DISALLOWED)
+        return max(options.delay_secs, rules.delay_secs)
+
+    def _ask_of(self, url: str) -> Ask:
+        headers = []
+        known = self.known
+        if known is not None and known.url == url:
+            if known.etag:
+                headers.append(("If-None-Match", known.etag))
+            if known.last_modified:
+                headers.append(("If-Modified-Since", known.last_modified))
+        return Ask(
+            accept=ACCEPT,
+            max_bytes=MAX_CONTEXT_BYTES,
+            spool_bytes=MAX_CONTEXT_BYTES,
+            timeout_secs=self._get.options.timeout_secs,
+            headers=tuple(headers),
+        )
+
+    def _entry(self, url: str, answer: Answer) -> ContextEntry:
+        """Return what an answer says.
+
+        Raises:
+            SourceFault: it is not JSON.
+        """
+        options = self._get.options
+        fresh_until = time.time() + lifetime_secs(answer.cache_control, options)
+        is_private = bool(_PRIVATE(answer.cache_control))
+        stale_until = fresh_until + options.stale_secs
+        if answer.status == 304 and self.known is not None:
+            self.how = "not_modified"
+            return replace(
+                self.known,
+                etag=answer.etag or self.known.etag,
+                last_modified=answer.last_modified or self.known.last_modified,
+                fresh_until=fresh_until,
+                stale_until=stale_until,
+            )
+        return ContextEntry(
+            url=url,
+            content=_content(answer),
+            etag=_sendable(answer.etag),
+            last_modified=_sendable(answer.last_modified),
+            fresh_until=fresh_until,
+            stale_until=stale_until,
+            is_private=is_private,
+        )
+
+
+def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
+    """Return how long an answer is fresh (RFC 9111 section 5.2.2), within bounds.
+
+    >>> from rdfcrawl.fetch.context_manners import ContextOptions
+    >>> lifetime_secs("public, max-age=7200", ContextOptions())
+    7200.0
+    """
+    if _MUST_ASK(cache_control):
+        return options.least_fresh_secs
+    found = _MAX_AGE(cache_control)
+    if found is None:
+        return options.fresh_secs
+    secs = float(found[1])
+    return min(max(secs, options.least_fresh_secs), options.most_fresh_secs)
+
+
+def _target(url: str, answer: Answer) -> str:
+    """Return where an answer leads to; empty if it is the context.
+
+    Raises:
+        SourceFault: `REDIRECT_BAD_TARGET`.
+    """
+    if answer.status in REDIRECTS:
+        return resolve_redirect(url, answer.location)
+    # 9.4, step 4: JSON is what was asked for, whatever else there may be.
+    if answer.status == 304 or _JSON(answer.media_type):
+        return ""
+    alternate = json_ld_alternate(answer.http_links, base=url)
+    return "" if alternate == url else alternate
+
+
+def _content(answer: Answer) -> bytes:
+    """Return the body of an answer.
+
+    Text of another media type is taken if it is JSON: many hosts of files know no
+    better.
+
+    Raises:
+        SourceFault: `UNSUPPORTED_FORMAT`: it is no JSON object; `BAD_CHARSET`.
+    """
+    body = answer.body or b""
+    if answer.path is not None:  # memory was short
+        body = answer.path.read_bytes()
+    body = body.removeprefix(_BOM)
+    try:
+        body.decode()
+    except UnicodeDecodeError as exc:
+        raise SourceFault(Reason.BAD_CHARSET, "the context is not UTF-8") from exc
+    if not body.lstrip(b" \t\r\n").startswith(b"{"):
+        what = answer.media_type or "no media type"
+        raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"{what}, no JSON object")
+    return body
+
+
+def _sendable(validator: str) -> str:
+    """Return a validator, unless it cannot be sent as it came."""
+    return validator if validator.isascii() and validator.isprintable() else ""

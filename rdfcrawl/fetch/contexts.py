@@ -1,0 +1,250 @@
+"""The contexts of JSON-LD that a crawl refers to: each is fetched once for all.
+
+A context comes from the memory of the worker, else from what its crawl has in Redis,
+else from the web: through a guarded connection, by the manners of a visit. Those that
+come with the package are not asked for here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.context_cache import (
+    MemoryContexts,
+    SharedContexts,
+    Turns,
+)
+from rdfcrawl.fetch.context_get import ContextGet
+from rdfcrawl.fetch.context_manners import PacedExchange, Way
+from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.rdf.graphs import is_same_origin, origin
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.fetch.context_cache import ContextEntry
+    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+
+MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
+
+
+class _Names(NamedTuple):
+    """Where entries for a document are kept.
+
+    Attributes:
+        own: what the guard decided for the origin of the document.
+        public: what everybody may have.
+    """
+
+    own: str
+    public: str
+
+
+class ContextStore:
+    """Gives contexts; close it at the end.
+
+    Args:
+        fetch: fetches a context.
+        shared: what the workers of a crawl share; None if there is one only.
+        options: limits.
+        count: called with what happened, a variant of the statistic `context/*`.
+    """
+
+    def __init__(
+        self,
+        fetch: ContextGet,
+        *,
+        shared: SharedContexts | None,
+        options: ContextOptions,
+        count: Callable[[str], None],
+    ) -> None:
+        self._fetch = fetch
+        self._shared = shared
+        self._options = options
+        self._count = count
+        self._memory = MemoryContexts(options.memory_bytes)
+        self._loading: dict[str, asyncio.Task[ContextEntry]] = {}
+        self._n_loaded: OrderedDict[str, int] = OrderedDict()
+
+    def peek(self, url: str, *, document_url: str) -> ContextDocument | None:
+        """Return a context that is in memory and fresh; None if it must be loaded.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`: it could not be had shortly before.
+        """
+        entry = self._at_hand(_checked(url), document_url)
+        if entry is None:
+            return None
+        self._count("memory")
+        return entry.document()
+
+    async def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a context, from wherever it is.
+
+        Args:
+            url: absolute.
+            document_url: the crawled document that refers to it, or whose contexts
+                do. The guard lets it have contexts of its own origin.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`: it cannot be had; the detail says why.
+        """
+        url = _checked(url)
+        entry = self._at_hand(url, document_url)
+        if entry is not None:
+            self._count("memory")
+            return entry.document()
+        names = _names(url, document_url)
+        task = self._loading.get(names.own)
+        if task is None:
+            self._spend(url, document_url)
+            task = asyncio.create_task(self._load(names, url, document_url))
+            self._loading[names.own] = task
+            task.add_done_callback(lambda _: self._loading.pop(names.own, None))
+        # One who is cancelled does not take it from the others.
+        return (await asyncio.shield(task)).document()
+
+    async def close(self) -> None:
+        """Give up what is being loaded."""
+        tasks = list(self._loading.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._fetch.close()
+
+    def _at_hand(self, url: str, document_url: str) -> ContextEntry | None:
+        """Return a fresh entry in memory that the document may have."""
+        for name in _names(url, document_url):
+            entry = self._memory.get(name)
+            if entry is not None and entry.is_fresh:
+                return entry
+        return None
+
+    def _spend(self, url: str, document_url: str) -> None:
+        """Count a load for a document: it cannot make the crawl ask whom it likes.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`: it had as many as it may have.
+        """
+        most = self._options.most_per_document
+        n = self._n_loaded.pop(document_url, 0)
+        self._n_loaded[document_url] = n + 1
+        if len(self._n_loaded) > MAX_DOCUMENTS:
+            self._n_loaded.popitem(last=False)
+        if n >= most:
+            self._count("failed")
+            detail = f"over {most} contexts of one document <{url}>"
+            raise SourceFault(Reason.REMOTE_CONTEXT, detail[: Fault.MAX_DETAIL])
+
+    async def _load(self, names: _Names, url: str, document_url: str) -> ContextEntry:
+        known = self._memory.get(names.own) or self._memory.get(names.public)
+        shared = self._shared
+        if shared is None:
+            return await self._fetched(names, url, document_url, known)
+        for name in names:
+            entry = await shared.get(name)
+            if entry is not None and entry.is_fresh:
+                return self._keep(name, entry)
+            known = entry if entry is not None and entry.is_usable else known
+        name, entry = await shared.claim(names)
+        if entry is not None:
+            return self._keep(name, entry)
+        try:
+            return await self._fetched(names, url, document_url, known)
+        finally:
+            await shared.release(names.own)
+
+    def _keep(self, name: str, entry: ContextEntry) -> ContextEntry:
+        self._count("shared")
+        self._memory.put(name, entry)
+        return entry
+
+    async def _fetched(
+        self,
+        names: _Names,
+        url: str,
+        document_url: str,
+        known: ContextEntry | None,
+    ) -> ContextEntry:
+        got = await self._fetch(url, document_url=document_url, known=known)
+        self._count(got.how)
+        is_own = got.is_near or got.entry.is_blocked
+        name = names.own if is_own else names.public
+        self._memory.put(name, got.entry)
+        if self._shared is not None:
+            await self._shared.put(name, got.entry)
+        return got.entry
+
+
+def open_contexts(
+    fetch: FetchOptions,
+    spool: Spool,
+    *,
+    near: Way,
+    robots: RobotsOptions | None,
+    options: ContextOptions,
+    hosts: Hosts,
+    shared: SharedContexts | None = None,
+    count: Callable[[str], None] = lambda _: None,
+) -> ContextStore:
+    """Return a store that fetches; needs a running loop.
+
+    Args:
+        fetch: limits and manners, and the guard.
+        spool: keeps bodies on their way.
+        near: the way to the origin of the document itself, which the guard does not
+            keep from it.
+        robots: how robots.txt is obeyed everywhere else; None: it is not.
+        options: of the store.
+        hosts: how they are told apart, and waited for.
+        shared: what the workers of a crawl share; None if there is one only.
+        count: called with what happened, a variant of the statistic `context/*`.
+    """
+    guarded = HttpExchange(fetch, spool, guard=fetch.guard)
+    guarded.open()
+    turns = Turns(shared)
+    rules = None
+    if robots is not None:
+        paced = PacedExchange(guarded, turns, hosts, delay_secs=options.delay_secs)
+        rules = RobotsCache(RobotsFetch(paced, spool, fetch), robots)
+    getter = ContextGet(
+        guarded=guarded,
+        far=Way(exchange=guarded, robots=rules),
+        near=near,
+        spool=spool,
+        fetch=fetch,
+        options=options,
+        hosts=hosts,
+        turns=turns,
+    )
+    return ContextStore(getter, shared=shared, options=options, count=count)
+
+
+def _checked(url: str) -> str:
+    """Return the URL that is requested for a context.
+
+    Raises:
+        SourceFault: `REMOTE_CONTEXT`: it is none, or not of the web.
+    """
+    try:
+        return requestable(url)
+    except BadUri as exc:
+        detail = f"{exc.fault.detail} <{url}>"[: Fault.MAX_DETAIL]
+        raise SourceFault(Reason.REMOTE_CONTEXT, detail) from exc
+
+
+def _names(url: str, document_url: str) -> _Names:
+    own = ""
+    if is_same_origin(url, document_url):
+        scheme, host, port = origin(url)
+        own = f"{scheme}://{host}:{port}"
+    return _Names(f"{own} {url}", url)

@@ -1,0 +1,154 @@
+"""JSON-LD in the script elements of a page.
+
+Source: JSON-LD 1.1 section 7 "Embedding JSON-LD in HTML Documents"; API section 6.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html.json_repair import load_json
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.jsonld import Options, read_json_ld_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.limits import ParseLimits
+
+MAX_BLOCKS: Final = 1000
+MEDIA_TYPE: Final = "application/ld+json"
+
+_NS: Final = "http://www.w3.org/ns/json-ld#"
+# Scripts of these profiles are for other scripts and say nothing themselves.
+_NO_DATA: Final = frozenset((_NS + "context", _NS + "frame"))
+_PROFILE = re.compile(
+    r""";\s*profile\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""", re.IGNORECASE
+)
+# For pages that are too deep to be parsed: comments and scripts as a tokenizer
+# finds them.
+_SCRIPTS = re.compile(
+    r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
+    r"|<script\b([^>]*+)>((?:[^<]|<(?!/script))*+)(?:</script|\Z)",
+    re.IGNORECASE,
+)
+_TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
+
+
+def iter_blocks(page: Page, fragment: str = "") -> Iterator[tuple[str, str]]:
+    """Yield text and profiles of a page's JSON-LD scripts, in document order.
+
+    The text is as the script has it. Who wants the first only takes the first.
+
+    Args:
+        page: it is parsed; one that is too deep for that is searched as text.
+        fragment: yield just the script with this `id`.
+
+    Raises:
+        SourceFault: `SYNTAX`: the fragment is no such script ("loading document
+            failed").
+    """
+    if fragment:
+        yield _targeted(page, fragment)
+        return
+    try:
+        nodes = page.tree.css("script[type]")
+    except SourceFault:
+        yield from _iter_as_text(page)
+        return
+    for node in nodes:
+        media_type = node.attributes["type"] or ""
+        if _is_json_ld(media_type):
+            yield node.text(), _profile(media_type)
+
+
+def extract_json_ld(
+    page: Page, environment: Environment, limits: ParseLimits, log: FaultLog
+) -> Iterator[bytes]:
+    """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
+
+    A block that cannot be read takes nothing from the others. Blank nodes of
+    different blocks are different.
+
+    Args:
+        page: whose `base` resolves what is relative.
+        environment: gives contexts.
+        limits: what is read at most.
+        log: takes one `REPAIRED` for each kind of damage, and what could not be read.
+
+    Raises:
+        NeedsSandbox: before anything was yielded.
+    """
+    if environment.is_bounded:
+        yield from _iter_statements(page, environment, limits, log)
+        return
+    # All or nothing: what is read again elsewhere must leave nothing here.
+    own_log = FaultLog()
+    blocks = list(_iter_statements(page, environment, limits, own_log))
+    for fault in own_log.all():
+        is_apart = fault.reason is Reason.REPAIRED
+        log.note(fault.reason, fault.detail, fault.count, apart=is_apart)
+    yield from blocks
+
+
+def _iter_statements(
+    page: Page, environment: Environment, limits: ParseLimits, log: FaultLog
+) -> Iterator[bytes]:
+    for number, (text, profile) in enumerate(iter_blocks(page)):
+        if number == MAX_BLOCKS:
+            log.note(Reason.TOO_LARGE, f"more than {MAX_BLOCKS} blocks of JSON-LD")
+            return
+        if not text.strip() or not _NO_DATA.isdisjoint(profile.split()):
+            continue
+        try:
+            value, repairs = load_json(text)
+            for kind, count in repairs.items():
+                log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
+            yield from read_json_ld_value(
+                value,
+                options=Options(base=_base(page), scope=f"script{number}"),
+                environment=environment,
+                limits=limits,
+                log=log,
+            )
+        except SourceFault as error:
+            log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
+
+
+def _base(page: Page) -> str:
+    try:
+        return page.base
+    except SourceFault:
+        return page.url
+
+
+def _is_json_ld(media_type: str) -> bool:
+    return media_type.partition(";")[0].strip().lower() == MEDIA_TYPE
+
+
+def _profile(media_type: str) -> str:
+    found = _PROFILE.search(media_type)
+    return (found[1] or found[2] or found[3] or "") if found else ""
+
+
+def _targeted(page: Page, fragment: str) -> tuple[str, str]:
+    """Return the script that a fragment names: API section 6, step 5."""
+    for node in page.tree.css("[id]"):
+        if node.attributes["id"] == fragment:
+            media_type = node.attributes.get("type") or ""
+            if node.tag == "script" and _is_json_ld(media_type):
+                return node.text(), _profile(media_type)
+            break
+    raise SourceFault(Reason.SYNTAX, f"loading document failed: no script {fragment}")
+
+
+def _iter_as_text(page: Page) -> Iterator[tuple[str, str]]:
+    for script in _SCRIPTS.finditer(page.text):
+        found = _TYPE.search(script[1] or "")
+        media_type = (found[1] or found[2] or found[3] or "") if found else ""
+        if _is_json_ld(media_type):
+            yield script[2], _profile(media_type)

@@ -1,0 +1,17 @@
+"""Language tags as pages write them."""
+
+from __future__ import annotations
+
+import re
+
+_TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
+
+
+def language_tag(text: str) -> str:
+    """Return a language tag that is one by its form, or nothing.
+
+    >>> language_tag(" en_US "), language_tag("English (US)")
+    ('en-US', '')
+    """
+    tag = text.strip().replace("_", "-")
+    return tag if _TAG.fullmatch(tag) else ""

@@ -1,0 +1,161 @@
+"""Open Graph and Dublin Core in `<meta>` and `<link>`, through extruct.
+
+Open Graph tags are RDFa, and state here what RDFa 1.1 makes of them: subject is the
+page, the property `og:image:width` is `http://ogp.me/ns#image:width`, and the content
+is a literal in the language of the page, also where it is a URL.
+
+Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
+elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
+`dc:title`, or what `<link rel="schema.DC">` says `DC` is; the content is a literal in
+the language of its element or, if `scheme` names an encoding of Dublin Core, with that
+datatype; the target of a `<link>` is an IRI.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from lxml.html import HtmlElement, document_fromstring
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.rdf.terms import iri, literal, statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selectolax.lexbor import LexborNode
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_TAGS: Final = 5000
+DC: Final = "http://purl.org/dc/elements/1.1/"
+DCTERMS: Final = "http://purl.org/dc/terms/"
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
+# DCMI Metadata Terms, section 5 "Syntax Encoding Schemes"
+_ENCODINGS: Final = {
+    name.lower(): name
+    for name in (
+        *("Box", "ISO3166", "ISO639-2", "ISO639-3", "Period", "Point"),
+        *("RFC1766", "RFC3066", "RFC4646", "RFC5646", "URI", "W3CDTF"),
+    )
+}
+
+
+def extract_open_graph(page: Page, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of the Open Graph tags; see the module.
+
+    Args:
+        page: whose tree is used.
+        log: takes `TOO_LARGE` if there are more than `MAX_TAGS`.
+
+    Raises:
+        SourceFault: what `Page.tree` raises.
+
+    Source: The Open Graph protocol (ogp.me); RDFa Core 1.1 Initial Context.
+    """
+    from extruct.opengraph import OpenGraphExtractor  # noqa: PLC0415 (slow to import)
+
+    root = page.tree.root
+    if root is None:
+        return
+    document = _document(_limited(page.tree.css("meta[property][content]"), log))
+    for element in (root, page.tree.head):
+        prefixes = element.attributes.get("prefix") if element is not None else None
+        if prefixes:
+            place = document if element is root else document.head
+            place.set("prefix", _NOT_IN_XML.sub("", prefixes))
+    subject = iri(page.base)
+    language = page.language_of(page.tree.head or root)
+    for item in OpenGraphExtractor().extract_items(document):
+        namespaces = item["namespace"]
+        for name, content in item["properties"]:
+            prefix, _, local = name.partition(":")
+            predicate = iri(namespaces[prefix] + local.strip())
+            yield statement(subject, predicate, literal(content, language=language))
+
+
+def extract_dublin_core(page: Page, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of the Dublin Core tags; see the module.
+
+    Args:
+        page: whose tree is used.
+        log: takes `TOO_LARGE` if there are more than `MAX_TAGS`.
+
+    Raises:
+        SourceFault: what `Page.tree` raises.
+    """
+    from extruct.dublincore import DublinCoreExtractor  # noqa: PLC0415 (as above)
+
+    schemas = _schemas(page)
+    tags = page.tree.css("meta[name][content],link[rel][href]")
+    nodes = [node for node in tags if _namespace(_name(node), schemas)]
+    document = _document(_limited(nodes, log))
+    subject = iri(page.base)
+    for item in DublinCoreExtractor().extract_items(document):
+        for tag in item["elements"] + item["terms"]:
+            node = nodes[int(tag["number"])]
+            namespace = _namespace(_name(node), schemas)
+            known, _, local = tag["URI"].rpartition("/")
+            if namespace == DC and known + "/" == DCTERMS:
+                namespace = DCTERMS  # a term that the elements do not have
+            yield statement(subject, iri(namespace + local), _value(page, node))
+
+
+def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
+    if len(nodes) > MAX_TAGS:
+        log.note(Reason.TOO_LARGE, f"more than {MAX_TAGS} tags of metadata")
+    return nodes[:MAX_TAGS]
+
+
+def _document(nodes: list[LexborNode]) -> HtmlElement:
+    """Return a tree of the kind that extruct reads, with just these elements."""
+    document = document_fromstring("<html><head></head></html>")
+    for number, node in enumerate(nodes):
+        attributes = {
+            name: _NOT_IN_XML.sub("", value or "")
+            for name, value in node.attributes.items()
+            if name in {"property", "content", "name", "rel", "href"}
+        }
+        element = document.makeelement(node.tag or "meta", attributes)
+        element.set("number", str(number))
+        document.head.append(element)
+    return document
+
+
+def _name(node: LexborNode) -> str:
+    attrs = node.attributes
+    return (
+        (attrs.get("name") if node.tag == "meta" else attrs.get("rel")) or ""
+    ).strip()
+
+
+def _schemas(page: Page) -> dict[str, str]:
+    """Return the namespaces that a page declares for prefixes."""
+    schemas = dict(_NAMESPACES)
+    for node in page.tree.css("link[rel][href]"):
+        word, _, prefix = _name(node).lower().partition(".")
+        href = (node.attributes["href"] or "").strip()
+        if word == "schema" and href in {DC, DCTERMS}:
+            schemas[prefix] = href
+    return schemas
+
+
+def _namespace(name: str, schemas: dict[str, str]) -> str:
+    prefix, dot, local = name.lower().partition(".")
+    return schemas.get(prefix, "") if dot and local else ""
+
+
+def _value(page: Page, node: LexborNode) -> str:
+    attrs = node.attributes
+    if node.tag == "link":
+        return iri(resolve(escape_url(attrs["href"] or ""), page.base))
+    content = attrs["content"] or ""
+    scheme = (attrs.get("scheme") or "").rpartition(".")[2].strip().lower()
+    if scheme in _ENCODINGS:
+        return literal(content, datatype=DCTERMS + _ENCODINGS[scheme])
+    return literal(content, language=page.language_of(node))

@@ -1,0 +1,5 @@
+"""Microformats 1 and 2: parsed by mf2py, mapped to RDF by a table."""
+
+from rdfcrawl.html.microformats.extracting import extract_microformats
+
+__all__ = ["extract_microformats"]

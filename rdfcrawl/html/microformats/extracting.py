@@ -1,0 +1,48 @@
+"""Reads the microformats of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mf2py
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.html.microformats.gathering import Gatherer
+from rdfcrawl.html.microformats.writing import Writer
+from rdfcrawl.html.walking import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+
+def extract_microformats(page: Page, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of a page's microformats as lines of N-Quads.
+
+    `docs/microformats.md` says which. Nothing is fetched.
+
+    Args:
+        page: read through its `tree`, `base`, `url` and `default_language`.
+        log: takes what was left out: `TOO_DEEP` and `TOO_LARGE` for items that would
+            take long, `PARSE_CRASH` for an item on which mf2py failed.
+
+    Raises:
+        SourceFault: the page cannot be parsed; see `Page.tree`.
+
+    Source: the microformats2 parsing specification, and its rules for classic
+    microformats.
+    """
+    gatherer = Gatherer(page.default_language, log)
+    walk(page.tree, gatherer)
+    writer = Writer(page.url.partition("#")[0])
+    for soup in gatherer.items:
+        try:
+            parsed = mf2py.parse(doc=soup, url=page.base)
+        except Exception as error:
+            # Items of others must not be lost by what a library does with this one.
+            log.note(Reason.PARSE_CRASH, f"mf2py: {error!r}")
+            continue
+        for item in parsed["items"]:
+            yield from writer.statements(item)

@@ -1,0 +1,212 @@
+"""Finds the items of a page in its tree and hands each, apart, to mf2py's parser.
+
+mf2py reads trees of BeautifulSoup. Only the elements of items are made into such
+trees: parsing a whole page for it costs ten times as much as all else. What mf2py
+would take long for is left out here: it reads an element again for each property that
+holds it, and copies the elements of microformats 1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from bs4 import BeautifulSoup
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.html.language import language_tag
+from rdfcrawl.html.microformats.mapping import classic_roots, item_types
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.html.walking import Attributes
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+# Roots of microformats 1, by their names in microformats 2.
+CLASSIC: Final = frozenset(
+    (
+        *("adr", "geo", "hentry", "hfeed", "hproduct", "hrecipe", "hresume"),
+        *("hreview", "hreview-aggregate", "vcard", "vevent"),
+    )
+)
+UNKNOWN_LANGUAGE: Final = "und"  # of an item within one whose language is known
+MAX_DEPTH: Final = 120  # of elements in an item: mf2py recurses
+MAX_WORK: Final = 500_000  # elements that mf2py looks at, some microseconds each
+_ROOT_COST: Final = 20
+_PROPERTY_COST: Final = 3
+MAX_CHARS: Final = 32 * 2**20  # that it copies
+MAX_JOINED: Final = 10**10  # bytes: it joins texts piece by piece
+
+_ROOTS: Final = CLASSIC | item_types().keys()
+_NONE: Final[Mapping[str, str]] = {}
+
+_ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
+_PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
+
+
+class _Frame:
+    """An element that is open.
+
+    Attributes:
+        language: of what is in it.
+        root_language: of the innermost item around it.
+        classic: what property classes of microformats 1 mean in it.
+        weight: how often mf2py will look at what is in it.
+        began: pieces and characters of text before it.
+    """
+
+    __slots__ = (
+        "began",
+        "classic",
+        "is_property",
+        "is_root",
+        "language",
+        "name",
+        "root_language",
+        "weight",
+    )
+
+    def __init__(self, name: str, outer: _Frame | None) -> None:
+        self.name = name
+        self.language: str = outer.language if outer else ""
+        self.root_language: str = outer.root_language if outer else ""
+        self.weight: int = outer.weight if outer else 0
+        self.classic: Mapping[str, str] = outer.classic if outer else _NONE
+        self.is_root = self.is_property = False
+        self.began: tuple[int, int] | None = None
+
+
+class Gatherer:
+    """Takes a page as it passes by and keeps its outermost items.
+
+    Args:
+        language: of the page.
+        log: takes what was left out: `TOO_DEEP`, `TOO_LARGE`.
+
+    Attributes:
+        items: one tree for each.
+    """
+
+    def __init__(self, language: str, log: FaultLog) -> None:
+        self.items: list[BeautifulSoup] = []
+        self._log = log
+        self._frames = [_Frame("", None)]
+        self._frames[0].language = language_tag(language)
+        self._soup: BeautifulSoup | None = None
+        self._n_depth = self._n_muted = 0
+        self._n_work = self._n_chars = self._n_pieces = self._n_joined = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take the begin of an element."""
+        frame = _Frame(name, self._frames[-1])
+        self._frames.append(frame)
+        if "lang" in attributes:
+            frame.language = language_tag(attributes["lang"] or "")
+        if self._n_muted:
+            self._n_muted += 1
+            return
+        classes = (attributes.get("class") or "").split()
+        if self._soup is None and _ROOTS.isdisjoint(classes):
+            return
+        classes = self._weigh(frame, classes)
+        if self._is_refused(frame):
+            self._n_muted = 1
+            return
+        self._feed(frame, attributes, classes)
+
+    def end(self) -> None:
+        """Take the end of the innermost element."""
+        frame = self._frames.pop()
+        if self._n_muted:
+            self._n_muted -= 1
+            return
+        if self._soup is None:
+            return
+        if frame.began:
+            n_pieces = self._n_pieces - frame.began[0]
+            n_chars = self._n_chars - frame.began[1]
+            self._n_joined += frame.weight * n_pieces * (n_chars + 8 * n_pieces)
+        self._soup.handle_endtag(frame.name)
+        self._n_depth -= 1
+        if not self._n_depth:
+            self._finish()
+
+    def text(self, text: str) -> None:
+        """Take text."""
+        if self._soup and not self._n_muted:
+            self._n_chars += len(text) * self._frames[-1].weight
+            self._n_pieces += 1
+            self._soup.handle_data(text)
+
+    def comment(self, text: str) -> None:
+        """Take a comment: microformats have none."""
+
+    def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
+        """Set how often what is in an element is read; return its classes for mf2py.
+
+        A root is parsed once for each property that it is; one of microformats 1 is
+        copied before, with all that is in it.
+        """
+        known = [each for each in classes if _is_known(each)]
+        # mf2py forgets these for one root of microformats 1 within another.
+        known += [frame.classic[each] for each in classes if each in frame.classic]
+        n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
+        frame.is_root = not _ROOTS.isdisjoint(classes)
+        frame.is_property = n_properties > 0
+        if frame.is_root:
+            is_classic = item_types().keys().isdisjoint(classes)
+            frame.weight = max(1, frame.weight) * max(1, n_properties) + is_classic
+            frame.classic = _NONE
+            for each in classes if is_classic else ():
+                frame.classic = {**frame.classic, **classic_roots().get(each, _NONE)}
+        elif n_properties:
+            frame.weight += 1
+        return list(dict.fromkeys(known))
+
+    def _is_refused(self, frame: _Frame) -> bool:
+        """Tell whether an element is left out with all that is in it."""
+        if frame.name == "base":  # mf2py would take it for the page's
+            return True
+        if self._n_depth >= MAX_DEPTH:
+            self._log.note(Reason.TOO_DEEP, "elements in a microformat")
+            return True
+        cost = _ROOT_COST if frame.is_root else 1 + _PROPERTY_COST * frame.is_property
+        self._n_work += cost * frame.weight
+        if self._n_work > MAX_WORK or self._n_chars > MAX_CHARS:
+            self._log.note(Reason.TOO_LARGE, "microformats within one another")
+            return True
+        return False
+
+    def _feed(self, frame: _Frame, attributes: Attributes, classes: list[str]) -> None:
+        """Put an element into the tree of its item."""
+        if self._soup is None:
+            self._soup = BeautifulSoup("", "html.parser")
+        if frame.is_root or frame.is_property:
+            frame.began = self._n_pieces, self._n_chars
+        own = {key: value or "" for key, value in attributes.items()}
+        if "class" in own:
+            own["class"] = " ".join(classes)
+        if frame.is_root:
+            if frame.language != frame.root_language or not self._n_depth:
+                own["lang"] = frame.language or UNKNOWN_LANGUAGE
+            frame.root_language = frame.language
+        self._n_chars += sum(map(len, own.values())) * frame.weight
+        self._soup.handle_starttag(frame.name, None, None, own)
+        self._n_depth += 1
+
+    def _finish(self) -> None:
+        soup, self._soup = self._soup, None
+        if soup is None:
+            return
+        if self._n_joined > MAX_JOINED:
+            self._log.note(Reason.TOO_LARGE, "text of a microformat in many pieces")
+            self._n_joined = 0
+            return
+        soup.endData()
+        self.items.append(soup)
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether a class is none of a style sheet that looks like a root."""
+    return name in item_types() or _ROOT.fullmatch(name) is None

@@ -1,0 +1,99 @@
+"""The table that says what microformats mean in RDF."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Kind(StrEnum):
+    """What a value is, if it has the form of it; else it is text."""
+
+    TEXT = "text"
+    IRI = "iri"
+    ANY = "any"  # an IRI if it is one of http or https
+    TIME = "time"
+    NUMBER = "number"
+    MAIL = "mail"
+    TEL = "tel"
+    GEO = "geo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """What a property means.
+
+    Attributes:
+        term: the predicate, as a term of N-Quads.
+        kind: of its values.
+        item: the predicate if the value is an item.
+        via: predicate and class of a node between the item and the value.
+    """
+
+    term: str
+    kind: Kind
+    item: str
+    via: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemType:
+    """What a type of items means.
+
+    Attributes:
+        kind: its class, as a term of N-Quads.
+        children: predicate of items within it that have no property.
+        properties: by their names without prefix.
+    """
+
+    kind: str
+    children: str
+    properties: Mapping[str, Property]
+
+
+@cache
+def classic_roots() -> Mapping[str, Mapping[str, str]]:
+    """Return property classes of microformats 1 as those of 2, by class of the root."""
+    path = files("rdfcrawl.data").joinpath("microformats_classic.json")
+    roots: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))["roots"]
+    return roots
+
+
+@cache
+def item_types() -> Mapping[str, ItemType]:
+    """Return what is known, by the names of microformats 2 ("h-card")."""
+    path = files("rdfcrawl.data").joinpath("microformats.json")
+    table = json.loads(path.read_text(encoding="utf-8"))
+    prefixes = table["prefixes"]
+
+    def term(name: str) -> str:
+        prefix, _, local = name.partition(":")
+        return terms.iri(prefixes[prefix] + local)
+
+    return {
+        name: ItemType(
+            kind=term(entry["class"]),
+            children=term(entry["children"]),
+            properties={
+                key: Property(
+                    term=term(spec["term"]),
+                    kind=Kind(spec["kind"]),
+                    item=term(spec.get("item", spec["term"])),
+                    via=(term(spec["via"][0]), term(spec["via"][1]))
+                    if "via" in spec
+                    else None,
+                )
+                for key, spec in entry["properties"].items()
+            },
+        )
+        for name, entry in table["types"].items()
+    }

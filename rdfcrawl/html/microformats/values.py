@@ -1,0 +1,122 @@
+"""Values of microformats as terms."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+
+from rdfcrawl.html.microformats.mapping import Kind
+from rdfcrawl.html.rdfa.times import time_datatype
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.terms import XSD
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_DECIMAL = re.compile(r"[+-]?[0-9]{0,30}\.[0-9]{1,30}")
+_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+")
+_TEL = re.compile(r"\+?[0-9][0-9\s().\-/]{1,40}")
+_GEO = re.compile(r"\s*([+-]?[0-9.]{1,20})\s*[;,]\s*([+-]?[0-9.]{1,20})\s*")
+# Dates as in the microformats value class pattern, and the compact form of ISO 8601.
+_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{3}|[0-9]{8})"
+    r"(?:[T ]([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}(?:\.[0-9]{1,9})?))?)?"
+    r" ?(Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?"
+)
+_HOUR = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
+
+
+def value_term(text: str, kind: Kind, language: str) -> str:
+    """Return a value as a term; what has not the form of its kind is text."""
+    stripped = text.strip()
+    found = ""
+    match kind:
+        case Kind.IRI:
+            found = _iri(_ABSOLUTE, stripped)
+        case Kind.ANY:
+            found = _iri(_HTTP, stripped)
+        case Kind.TIME:
+            found = time_term(stripped)
+        case Kind.NUMBER:
+            found = _number(stripped)
+        case Kind.MAIL:
+            found = _iri(_ABSOLUTE, stripped) or _iri(_MAIL, stripped, "mailto:")
+        case Kind.TEL:
+            found = _iri(_ABSOLUTE, stripped) or _tel(stripped)
+        case Kind.GEO:
+            found = _iri(_ABSOLUTE, stripped) or _geo(stripped)
+        case Kind.TEXT:
+            pass
+    return found or terms.literal(text, language=language)
+
+
+def markup_term(html: str, text: str, language: str) -> str:
+    """Return the value of an `e-*` property: markup only if there is some."""
+    if "<" in html:
+        return terms.literal(html, datatype=terms.RDF + "HTML")
+    return terms.literal(text, language=language)
+
+
+def time_term(text: str) -> str:
+    """Return a date, time or duration as a typed literal, or nothing.
+
+    >>> time_term("2024-5-1"), time_term("2024-05-01 9:30-0700").partition("^")[0]
+    ('', '"2024-05-01T09:30:00-07:00"')
+    """
+    match = _MOMENT.fullmatch(text)
+    if not match:
+        datatype = time_datatype(text)
+        return terms.literal(text, datatype=datatype) if datatype else ""
+    on, hour, minute, second, zone = match.groups()
+    try:
+        day = datetime.combine(_day(on), time(int(hour or 0), int(minute or 0)))
+    except (ValueError, OverflowError):
+        return ""
+    if hour is None:
+        return terms.literal(f"{day:%Y-%m-%d}", datatype=XSD + "date")
+    if second and float(second) >= 60:
+        return ""
+    moment = f"{day:%Y-%m-%dT%H:%M}:{second or '00'}{_zone(zone or '')}"
+    return terms.literal(moment, datatype=XSD + "dateTime")
+
+
+def _day(text: str) -> date:
+    year, _, day = text.partition("-")
+    if len(day) == 3:  # day of the year
+        found = date(int(year), 1, 1) + timedelta(days=int(day) - 1)
+        if found.year != int(year):
+            raise ValueError(text)
+        return found
+    return date.fromisoformat(text)
+
+
+def _zone(text: str) -> str:
+    match = _HOUR.fullmatch(text)
+    if not match:
+        return text
+    return f"{match[1]}{match[2]:0>2}:{match[3] or '00'}"
+
+
+def _iri(pattern: re.Pattern[str], text: str, prefix: str = "") -> str:
+    return terms.iri(prefix + text) if pattern.fullmatch(text) else ""
+
+
+def _number(text: str) -> str:
+    if _INTEGER.fullmatch(text):
+        return terms.literal(text, datatype=XSD + "integer")
+    if _DECIMAL.fullmatch(text):
+        return terms.literal(text, datatype=XSD + "decimal")
+    return ""
+
+
+def _tel(text: str) -> str:
+    """RFC 3966: visual separators are `-`, `.` and brackets."""
+    if not _TEL.fullmatch(text):
+        return ""
+    return terms.iri("tel:" + re.sub(r"[\s/]+", "-", text))
+
+
+def _geo(text: str) -> str:
+    """RFC 5870, of "latitude;longitude" as hCard has it."""
+    match = _GEO.fullmatch(text)
+    return terms.iri(f"geo:{match[1]},{match[2]}") if match else ""

@@ -1,0 +1,161 @@
+"""Items of microformats to statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.html.language import language_tag
+from rdfcrawl.html.microformats.gathering import UNKNOWN_LANGUAGE
+from rdfcrawl.html.microformats.mapping import Kind, item_types
+from rdfcrawl.html.microformats.values import markup_term, value_term
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.terms import statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.html.microformats.mapping import ItemType, Property
+
+Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
+
+# What microformats 1 call an item by: mf2py makes it an item of its own once more.
+_OWN_NAMES = frozenset({"name", "url", "photo"})
+_TYPE = terms.iri(terms.RDF + "type")
+
+
+class _Open:
+    """An item that is being written.
+
+    Attributes:
+        language: of its text.
+        parts: items within it that are no value of a property.
+        inner: items within it that are one, with their nodes.
+    """
+
+    def __init__(self, item: Item, node: str, outer_language: str) -> None:
+        self.item = item
+        self.node = node
+        own = language_tag(item.get("lang") or "") or outer_language
+        self.language = "" if own == UNKNOWN_LANGUAGE else own
+        types = item_types()
+        self.kinds = [types[name] for name in item["type"] if name in types]
+        self.parts: list[Item] = list(item.get("children", ()))
+        self.inner: list[tuple[Item, str]] = []
+
+
+class Writer:
+    """Writes items; it knows what nodes it named before.
+
+    Args:
+        url: of the page, without fragment.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._n_blank = 0
+
+    def statements(self, item: Item) -> Iterator[str]:
+        """Yield the statements of an item and of those within it."""
+        waiting = [_Open(item, self._node(item), "")]
+        while waiting:
+            opened = waiting.pop()
+            for kind in opened.kinds:
+                yield statement(opened.node, _TYPE, kind.kind)
+            yield from self._properties(opened)
+            for part in opened.parts:
+                inner = self._node(part)
+                opened.inner.append((part, inner))
+                if opened.kinds:
+                    yield statement(opened.node, opened.kinds[0].children, inner)
+            for part, inner in reversed(opened.inner):
+                waiting.append(_Open(part, inner, opened.language))
+
+    def _properties(self, opened: _Open) -> Iterator[str]:
+        """Yield the statements of an item's properties."""
+        vias: dict[tuple[str, str], str] = {}
+        # Sorted: mf2py has those of one element in no order.
+        for name, values in sorted(opened.item["properties"].items()):
+            spec = _property(name, opened.kinds)
+            if spec is None:
+                opened.parts += filter(_is_item, values)
+                continue
+            subject = opened.node
+            if spec.via:
+                if spec.via not in vias:
+                    vias[spec.via] = self._new_blank()
+                    yield statement(subject, spec.via[0], vias[spec.via])
+                    yield statement(vias[spec.via], _TYPE, spec.via[1])
+                subject = vias[spec.via]
+            before = None
+            for value in values:
+                # An element that is two kinds of one property was parsed twice.
+                if not _is_same(value, before):
+                    yield from self._value(opened, name, spec, subject, value)
+                before = value
+
+    def _value(
+        self, opened: _Open, name: str, spec: Property, subject: str, value: Any
+    ) -> Iterator[str]:
+        if _is_item(value) and _takes_item(spec, value):
+            inner = self._node(value)
+            opened.inner.append((value, inner))
+            yield statement(subject, spec.item, inner)
+            return
+        if _is_item(value) and name not in _OWN_NAMES:
+            opened.parts.append(value)
+        if term := _term(value, spec.kind, opened.language):
+            yield statement(subject, spec.term, term)
+
+    def _node(self, item: Item) -> str:
+        for uid in item["properties"].get("uid", ()):
+            if isinstance(uid, str) and uid.lower().startswith(("http://", "https://")):
+                node = value_term(uid, Kind.ANY, "")
+                if node.startswith("<"):
+                    return node
+        name = item.get("id")
+        if name and not name.isspace():
+            return terms.iri(f"{self._url}#{name}")
+        return self._new_blank()
+
+    def _new_blank(self) -> str:
+        self._n_blank += 1
+        return terms.blank(f"mf{self._n_blank}")
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, dict) and "type" in value
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    if not (_is_item(value) and _is_item(other)):
+        return False
+    keys = ("type", "properties", "children")
+    return all(value.get(key) == other.get(key) for key in keys)
+
+
+def _takes_item(spec: Property, item: Item) -> bool:
+    """Tell whether a property has an item as its value, or what stands for it."""
+    if spec.kind is Kind.GEO:  # "latitude;longitude" is no item
+        return "latitude" in item["properties"]
+    return spec.kind is Kind.ANY or spec.item != spec.term
+
+
+def _property(name: str, kinds: list[ItemType]) -> Property | None:
+    for kind in kinds:
+        if name in kind.properties:
+            return kind.properties[name]
+    return None
+
+
+def _term(value: Any, kind: Kind, language: str) -> str:
+    """Return a value that is no item; an image is its URL."""
+    if isinstance(value, dict):
+        text = value.get("value") or ""
+        if "html" in value and "type" not in value:
+            own = language_tag(value.get("lang") or "") or language
+            own = "" if own == UNKNOWN_LANGUAGE else own
+            return markup_term(value["html"], text, own)
+        value = text
+    if not isinstance(value, str) or not value.strip():
+        return ""
+    return value_term(value, kind, language)

@@ -1,0 +1,169 @@
+"""One page, decoded and parsed at most once."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from selectolax.lexbor import LexborHTMLParser
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.html.charset import page_to_utf8
+from rdfcrawl.html.language import language_tag
+from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.html.weight import check_weight, is_heavy
+from rdfcrawl.rdf.faultlog import FaultLog
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.records import Link
+
+_MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
+_END_OF_HEAD = re.compile(rb"<(?:/head|body)[\s>]", re.IGNORECASE)
+_NO_BASES: Final = ("data:", "javascript:")
+
+
+class Page:
+    """A page as all extractors see it; what costs is computed on first use.
+
+    Attributes:
+        data: as it came, at most a few MiB.
+        url: after redirects, without fragment.
+        media_type: declared, lower case, or empty.
+        charset: declared by the server, or empty.
+        links: found by whoever reads the page; filled as extractors run.
+        faults: of decoding; complete once `text`, `utf8` or `tree` was used.
+    """
+
+    def __init__(
+        self, data: bytes, *, url: str, media_type: str = "", charset: str = ""
+    ) -> None:
+        self.data = data
+        self.url = url
+        self.media_type = media_type
+        self.charset = charset
+        self.links: set[Link] = set()
+        self.faults = FaultLog()
+        self._refusal: Fault | None = None
+        self._languages: dict[int, str] = {}
+
+    @property
+    def is_json(self) -> bool:
+        """It is no markup at all; only scraping rules can read it."""
+        if self.media_type.endswith("json"):
+            return True
+        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+    @cached_property
+    def utf8(self) -> bytes:
+        """The page decoded, as UTF-8; what its charset lacks is marked.
+
+        Source: HTML Standard 13.2.3.2, "Determining the character encoding".
+        """
+        return page_to_utf8(
+            self.data,
+            charset=self.charset,
+            is_xml=self.media_type.endswith("xml"),
+            log=self.faults,
+        )
+
+    @cached_property
+    def text(self) -> str:
+        """The page decoded; see `utf8`."""
+        return self.utf8.decode("utf-8", "replace")
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Parsing it may take long, so that it needs a bounded process."""
+        return is_heavy(self.data)
+
+    @cached_property
+    def tree(self) -> LexborHTMLParser:
+        """The page parsed as HTML5.
+
+        Raises:
+            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing it takes time that grows
+                with the square of its length.
+        """
+        if self._refusal is None and self.is_heavy:
+            try:
+                check_weight(self.utf8)
+            except SourceFault as error:
+                self._refusal = error.fault
+        if self._refusal is not None:
+            raise SourceFault(self._refusal.reason, self._refusal.detail)
+        return LexborHTMLParser(self.utf8)
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """Length of the page's head in `utf8`; 0 if its end is not marked."""
+        end = _END_OF_HEAD.search(self.utf8)
+        return end.start() if end else 0
+
+    @property
+    def head_tree(self) -> LexborHTMLParser:
+        """The tree, if the page was parsed before; else that of its head alone.
+
+        Raises:
+            SourceFault: as `tree`.
+        """
+        if "tree" in self.__dict__ or not self.head_bytes:
+            return self.tree
+        return self._head_tree
+
+    @cached_property
+    def _head_tree(self) -> LexborHTMLParser:
+        head = self.utf8[: self.head_bytes]
+        if is_heavy(head):
+            check_weight(head)
+        return LexborHTMLParser(head)
+
+    @cached_property
+    def base(self) -> str:
+        """What relative URLs are resolved against: `<base href>` or the page.
+
+        Source: HTML Standard 4.2.3, "frozen base URL".
+        """
+        node = self.head_tree.css_first("base[href]")
+        href = (node.attributes["href"] or "").strip() if node is not None else ""
+        if not href or len(href) > _MAX_BASE_CHARS:
+            return self.url
+        url = resolve(escape_url(href), self.url).partition("#")[0]
+        return self.url if url.lower().startswith(_NO_BASES) else url
+
+    @cached_property
+    def default_language(self) -> str:
+        """Language of what has no `lang`: HTML Standard, "pragma-set default"."""
+        selector = 'meta[http-equiv="content-language" i][content]'
+        node = self.tree.css_first(selector)
+        return language_tag(node.attributes["content"] or "") if node else ""
+
+    def language_of(self, node: LexborNode) -> str:
+        """Return the language of an element; empty if it is not known.
+
+        Source: HTML Standard 3.2.6.2: nearest `lang`, then `xml:lang`, of itself and
+        its ancestors.
+        """
+        known = self._languages
+        above: list[int] = []
+        at: LexborNode | None = node
+        language: str | None = None
+        while at is not None and language is None:
+            key = at.mem_id
+            language = known.get(key)
+            if language is None:
+                above.append(key)
+                attrs = at.attributes
+                if "lang" in attrs:
+                    language = language_tag(attrs["lang"] or "")
+                elif "xml:lang" in attrs:
+                    language = language_tag(attrs["xml:lang"] or "")
+                at = at.parent
+        if language is None:
+            language = self.default_language
+        for key in above:
+            known[key] = language
+        return language

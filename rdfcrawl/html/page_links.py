@@ -1,0 +1,135 @@
+"""Links that the markup of a page states: to data, to other pages.
+
+Source: HTML Standard 4.6.7 "Link types".
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.records import Link, Relation
+from rdfcrawl.relations import strongest_relation
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_LINKS: Final = 10_000  # of one page
+
+# Of elements in the body; a page that has none of these need not be parsed whole.
+_RELATION = re.compile(
+    rb"(?<=[\s\"'/])rel=[\"']?(?:[^\"'>]*\s)?"
+    rb"(?:next|alternate|describedby|linkset|canonical)(?=[\s\"'>])"
+)
+_ROOT = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=/)")
+_IS_FROM_ROOT = re.compile(r"/(?![/\\\t\n\r])").match
+_NOT_VOUCHED_FOR: Final = frozenset({"nofollow", "ugc", "sponsored"})
+_ROBOTS: Final = frozenset({"robots", "rdfcrawl"})
+
+
+def links_of_page(
+    page: Page, *, wants_hyperlinks: bool, log: FaultLog, is_whole: bool | None = None
+) -> set[Link]:
+    """Return the links of a page that a crawl may follow.
+
+    They are requestable, and each has the strongest of the relations that its element
+    states. `ALTERNATE` are only those whose declared media type is one of data that is
+    read. If the page asks robots not to follow its links, all hyperlinks are
+    `NOFOLLOW`.
+
+    Args:
+        page: its tree and its base are used.
+        wants_hyperlinks: beside the links with another relation.
+        log: takes `TOO_LARGE` if there are more than `MAX_LINKS`.
+        is_whole: what `has_links_in_body` said, if it was asked before.
+
+    Raises:
+        SourceFault: what `Page.tree` raises.
+    """
+    if is_whole is None:
+        is_whole = has_links_in_body(page, wants_hyperlinks=wants_hyperlinks)
+    tree = page.tree if is_whole else page.head_tree
+    base = page.base
+    own = page.url.partition("#")[0]
+    root = _root_of(base)
+    found: set[Link] = set()
+    for href, relation, media_type in _raw_links(tree, wants_hyperlinks):
+        # From the root, this is what resolving makes of it, and it is quicker.
+        text = root + href if root and _IS_FROM_ROOT(href) else href
+        try:
+            url = requestable(text, base)
+        except BadUri:
+            continue
+        if url != own:
+            found.add(Link(url, relation, media_type))
+            if len(found) == MAX_LINKS:
+                log.note(Reason.TOO_LARGE, f"more than {MAX_LINKS} links")
+                break
+    return found
+
+
+def has_links_in_body(page: Page, *, wants_hyperlinks: bool) -> bool:
+    """Tell whether the whole page has to be parsed for its links, not just its head."""
+    if wants_hyperlinks or not page.head_bytes:
+        return True
+    body = page.utf8[page.head_bytes :].lower()
+    at = body.find(b"rel=")
+    while at >= 0:
+        if _RELATION.match(body, at):
+            return True
+        at = body.find(b"rel=", at + 1)
+    return False
+
+
+def _root_of(base: str) -> str:
+    """Return scheme and host of a base, if they are plain; else nothing."""
+    match = _ROOT.match(base)
+    return match[0] if match else ""
+
+
+def _raw_links(
+    tree: LexborHTMLParser, wants_hyperlinks: bool
+) -> Iterable[tuple[str, Relation, str]]:
+    """Return targets, relations and media types; those with a relation come first."""
+    related: dict[tuple[str, Relation, str], None] = {}
+    hyperlinks: dict[tuple[str, Relation, str], None] = {}
+    is_nofollow = wants_hyperlinks and _is_nofollow(tree)
+    ordinary = Relation.NOFOLLOW if is_nofollow else Relation.HYPERLINK
+    selector = "link[href],a[href],area[href]" if wants_hyperlinks else "[rel][href]"
+    for node in tree.css(selector):
+        attrs = node.attributes
+        href = (attrs["href"] or "").strip()
+        if not href or href[0] == "#":
+            continue
+        relations = (attrs.get("rel") or "").lower().split()
+        relation, media_type = None, ""
+        if relations:
+            media_type = (attrs.get("type") or "").partition(";")[0].strip().lower()
+            relation = strongest_relation(relations, media_type)
+        if relation is not None:
+            related[href, relation, media_type] = None
+        elif wants_hyperlinks and node.tag != "link":
+            is_free = _NOT_VOUCHED_FOR.isdisjoint(relations)
+            hyperlinks[href, ordinary if is_free else Relation.NOFOLLOW, ""] = None
+    return chain(related, hyperlinks)
+
+
+def _is_nofollow(tree: LexborHTMLParser) -> bool:
+    """Tell whether `<meta name=robots>` asks not to follow links."""
+    return any(map(_asks_nofollow, tree.css("meta[name][content]")))
+
+
+def _asks_nofollow(meta: LexborNode) -> bool:
+    attrs = meta.attributes
+    if (attrs["name"] or "").strip().lower() not in _ROBOTS:
+        return False
+    asked = (attrs["content"] or "").lower().replace(",", " ").split()
+    return "nofollow" in asked or "none" in asked

@@ -1,0 +1,5 @@
+"""RDFa 1.1 and 1.0, in one pass over a page: no recursion, bounded output."""
+
+from rdfcrawl.html.rdfa.extracting import extract_rdfa
+
+__all__ = ["extract_rdfa"]

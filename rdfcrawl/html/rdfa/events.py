@@ -1,0 +1,140 @@
+"""A page of XML as elements that begin and end."""
+
+from __future__ import annotations
+
+import re
+from html.entities import name2codepoint
+from typing import TYPE_CHECKING, NamedTuple
+from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from rdfcrawl.html.walking import Attributes, Handler
+
+# Entities of HTML that a document of XML may use if it names a document type.
+_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
+_ENTITIES = "".join(
+    f'<!ENTITY {name} "&#{code};">'
+    for name, code in name2codepoint.items()
+    if name not in {"amp", "lt", "gt", "quot"}
+).encode()
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.IGNORECASE)
+# What is not to be: a page may not grow to more than this by its own entities.
+_MAX_GROWTH = 20
+
+
+class Start(NamedTuple):
+    """An element begins."""
+
+    name: str
+    attributes: Attributes
+
+
+class End(NamedTuple):
+    """The innermost element ends."""
+
+
+class Comment(NamedTuple):
+    """A comment; only XML literals keep it."""
+
+    text: str
+
+
+Event = Start | End | Comment | str
+END = End()
+
+
+def read_xml(text: str) -> list[Event] | None:
+    """Return a page as XML reads it, or None if it is not well-formed.
+
+    Nothing outside of the page is read: entities of HTML are known here if there is a
+    document type, and expat bounds the growth by others (100 times beyond 8 MiB).
+    """
+    declaration = _DECLARATION.match(text.removeprefix("\ufeff"))
+    body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
+    reader = _XmlReader(len(body), has_entities=_NAMED.search(body) is not None)
+    try:
+        reader.feed(body.lstrip().encode("utf-8", "replace"))
+    except (expat.ExpatError, _TooMuch):
+        return None
+    return reader.events
+
+
+class _TooMuch(Exception):
+    """Entities make the page grow too much."""
+
+
+class _XmlReader:
+    def __init__(self, n_chars: int, *, has_entities: bool) -> None:
+        self.events: list[Event] = []
+        self._has_subset = False
+        self._n_left = _MAX_GROWTH * n_chars + 4096
+        parser = self._parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.CommentHandler = self._comment
+        if has_entities:
+            parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
+            parser.ExternalEntityRefHandler = self._external
+            parser.UseForeignDTD(True)
+
+    def feed(self, data: bytes) -> None:
+        self._parser.Parse(data, True)
+
+    def _external(
+        self,
+        context: str | None,
+        _base: str | None,
+        _system: str | None,
+        _public: str | None,
+    ) -> int:
+        # No context: the external subset of the document type, or parameter entities.
+        # Any other entity whose text is elsewhere stays empty.
+        if context is None and not self._has_subset:
+            self._has_subset = True
+            subset = self._parser.ExternalEntityParserCreate(context)
+            subset.Parse(_ENTITIES, True)
+        return 1
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._spend(64 + sum(map(len, attributes.values())))
+        self.events.append(Start(name, {**attributes}))
+
+    def _end(self, _name: str) -> None:
+        self.events.append(END)
+
+    def _text(self, text: str) -> None:
+        self._spend(len(text))
+        self.events.append(text)
+
+    def _comment(self, text: str) -> None:
+        self.events.append(Comment(text))
+
+    def _spend(self, n_chars: int) -> None:
+        self._n_left -= n_chars
+        if self._n_left < 0:
+            raise _TooMuch
+
+
+def replay(events: list[Event], handler: Handler) -> None:
+    """Hand a page read before to a handler."""
+    for event in events:
+        if type(event) is str:
+            handler.text(event)
+        elif type(event) is Start:
+            handler.start(event.name, event.attributes)
+        elif type(event) is End:
+            handler.end()
+        else:
+            handler.comment(event.text)  # type: ignore[union-attr]
+
+
+def first_base(events: list[Event]) -> str | None:
+    """Return the `href` of the first `base` of a page of XHTML."""
+    for event in events:
+        if type(event) is Start and event.name.rpartition(":")[2] == "base":
+            href = event.attributes.get("href")
+            if href is not None:
+                return href
+    return None

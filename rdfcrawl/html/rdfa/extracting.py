@@ -1,0 +1,91 @@
+"""Reads the RDFa of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.html.host import Host, sniff_host
+from rdfcrawl.html.rdfa import events
+from rdfcrawl.html.rdfa.budget import Budget, Overflow
+from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.html.rdfa.patterns import copy_patterns
+from rdfcrawl.html.rdfa.processor import Processor
+from rdfcrawl.html.walking import walk
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.rdfa.patterns import Triple
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+# What a page may make of itself: 50 times its length, and at least this much.
+_MIN_CHARS: Final = 16 * 2**20
+_GROWTH: Final = 50
+_MAX_BASE_CHARS: Final = 4096  # as `Page.base` has it
+
+
+def extract_rdfa(
+    page: Page, log: FaultLog, *, media_type: str = "", version: str = ""
+) -> Iterator[str]:
+    """Yield the statements of a page's RDFa as lines of N-Quads.
+
+    A page that says it is XML is read as XML if it is well-formed, else as HTML5.
+    Nothing is fetched: no document type, no profile, no vocabulary.
+
+    Args:
+        page: read through its `text`, `tree`, `url` and `media_type`.
+        log: takes what was left out: `TOO_LARGE` if a page repeats what it says so
+            often that reading it was ended.
+        media_type: instead of the page's.
+        version: "1.0" or "1.1" of RDFa, if it is known; else the page says it or
+            it is 1.1.
+
+    Raises:
+        SourceFault: the page cannot be parsed; see `Page.tree`.
+
+    Source: RDFa Core 1.1 section 7.5; HTML+RDFa 1.1 section 3; RDFa in XHTML (1.0)
+    section 5.5. The vocabularies are not expanded (RDFa Core 1.1 section 10).
+    """
+    text = page.text
+    host = sniff_host(text, media_type=media_type or page.media_type, version=version)
+    read = events.read_xml(text) if host.is_xml else None
+    document = page.url.partition("#")[0]
+    budget = Budget(max(_MIN_CHARS, _GROWTH * len(text)))
+    processor = Processor(
+        host,
+        document=document,
+        base=_base(page, host, read) or document,
+        budget=budget,
+        is_xml=read is not None,
+    )
+    try:
+        if read is None:
+            walk(page.tree, processor)
+        else:
+            events.replay(read, processor)
+        processor.close()
+    except Overflow:
+        log.note(Reason.TOO_LARGE, "RDFa that repeats itself")
+    found: Iterable[Triple] = processor.statements
+    if processor.has_patterns:
+        found = copy_patterns(found, budget)
+    try:
+        for triple in found:
+            yield terms.statement(*triple)
+    except Overflow:
+        log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
+
+
+def _base(page: Page, host: Host, read: list[events.Event] | None) -> str:
+    """HTML+RDFa 1.1 section 3.1: what the `base` element says, if there is one."""
+    if not host.is_html:
+        return ""
+    if read is None:
+        return page.base
+    href = (events.first_base(read) or "").strip()
+    if not href or len(href) > _MAX_BASE_CHARS:
+        return ""
+    return resolve(escape_url(href), page.url).partition("#")[0]

@@ -1,0 +1,101 @@
+"""Resolves IRIs as they are written: RDF compares them character by character.
+
+The URLs of a browser are another thing: they are escaped and normalized, so that a
+subject would no longer be the IRI that other documents use for it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_PARTS = re.compile(
+    r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?",
+    re.DOTALL,
+)  # RFC 3986 appendix B
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_IN_URL = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+
+
+def is_absolute(iri: str) -> bool:
+    """Tell whether an IRI begins with a scheme."""
+    return _SCHEME.match(iri) is not None
+
+
+def escape_url(url: str) -> str:
+    """Return a URL as a user agent writes it: no white space around, none in it.
+
+    >>> escape_url(" a b.html ")
+    'a%20b.html'
+    """
+    url = url.strip(" \t\n\r\f")
+    return _NOT_IN_URL.sub(lambda found: f"%{ord(found[0]):02X}", url)
+
+
+@lru_cache(maxsize=64)
+def _parts(base: str) -> tuple[str, str | None, str, str | None]:
+    match = _PARTS.fullmatch(base)
+    if match is None:  # never: the expression matches all texts
+        return "", None, "", None
+    scheme, authority, path, query, _fragment = match.groups()
+    return scheme or "", authority, path, query
+
+
+def resolve(reference: str, base: str) -> str:
+    """Return the IRI that a reference means; an absolute one is left as it is.
+
+    Source: RFC 3986 section 5.2, and RFC 3987 section 6.5 for IRIs.
+
+    >>> resolve("../c#", "http://example.org/a/b")
+    'http://example.org/c#'
+    """
+    if _SCHEME.match(reference):
+        return reference
+    match = _PARTS.fullmatch(reference)
+    base_scheme, base_authority, base_path, base_query = _parts(base)
+    if match is None or not base_scheme:
+        return reference
+    _scheme, authority, path, query, fragment = match.groups()
+    if authority is not None:
+        path = _remove_dots(path)
+    elif not path:
+        authority, path = base_authority, base_path
+        query = base_query if query is None else query
+    else:
+        if not path.startswith("/"):
+            path = _merge(path, base_authority, base_path)
+        authority, path = base_authority, _remove_dots(path)
+    return "".join(
+        (
+            base_scheme + ":",
+            "" if authority is None else "//" + authority,
+            path,
+            "" if query is None else "?" + query,
+            "" if fragment is None else "#" + fragment,
+        )
+    )
+
+
+def _merge(path: str, base_authority: str | None, base_path: str) -> str:
+    if base_authority is not None and not base_path:
+        return "/" + path
+    return base_path[: base_path.rfind("/") + 1] + path
+
+
+def _remove_dots(path: str) -> str:
+    """RFC 3986 section 5.2.4."""
+    if "." not in path:
+        return path
+    segments = path.split("/")
+    out: list[str] = []
+    for position, segment in enumerate(segments):
+        is_last = position == len(segments) - 1
+        if segment == "..":
+            if len(out) > 1:
+                out.pop()
+        elif segment != ".":
+            out.append(segment)
+            continue
+        if is_last:
+            out.append("")
+    return "/".join(out)

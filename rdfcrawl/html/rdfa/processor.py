@@ -1,0 +1,395 @@
+"""The processing of RDFa, element by element, with a stack of its own.
+
+The steps are those of RDFa Core 1.1 section 7.5; where RDFa 1.0 differs, those of
+"RDFa in XHTML: Syntax and Processing" section 5.5.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.html.language import language_tag
+from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.html.rdfa.patterns import PATTERN
+from rdfcrawl.html.rdfa.recorder import Form, Mark, Recorder
+from rdfcrawl.html.rdfa.scope import Names, Scope
+from rdfcrawl.html.rdfa.subjects import Element, find_subject, find_subject_first
+from rdfcrawl.html.rdfa.times import time_datatype
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from rdfcrawl.html.host import Host
+    from rdfcrawl.html.rdfa.budget import Budget
+    from rdfcrawl.html.rdfa.scope import Undo
+    from rdfcrawl.html.walking import Attributes
+
+Triple = tuple[str, str, str]
+
+_TYPE = terms.iri(terms.RDF + "type")
+_FIRST = terms.iri(terms.RDF + "first")
+_REST = terms.iri(terms.RDF + "rest")
+_NIL = terms.iri(terms.RDF + "nil")
+_XML_LITERAL = terms.RDF + "XMLLiteral"
+_HTML_LITERAL = terms.RDF + "HTML"
+_FORMS = {_XML_LITERAL: Form.XML, _HTML_LITERAL: Form.HTML}
+_USES_VOCABULARY = terms.iri("http://www.w3.org/ns/rdfa#usesVocabulary")
+_XHTML = "http://www.w3.org/1999/xhtml"
+
+# An element without any of these (and without `xmlns`) changes nothing.
+_RELEVANT = frozenset(
+    [
+        "about",
+        "property",
+        "rel",
+        "rev",
+        "resource",
+        "typeof",
+        "href",
+        "src",
+        "vocab",
+        "prefix",
+        "lang",
+        "xml:lang",
+        "xml:base",
+    ]
+)
+_SECTIONS = frozenset({"head", "body"})
+_LINE = 16  # characters of a statement beside its terms
+
+
+class _Literal:
+    """Properties whose value is the content of an element that is still open.
+
+    Attributes:
+        slots: the lists that wait for the value, and where.
+    """
+
+    __slots__ = ("datatype", "is_time", "language", "marks", "predicates", "slots")
+
+    def __init__(self, datatype: str | None, language: str, *, is_time: bool) -> None:
+        self.datatype = datatype
+        self.language = language
+        self.is_time = is_time
+        self.marks: dict[Form, Mark] = {}
+        self.predicates: list[str] = []
+        self.slots: list[tuple[list[str], int]] = []
+
+
+class _Frame:
+    """An element that is open, and what is to be done when it ends."""
+
+    __slots__ = ("lists", "literal", "name", "scope", "subject", "undo")
+
+    def __init__(self, name: str, scope: Scope) -> None:
+        self.name = name
+        self.scope = scope
+        self.subject = ""
+        self.lists: list[tuple[str, dict[str, list[str]]]] = []
+        self.literal: _Literal | None = None
+        self.undo: Undo = []
+
+
+class Processor:
+    """Takes a page as it passes by and gathers its statements.
+
+    Args:
+        host: whose rules hold.
+        document: IRI of the page.
+        base: what IRIs are resolved against.
+        budget: for what is gathered.
+        is_xml: it was read as XML, not as HTML.
+
+    Attributes:
+        statements: found so far, as terms of N-Quads.
+        has_patterns: some of them describe patterns of properties.
+    """
+
+    def __init__(
+        self, host: Host, *, document: str, base: str, budget: Budget, is_xml: bool
+    ) -> None:
+        self.statements: list[Triple] = []
+        self.has_patterns = False
+        self._host = host
+        self._is_first = host.rdfa_version == "1.0"
+        # Pages of XHTML 1 use the attributes of HTML5 too: one set of rules for all.
+        self._has_html_rules = host.is_html and not self._is_first
+        self._names = Names(
+            host,
+            document=document,
+            default_namespace="" if is_xml else _XHTML,
+            budget=budget,
+        )
+        self._recorder = Recorder(budget)
+        self._spend = budget.spend
+        self._document = terms.iri(base)
+        scope = Scope(base, self._document, self._document)
+        self._frames = [_Frame("", scope)]
+        self._frames[0].lists.append((self._document, scope.lists))
+        self._n_muted = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take the begin of an element.
+
+        Raises:
+            Overflow: there is too much of it; so does `end`.
+        """
+        if self._recorder.n_open:
+            self._recorder.start(name, attributes)
+        outer = self._frames[-1]
+        frame = _Frame(name, outer.scope)
+        if self._is_first and (self._n_muted or self._is_markup(outer)):
+            # RDFa 1.0: what is in an XML literal is not processed.
+            self._n_muted += 1
+        elif self._is_relevant(name, attributes):
+            self._process(name, attributes, frame)
+        self._frames.append(frame)
+
+    def text(self, text: str) -> None:
+        """Take text."""
+        if self._recorder.n_open:
+            self._recorder.text(text, self._frames[-1].name)
+
+    def comment(self, text: str) -> None:
+        """Take a comment."""
+        if self._recorder.n_open:
+            self._recorder.comment(text)
+
+    def end(self) -> None:
+        """Take the end of the innermost element."""
+        frame = self._frames.pop()
+        if frame.literal:
+            self._finish_literal(frame.literal, frame.subject)
+        for subject, lists in frame.lists:
+            for predicate, members in lists.items():
+                self._write_list(subject, predicate, members)
+        if frame.undo:
+            self._names.undo(frame.undo)
+        if self._n_muted:
+            self._n_muted -= 1
+        if self._recorder.n_open:
+            self._recorder.stop(frame.name)
+
+    def close(self) -> None:
+        """Take the end of the page."""
+        while self._frames:
+            self.end()
+
+    def _is_markup(self, outer: _Frame) -> bool:
+        if outer.literal is None or outer.literal.datatype not in {None, _XML_LITERAL}:
+            return False
+        outer.literal.datatype = _XML_LITERAL
+        return True
+
+    def _is_relevant(self, name: str, attributes: Attributes) -> bool:
+        if not _RELEVANT.isdisjoint(attributes):
+            return True
+        if self._is_first and name in _SECTIONS:
+            return True
+        return any(key.startswith("xmlns") for key in attributes)
+
+    def _process(self, name: str, attributes: Attributes, frame: _Frame) -> None:
+        outer = frame.scope
+        frame.undo = self._names.declare(attributes)
+        element = Element(
+            name=name,
+            attributes=attributes,
+            outer=outer,
+            scope=self._inherit(attributes, outer),
+            is_root=len(self._frames) == 1,
+            is_section=name in _SECTIONS and self._host.is_html,
+        )
+        self._read_links(element)
+        find = find_subject_first if self._is_first else find_subject
+        find(element, self._names)
+        frame.scope = scope = element.scope
+        frame.subject = element.subject
+        if element.typed:
+            for kind in self._names.words(attributes.get("typeof") or "", scope):
+                self._write(element.typed, _TYPE, kind)
+        if element.subject != outer.object:
+            scope.lists = {}
+            frame.lists.append((element.subject, scope.lists))
+        self._link(element)
+        if "property" in attributes:
+            self._read_property(element, frame)
+        self._hand_on(element, frame)
+
+    def _inherit(self, attributes: Attributes, outer: Scope) -> Scope:
+        """Return the scope of an element: steps 2 to 4."""
+        scope = Scope(
+            outer.base, outer.subject, outer.object, outer.language, outer.vocab
+        )
+        scope.incomplete, scope.lists = outer.incomplete, outer.lists
+        if (base := attributes.get("xml:base")) and not self._host.is_html:
+            scope.base = resolve(escape_url(base), outer.base).partition("#")[0]
+        if "vocab" in attributes and not self._is_first:
+            vocab = (attributes["vocab"] or "").strip()
+            scope.vocab = resolve(escape_url(vocab), scope.base) if vocab else ""
+            if vocab:
+                self._write(self._document, _USES_VOCABULARY, terms.iri(scope.vocab))
+        language = attributes.get("xml:lang", attributes.get("lang"))
+        if "xml:lang" in attributes or ("lang" in attributes and self._host.is_html):
+            scope.language = language_tag(language or "")
+        return scope
+
+    def _read_links(self, element: Element) -> None:
+        """Read `rel` and `rev`; they are None where there are none."""
+        attributes, scope = element.attributes, element.scope
+        for name in ("rel", "rev"):
+            if name not in attributes:
+                continue
+            text = attributes[name] or ""
+            if self._has_html_rules and "property" in attributes:
+                # HTML+RDFa 1.1 section 3.1, rule 7: beside `property`, link types
+                # of HTML are none of RDFa.
+                text = " ".join(word for word in text.split() if ":" in word)
+                if not text:
+                    continue
+            found = self._names.words(text, scope, is_link=True)
+            setattr(element, name, [one for one in found if one.startswith("<")])
+
+    def _link(self, element: Element) -> None:
+        """Write the statements of `rel` and `rev`, or let them wait: steps 9, 10."""
+        scope = element.scope
+        rel, rev = element.rel or [], element.rev or []
+        if not (rel or rev):
+            return
+        in_list = "inlist" in element.attributes and not self._is_first
+        if element.object:
+            for predicate in rel:
+                if in_list:
+                    scope.lists.setdefault(predicate, []).append(element.object)
+                else:
+                    self._write(element.subject, predicate, element.object)
+            for predicate in rev:
+                self._write(element.object, predicate, element.subject)
+            return
+        element.object = self._names.new_blank()
+        for predicate in rel:
+            members = scope.lists.setdefault(predicate, []) if in_list else True
+            element.incomplete.append((predicate, members))
+        element.incomplete += [(predicate, False) for predicate in rev]
+
+    def _read_property(self, element: Element, frame: _Frame) -> None:
+        """Write the statements of `property`: step 11."""
+        attributes, scope = element.attributes, element.scope
+        found = self._names.words(attributes["property"] or "", scope)
+        predicates = [one for one in found if one.startswith("<")]
+        if not predicates:
+            return
+        value = self._value(element)
+        if not value:
+            frame.literal = self._begin_literal(element)
+        for predicate in predicates:
+            if "inlist" in attributes and not self._is_first:
+                members = scope.lists.setdefault(predicate, [])
+                members.append(value)
+                if frame.literal:
+                    frame.literal.slots.append((members, len(members) - 1))
+            elif frame.literal:
+                frame.literal.predicates.append(predicate)
+            else:
+                self._write(element.subject, predicate, value)
+
+    def _value(self, element: Element) -> str:
+        """Return the value of `property`, or nothing if it is the content."""
+        attributes = element.attributes
+        language = element.scope.language
+        text = attributes.get("content") if "content" in attributes else None
+        is_time = False
+        if "content" in attributes:
+            text = text or ""
+        elif self._has_html_rules and "datetime" in attributes:
+            text, is_time = attributes["datetime"] or "", True
+        if "datatype" in attributes:
+            datatype = self._datatype(element)
+            if text is None:
+                return ""
+            return _literal(text, datatype, language)
+        if text is not None:
+            return _literal(text, time_datatype(text) if is_time else "", language)
+        if self._is_first:
+            return ""
+        if element.rel is None and element.rev is None and element.target:
+            return element.target
+        return element.typed if "about" not in attributes else ""
+
+    def _datatype(self, element: Element) -> str:
+        word = (element.attributes["datatype"] or "").strip()
+        return self._names.word(word, element.scope)[1:-1] if word else ""
+
+    def _begin_literal(self, element: Element) -> _Literal:
+        has_datatype = "datatype" in element.attributes
+        datatype = self._datatype(element) if has_datatype else None
+        is_time = self._has_html_rules and element.name == "time" and not has_datatype
+        literal = _Literal(datatype, element.scope.language, is_time=is_time)
+        form = _FORMS.get(datatype or "", Form.TEXT)
+        forms = {form}
+        if self._is_first and datatype is None:
+            forms = {Form.TEXT, Form.XML}
+        for one in sorted(forms):
+            names = self._names
+            spaces: dict[str, str] = {}
+            if one is Form.XML:
+                # Each literal carries all: a page may not declare too many.
+                self._spend(_LINE * (len(names.prefixes) + len(names.namespaces)))
+                spaces = {**names.prefixes, **names.namespaces}
+            literal.marks[one] = self._recorder.begin(one, spaces)
+        return literal
+
+    def _finish_literal(self, literal: _Literal, subject: str) -> None:
+        texts = {
+            form: self._recorder.end(form, mark)
+            for form, mark in reversed(literal.marks.items())
+        }
+        form = _FORMS.get(literal.datatype or "", Form.TEXT)
+        text = texts[form]
+        datatype = literal.datatype or ""
+        if literal.is_time:
+            datatype = time_datatype(text)
+        value = _literal(text, datatype, literal.language)
+        for members, position in literal.slots:
+            members[position] = value
+        for predicate in literal.predicates:
+            self._write(subject, predicate, value)
+
+    def _hand_on(self, element: Element, frame: _Frame) -> None:
+        """Complete what waits, and set what children see: steps 12, 13."""
+        outer, scope = element.outer, element.scope
+        if element.is_skipped:
+            return
+        for predicate, direction in outer.incomplete:
+            if direction is True:
+                self._write(outer.subject, predicate, element.subject)
+            elif direction is False:
+                self._write(element.subject, predicate, outer.subject)
+            else:
+                direction.append(element.subject)
+        scope.subject = element.subject
+        scope.object = element.object or element.subject
+        scope.incomplete = element.incomplete
+        if scope.object != element.subject:
+            # Lists within belong to the object, as all else there does.
+            scope.lists = {}
+            frame.lists.append((scope.object, scope.lists))
+
+    def _write_list(self, subject: str, predicate: str, members: list[str]) -> None:
+        nodes = [self._names.new_blank() for _ in members]
+        self._write(subject, predicate, nodes[0] if nodes else _NIL)
+        for node, member, following in zip(
+            nodes, members, [*nodes[1:], _NIL], strict=False
+        ):
+            self._write(node, _FIRST, member)
+            self._write(node, _REST, following)
+
+    def _write(self, subject: str, predicate: str, obj: str) -> None:
+        self._spend(_LINE + len(subject) + len(predicate) + len(obj))
+        self.statements.append((subject, predicate, obj))
+        if obj == PATTERN:
+            self.has_patterns = True
+
+
+def _literal(text: str, datatype: str, language: str) -> str:
+    if datatype:
+        return terms.literal(text, datatype=datatype)
+    return terms.literal(text, language=language)

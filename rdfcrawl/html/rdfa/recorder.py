@@ -1,0 +1,244 @@
+"""Records the content of elements while a page passes by: as text or as markup."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.html.rdfa.budget import Budget
+
+_XML_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*(?::[^\W\d][\w.\-\u00b7]*)?")
+_FOREIGN = {
+    "svg": "http://www.w3.org/2000/svg",
+    "math": "http://www.w3.org/1998/Math/MathML",
+}
+# HTML Standard 13.3: they have no end tag, and their text is not escaped.
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "basefont",
+        "bgsound",
+        "br",
+        "col",
+        "embed",
+        "frame",
+        "hr",
+        "img",
+        "input",
+        "keygen",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+    ]
+)
+_RAW = frozenset(
+    ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"]
+)
+_TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_XML_TEXT_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"}
+)
+_HTML_ATTRIBUTE_ESCAPES = str.maketrans(
+    {"&": "&amp;", '"': "&quot;", "\xa0": "&nbsp;", "<": "&lt;", ">": "&gt;"}
+)
+_XML_ATTRIBUTE_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        '"': "&quot;",
+        "\t": "&#x9;",
+        "\n": "&#xA;",
+        "\r": "&#xD;",
+    }
+)
+
+
+class Form(StrEnum):
+    """What is kept of the content of an element."""
+
+    TEXT = "text"
+    XML = "xml"
+    HTML = "html"
+
+
+class _Shared:
+    """Recordings of one form that may nest: they share their chunks."""
+
+    __slots__ = ("chunks", "n_chars", "n_open")
+
+    def __init__(self) -> None:
+        self.chunks: list[str] = []
+        self.n_chars = 0
+        self.n_open = 0
+
+    def write(self, chunk: str) -> None:
+        if self.n_open:
+            self.chunks.append(chunk)
+            self.n_chars += len(chunk)
+
+
+class _XmlRecording:
+    """Markup as XML; elements outside of all others declare the namespaces."""
+
+    __slots__ = ("chunks", "depth", "namespaces")
+
+    def __init__(self, namespaces: Mapping[str, str]) -> None:
+        self.chunks: list[str] = []
+        self.depth = 0
+        self.namespaces = namespaces
+
+
+Mark = tuple[int, int] | _XmlRecording
+
+
+class Recorder:
+    """Keeps what passes between `begin` and `end` of an element; they may nest.
+
+    Args:
+        budget: for all that is kept more than once.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._spend = budget.spend
+        self._text = _Shared()
+        self._html = _Shared()
+        self._xml: list[_XmlRecording] = []
+        self.n_open = 0
+
+    def begin(self, form: Form, namespaces: Mapping[str, str]) -> Mark:
+        """Return a mark for `end`; recordings end in the reverse order."""
+        self.n_open += 1
+        if form is Form.XML:
+            recording = _XmlRecording(namespaces)
+            self._spend(sum(map(len, namespaces.values())))
+            self._xml.append(recording)
+            return recording
+        shared = self._text if form is Form.TEXT else self._html
+        shared.n_open += 1
+        return len(shared.chunks), shared.n_chars
+
+    def end(self, form: Form, mark: Mark) -> str:
+        """Return what passed since the mark.
+
+        Raises:
+            Overflow: it is too much.
+        """
+        self.n_open -= 1
+        if isinstance(mark, _XmlRecording):
+            self._xml.pop()
+            return "".join(mark.chunks)
+        shared = self._text if form is Form.TEXT else self._html
+        shared.n_open -= 1
+        self._spend(shared.n_chars - mark[1])
+        text = "".join(shared.chunks[mark[0] :])
+        if not shared.n_open:
+            shared.chunks.clear()
+            shared.n_chars = 0
+        return text
+
+    def start(self, name: str, attributes: Mapping[str, str | None]) -> None:
+        """Keep the begin of an element."""
+        if self._html.n_open:
+            self._html.write(html_start(name, attributes))
+        for recording in self._xml:
+            spaces = {} if recording.depth else recording.namespaces
+            recording.depth += 1
+            self._write_xml(recording, xml_start(name, attributes, spaces))
+
+    def stop(self, name: str) -> None:
+        """Keep the end of an element."""
+        if self._html.n_open:
+            self._html.write(html_end(name))
+        for recording in self._xml:
+            recording.depth -= 1
+            self._write_xml(recording, xml_end(name))
+
+    def text(self, text: str, parent: str) -> None:
+        """Keep text in an element."""
+        self._text.write(text)
+        if self._html.n_open:
+            self._html.write(html_text(text, parent))
+        for recording in self._xml:
+            self._write_xml(recording, xml_text(text))
+
+    def comment(self, text: str) -> None:
+        """Keep a comment, where markup is kept."""
+        self._html.write(f"<!--{text}-->")
+        for recording in self._xml:
+            self._write_xml(recording, xml_comment(text))
+
+    def _write_xml(self, recording: _XmlRecording, chunk: str) -> None:
+        self._spend(len(chunk) + 1)
+        recording.chunks.append(chunk)
+
+
+def html_start(name: str, attributes: Mapping[str, str | None]) -> str:
+    """Return a start tag as the HTML Standard serializes it (13.3)."""
+    written = "".join(
+        f' {key}="{(value or "").translate(_HTML_ATTRIBUTE_ESCAPES)}"'
+        for key, value in attributes.items()
+    )
+    return f"<{name}{written}>"
+
+
+def html_end(name: str) -> str:
+    """Return an end tag, if the element has one."""
+    return "" if name in _VOID else f"</{name}>"
+
+
+def html_text(text: str, parent: str) -> str:
+    """Return text as content of an element."""
+    if parent in _RAW:
+        return text
+    return text.translate(_TEXT_ESCAPES).replace("\xa0", "&nbsp;")
+
+
+def xml_start(
+    name: str,
+    attributes: Mapping[str, str | None],
+    namespaces: Mapping[str, str],
+) -> str:
+    """Return a start tag of XML.
+
+    Args:
+        name: name of the element, with its prefix.
+        attributes: as written; those whose names are not XML are left out.
+        namespaces: those to declare here unless the element does; "" is the default.
+    """
+    if not _XML_NAME.fullmatch(name):
+        return ""
+    own = {key: value for key, value in attributes.items() if _XML_NAME.fullmatch(key)}
+    spaces = dict(namespaces)
+    if name in _FOREIGN:
+        spaces[""] = _FOREIGN[name]
+    for prefix in sorted(spaces):
+        key = f"xmlns:{prefix}" if prefix else "xmlns"
+        own.setdefault(key, spaces[prefix])
+    written = "".join(
+        f' {key}="{(value or "").translate(_XML_ATTRIBUTE_ESCAPES)}"'
+        for key, value in own.items()
+    )
+    return f"<{name}{written}>"
+
+
+def xml_end(name: str) -> str:
+    """Return an end tag of XML."""
+    return f"</{name}>" if _XML_NAME.fullmatch(name) else ""
+
+
+def xml_text(text: str) -> str:
+    """Return text as content of XML."""
+    return text.translate(_XML_TEXT_ESCAPES)
+
+
+def xml_comment(text: str) -> str:
+    """Return a comment of XML."""
+    return "" if "--" in text or text.endswith("-") else f"<!--{text}-->"

@@ -1,0 +1,221 @@
+"""The evaluation context of RDFa, and what attribute values mean in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from rdfcrawl.html.host import HostLanguage
+from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.html.host import Host
+    from rdfcrawl.html.rdfa.budget import Budget
+
+# RDFa Core 1.1 section 7.4.3, over the names of XML 1.0.
+_TERM = re.compile(r"[^\W\d][\w.\-/\u00b7]*")
+_PREFIX_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*")
+_XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
+
+
+@dataclass(frozen=True, slots=True)
+class InitialContext:
+    """What is known before a page declares anything.
+
+    Attributes:
+        prefixes: IRIs by prefix.
+        terms: IRIs by term, lower case.
+        xhtml: IRI of the vocabulary of XHTML, which is also the default prefix.
+    """
+
+    prefixes: Mapping[str, str]
+    terms: Mapping[str, str]
+    xhtml: str
+
+
+@lru_cache(maxsize=16)
+def initial_context(host: Host) -> InitialContext:
+    """Return the initial context of a host language.
+
+    The link types of HTML 4 are those of the XHTML vocabulary, as in XHTML 1.
+    In RDFa 1.0 they are reserved words, and no prefix is known.
+    """
+    path = files("rdfcrawl.data").joinpath("rdfa_context.json")
+    known = json.loads(path.read_text(encoding="utf-8"))
+    xhtml = known["xhtml_vocabulary"]
+    is_first = host.rdfa_version == "1.0"
+    words = {} if is_first else known["terms"]
+    if is_first or host.language in _XHTML_TERMS_OF:
+        words = words | {term: xhtml + term for term in known["xhtml_terms"]}
+    return InitialContext({} if is_first else known["prefixes"], words, xhtml)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The evaluation context that an element hands to its children.
+
+    Source: RDFa Core 1.1 section 7.2. Resources are N-Quads terms.
+
+    Attributes:
+        base: IRI that others are resolved against.
+        subject: the parent subject.
+        object: the parent object.
+        language: empty if there is none.
+        vocab: the default vocabulary, or empty.
+        incomplete: predicates without an object; `forward`, `backward` or a list.
+        lists: members of lists by predicate; shared while the subject is the same.
+    """
+
+    base: str
+    subject: str
+    object: str
+    language: str = ""
+    vocab: str = ""
+    incomplete: list[tuple[str, bool | list[str]]] = field(default_factory=list)
+    lists: dict[str, list[str]] = field(default_factory=dict)
+
+
+# What to put back when an element ends: where, which name, what it was.
+Undo = list[tuple[dict[str, str], str, "str | None"]]
+
+
+class Names:
+    """What CURIEs, terms and IRIs mean in a scope.
+
+    Args:
+        host: whose rules hold.
+        document: IRI of the page, whatever its base is.
+        default_namespace: of elements, before it is declared.
+        budget: for IRIs, which may be much longer than what names them.
+
+    Attributes:
+        prefixes: those in scope, lower case, with their IRIs.
+        namespaces: those of XML in scope; the default one has the name "".
+
+    Source: RDFa Core 1.1 section 7.4.
+    """
+
+    def __init__(
+        self, host: Host, *, document: str, default_namespace: str, budget: Budget
+    ) -> None:
+        self._document = document
+        self._budget = budget
+        self._initial = initial_context(host)
+        self._is_first = host.rdfa_version == "1.0"
+        self._n_blank = 0
+        self.prefixes: dict[str, str] = {}
+        self.namespaces = {"": default_namespace} if default_namespace else {}
+
+    def new_blank(self) -> str:
+        """Return a blank node that no other call has returned."""
+        self._n_blank += 1
+        return terms.blank(f"rdfa{self._n_blank}")
+
+    def declare(self, attributes: Mapping[str, str | None]) -> Undo:
+        """Take the prefixes that an element declares; `undo` forgets them."""
+        undo: Undo = []
+        declared: dict[str, str] = {}
+        for name, value in attributes.items():
+            if name.startswith("xmlns"):
+                self._set(self.namespaces, name[6:], value or "", undo)
+                if name.startswith("xmlns:"):
+                    declared[name[6:].lower()] = (value or "").strip()
+        if not self._is_first and (pairs := attributes.get("prefix")):
+            declared |= _pairs(pairs)
+        for prefix, iri in declared.items():
+            if prefix != "_" and iri and _PREFIX_NAME.fullmatch(prefix):
+                self._set(self.prefixes, prefix, iri, undo)
+        return undo
+
+    def undo(self, undo: Undo) -> None:
+        """Forget what an element declared."""
+        for names, name, value in reversed(undo):
+            if value is None:
+                del names[name]
+            else:
+                names[name] = value
+
+    def _set(self, names: dict[str, str], name: str, value: str, undo: Undo) -> None:
+        undo.append((names, name, names.get(name)))
+        names[name] = value
+
+    def curie(self, text: str) -> str:
+        """Return the resource of a CURIE, or nothing if it is none."""
+        prefix, colon, reference = text.partition(":")
+        if not colon:
+            return ""
+        if prefix == "_":
+            return terms.blank("rdfau" + reference)
+        if not prefix:
+            return terms.iri(self._initial.xhtml + reference)
+        if reference.startswith("//"):
+            return ""
+        prefix = prefix.lower()
+        start = self.prefixes.get(prefix) or self._initial.prefixes.get(prefix)
+        if not start:
+            return ""
+        self._budget.spend(len(start))
+        # 7.4.4: what is relative stays so, for whoever reads the statements: they
+        # know the document by its URL, not by its `base`.
+        return terms.iri(resolve(start + reference, self._document))
+
+    def resource(self, text: str, scope: Scope) -> str:
+        """Return the resource of `about` or `resource`; nothing for a bad CURIE."""
+        text = text.strip()
+        if text.startswith("[") and text.endswith("]"):
+            return self.curie(text[1:-1])
+        if not self._is_first and (found := self.curie(text)):
+            return found
+        return self.url(text, scope)
+
+    def url(self, text: str, scope: Scope) -> str:
+        """Return the resource of `href` or `src`."""
+        self._budget.spend(len(scope.base))
+        return terms.iri(resolve(escape_url(text), scope.base))
+
+    def words(self, text: str, scope: Scope, *, is_link: bool = False) -> list[str]:
+        """Return what the words of `rel`, `rev`, `property`, `typeof` mean.
+
+        Args:
+            text: value of the attribute.
+            scope: where it stands.
+            is_link: it is `rel` or `rev`; RDFa 1.0 reserves words in these only.
+        """
+        found = (self.word(word, scope, is_link=is_link) for word in text.split())
+        return list(dict.fromkeys(one for one in found if one))
+
+    def word(self, word: str, scope: Scope, *, is_link: bool = False) -> str:
+        """Return what a term, CURIE or absolute IRI means, or nothing."""
+        if ":" in word:
+            if self._is_first and word.startswith("[") and word.endswith("]"):
+                word = word[1:-1]
+            found = self.curie(word)
+            if found or self._is_first:
+                return found
+            return terms.iri(word) if is_absolute(word) else ""
+        if self._is_first and not is_link:
+            return ""
+        if not _TERM.fullmatch(word):
+            return ""
+        if scope.vocab:
+            self._budget.spend(len(scope.vocab))
+            return terms.iri(scope.vocab + word)
+        known = self._initial.terms.get(word.lower())
+        return terms.iri(known) if known else ""
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Read `prefix`: words that end in a colon, each with its IRI after it."""
+    found: dict[str, str] = {}
+    words = iter(text.split())
+    for word in words:
+        if word.endswith(":"):
+            found[word[:-1].lower()] = next(words, "")
+    return found

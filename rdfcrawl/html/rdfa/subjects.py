@@ -1,0 +1,128 @@
+"""What an element is about: steps 5 and 6 of RDFa, in both versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from rdfcrawl.html.rdfa.scope import Names, Scope
+    from rdfcrawl.html.walking import Attributes
+
+
+@dataclass(slots=True, kw_only=True)
+class Element:
+    """An element while it is processed; names as in RDFa Core 1.1 section 7.5.
+
+    Attributes:
+        outer: scope of its parent.
+        scope: its own, to hand on to its children.
+        is_section: it is the `head` or `body` of HTML.
+        rel: predicates; None if the attribute is not there.
+        rev: as `rel`.
+        subject: "new subject".
+        object: "current object resource", or empty.
+        typed: "typed resource", or empty.
+        target: what `resource`, `href` or `src` means, or empty.
+        is_skipped: the "skip element" flag.
+        incomplete: "local list of incomplete triples".
+    """
+
+    name: str
+    attributes: Attributes
+    outer: Scope
+    scope: Scope
+    is_root: bool
+    is_section: bool
+    rel: list[str] | None = None
+    rev: list[str] | None = None
+    subject: str = ""
+    object: str = ""
+    typed: str = ""
+    target: str = ""
+    is_skipped: bool = False
+    incomplete: list[tuple[str, bool | list[str]]] = field(default_factory=list)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it has `rel` or `rev`."""
+        return self.rel is not None or self.rev is not None
+
+
+def find_subject(element: Element, names: Names) -> None:
+    """Set subject, object, typed resource and target: RDFa Core 1.1 section 7.5."""
+    attributes = element.attributes
+    has_type = "typeof" in attributes
+    about = _resource("about", element, names)
+    element.target = _target(element, names, ("resource", "href", "src"))
+    if element.is_link:
+        element.subject = about or _default(element)
+        element.object = element.target
+        if has_type and "about" in attributes:
+            element.typed = element.subject
+        elif has_type:
+            element.typed = element.object = element.target or names.new_blank()
+    elif "property" in attributes and not _HAS_VALUE & attributes.keys():
+        element.subject = about or _default(element)
+        if has_type:
+            root = _default(element) if element.is_root else ""
+            section = _default(element) if element.is_section else ""
+            typed = about or root or element.target or section or names.new_blank()
+            element.typed = element.object = typed
+    else:
+        element.subject = about or element.target or _default_or_new(element, names)
+        element.typed = element.subject if has_type else ""
+
+
+def find_subject_first(element: Element, names: Names) -> None:
+    """Set the same for RDFa 1.0: "RDFa in XHTML" section 5.5, steps 4 and 5."""
+    has_type = "typeof" in element.attributes
+    about = _resource("about", element, names) or _target(element, names, ("src",))
+    element.target = _target(element, names, ("resource", "href"))
+    if not element.is_link:
+        about = about or element.target
+    element.object = element.target if element.is_link else ""
+    if not about and element.is_section:
+        about = terms.iri(element.scope.base)
+    element.subject = about or _default_or_new(element, names)
+    element.typed = element.subject if has_type else ""
+
+
+_HAS_VALUE = frozenset({"content", "datatype"})
+
+
+def _default(element: Element) -> str:
+    """Return what an element is about that does not say it."""
+    if element.is_root:
+        return terms.iri(element.scope.base)
+    return element.outer.object
+
+
+def _default_or_new(element: Element, names: Names) -> str:
+    if element.is_root or element.is_section:
+        return _default(element)
+    if "typeof" in element.attributes:
+        return names.new_blank()
+    element.is_skipped = not element.is_link and "property" not in element.attributes
+    return element.outer.object
+
+
+def _resource(name: str, element: Element, names: Names) -> str:
+    if name not in element.attributes:
+        return ""
+    return names.resource(element.attributes[name] or "", element.scope)
+
+
+def _target(element: Element, names: Names, among: tuple[str, ...]) -> str:
+    for name in among:
+        if name not in element.attributes:
+            continue
+        if name == "resource":
+            found = _resource(name, element, names)
+        else:
+            found = names.url(element.attributes[name] or "", element.scope)
+        if found:
+            return found
+    return ""

@@ -1,0 +1,180 @@
+"""A page to statements: its extractors one after another, each on its own."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.html.jsonld import extract_json_ld
+from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
+from rdfcrawl.html.microdata import extract_microdata
+from rdfcrawl.html.microformats import extract_microformats
+from rdfcrawl.html.page_links import has_links_in_body, links_of_page
+from rdfcrawl.html.rdfa import extract_rdfa
+from rdfcrawl.html.rules import scrape
+from rdfcrawl.html.scan import scan
+from rdfcrawl.html.timebox import OutOfTime, Timebox
+from rdfcrawl.rdf.checking import iter_checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.rules import Rule
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.output import Output
+
+T = TypeVar("T")
+
+# Cheap ones first: what they found is out before another can fail.
+ORDER: Final = tuple(Extractor)
+_BUDGET: Final = 0.8  # of the process's time for the document; the rest is for others
+
+
+class PageReading:
+    """One page being read: iterate it once, over chunks of N-Quads.
+
+    Args:
+        page: its `links` are filled.
+        extractors: that it is read with; None are all that it needs.
+        excluded: those that may not run here.
+        rules: of scraping, for this page.
+        wants_hyperlinks: beside the links that point to data.
+        environment: in a bounded process each extractor gets a time limit.
+        limits: on one document.
+        log: takes the faults; those of an extractor name it.
+        output: of the document.
+
+    Raises:
+        NeedsSandbox: on iteration, before anything was read: parsing may take long.
+
+    Attributes:
+        extracted: statements by extractor, of all that were run.
+        left: extractors that the page needs and that were not run.
+        is_partial: an extractor failed, so that statements are missing.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is of another make
+        self,
+        page: Page,
+        *,
+        extractors: frozenset[Extractor] | None,
+        excluded: frozenset[Extractor],
+        rules: tuple[Rule, ...],
+        wants_hyperlinks: bool,
+        environment: Environment,
+        limits: ParseLimits,
+        log: FaultLog,
+        output: Output,
+    ) -> None:
+        self._page, self._rules = page, rules
+        self._wanted, self._excluded = extractors, excluded
+        self._wants_hyperlinks = wants_hyperlinks
+        self._environment, self._limits = environment, limits
+        self._log, self._output = log, output
+        self.extracted: dict[Extractor, int] = {}
+        self.left: frozenset[Extractor] = frozenset()
+        self.is_partial = False
+        self._timebox: Timebox | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Read the page; nothing that is wrong with it is raised."""
+        page = self._page
+        needed = self._needed()
+        is_whole = has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
+        if not page.is_json and (needed or is_whole) and page.is_heavy:
+            self._environment.demand_bounds("a page of very many tags")
+        if self._environment.is_bounded:
+            limits = self._limits
+            secs = limits.secs + limits.secs_per_mb * len(page.data) / 1e6
+            self._timebox = Timebox(_BUDGET * secs)
+        self.left = needed & self._excluded
+        if self._wanted is None:  # else the page is read for what was left of it
+            self._read_page_itself(is_whole=is_whole)
+        for extractor in ORDER:
+            if extractor in needed and extractor not in self.left:
+                yield from self._extract(extractor)
+
+    def _needed(self) -> frozenset[Extractor]:
+        page = self._page
+        needed = frozenset() if page.is_json else scan(page.data)
+        if self._rules:
+            needed |= {Extractor.RULES}
+        return needed if self._wanted is None else needed & self._wanted
+
+    def _read_page_itself(self, *, is_whole: bool) -> None:
+        if not self._page.is_json:
+            self._run("links", partial(self._find_links, is_whole))
+        for fault in self._page.faults.all():
+            self._log.note(fault.reason, fault.detail, fault.count)
+
+    def _find_links(self, is_whole: bool) -> None:
+        page = self._page
+        page.links |= links_of_page(
+            page,
+            wants_hyperlinks=self._wants_hyperlinks,
+            log=self._log,
+            is_whole=is_whole,
+        )
+
+    def _extract(self, extractor: Extractor) -> Iterator[bytes]:
+        """Run one extractor; what it wrote before it failed is kept."""
+        if self._output.is_full:
+            return
+        before = self._output.n_quads
+        blocks, has_graphs = self._blocks(extractor)
+        chunks = iter(self._output.chunks(blocks, has_graphs=has_graphs))
+        while chunk := self._run(extractor, partial(next, chunks, None)):
+            yield chunk
+        self.extracted[extractor] = self._output.n_quads - before
+
+    def _blocks(self, extractor: Extractor) -> tuple[Iterable[bytes], bool]:
+        """Return checked lines of an extractor, and whether they may name graphs."""
+        page, log = self._page, self._log
+        match extractor:
+            case Extractor.JSON_LD:
+                return extract_json_ld(page, self._environment, self._limits, log), True
+            case Extractor.MICRODATA:
+                lines = extract_microdata(page, log)
+            case Extractor.OPEN_GRAPH:
+                lines = extract_open_graph(page, log)
+            case Extractor.DUBLIN_CORE:
+                lines = extract_dublin_core(page, log)
+            case Extractor.RULES:
+                lines = scrape(page, self._rules, log)
+            case Extractor.RDFA:
+                lines = extract_rdfa(page, log, media_type=page.media_type)
+            case Extractor.MICROFORMATS:
+                lines = extract_microformats(page, log)
+        return iter_checked(lines, log), False
+
+    def _run(self, what: str, step: Callable[[], T]) -> T | None:
+        """Take one step of an extractor; None if it failed."""
+        try:
+            if self._timebox is None:
+                return step()
+            return self._timebox.run(what, step)
+        except NeedsSandbox:
+            if self._environment.is_bounded:
+                self._fail(Reason.PARSE_CRASH, what, "needs what is not here")
+            else:
+                self.left |= {Extractor(what)}
+        except SourceFault as error:
+            self._fail(error.fault.reason, what, error.fault.detail)
+        except RecursionError:
+            self._fail(Reason.TOO_DEEP, what, "nested too deep")
+        except MemoryError:
+            self._fail(Reason.TOO_LARGE, what, "needs too much memory")
+        except OutOfTime as error:
+            self._fail(Reason.PARSE_SECS, what, str(error))
+        except Exception as error:
+            self._fail(Reason.PARSE_CRASH, what, repr(error))
+        return None
+
+    def _fail(self, reason: Reason, what: str, detail: str) -> None:
+        self.is_partial = True
+        self._log.note(reason, f"{what}: {detail}", apart=True)

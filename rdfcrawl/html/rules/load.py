@@ -1,0 +1,177 @@
+"""Rule files, read and checked at start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.html.rules import squirrel
+from rdfcrawl.html.rules.entries import entries_of, made, text_at
+from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
+from rdfcrawl.html.rules.nodes import Misfit, Table, read_yaml
+from rdfcrawl.html.rules.notation import read_rule
+from rdfcrawl.html.rules.places import Place
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.html.rules.model import Rule
+    from rdfcrawl.html.rules.nodes import Node
+
+MAX_FILE_BYTES: Final = 2**20
+MAX_FILES: Final = 10_000
+
+_SUFFIXES = frozenset({".yaml", ".yml"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A rule of Squirrel that is not carried over.
+
+    Attributes:
+        rule: its name.
+        place: file and line.
+        reason: what in it has no counterpart here.
+    """
+
+    rule: str
+    place: Place
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: rule {self.rule}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules of one or several files.
+
+    Attributes:
+        rules: in the order of the files' names, and as they stand in these.
+        refused: rules of Squirrel's files that were left out.
+    """
+
+    rules: tuple[Rule, ...]
+    refused: tuple[Refusal, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        """Tell whether there is a rule."""
+        return bool(self.rules)
+
+    def matching(self, url: str) -> tuple[Rule, ...]:
+        """Return the rules for a page, with what they captured of its URL."""
+        if not self.rules:
+            return ()
+        numbers = self._by_host.get(host_of(url), []) + self._by_host.get("", [])
+        matching = []
+        for number in sorted(set(numbers)):
+            rule = self.rules[number]
+            for pattern in rule.patterns:
+                captured = pattern.match(url)
+                if captured is not None:
+                    matching.append(replace(rule, captured=captured))
+                    break
+        return tuple(matching)
+
+    @cached_property
+    def _by_host(self) -> dict[str, list[int]]:
+        """Numbers of the rules by host; empty are those for more than one host."""
+        numbers: dict[str, list[int]] = {}
+        for number, rule in enumerate(self.rules):
+            for pattern in rule.patterns:
+                for host in pattern.hosts or ("",):
+                    numbers.setdefault(host, []).append(number)
+        return numbers
+
+
+def load_rules(path: Path) -> RuleSet:
+    """Return the rules of a file, or of all `*.yaml` and `*.yml` in a folder.
+
+    Raises:
+        ConfigError: one line with file, line, rule and what is wrong there.
+    """
+    rules: list[Rule] = []
+    refused: list[Refusal] = []
+    for file in _files(path):
+        own, left_out = _read_file(file)
+        rules += own
+        refused += left_out
+    return RuleSet(tuple(rules), tuple(refused))
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            return [path]
+        files = sorted(x for x in path.iterdir() if x.suffix.lower() in _SUFFIXES)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if not files:
+        raise ConfigError(f"{path}: has no rule files (*.yaml, *.yml)")
+    if len(files) > MAX_FILES:
+        raise ConfigError(f"{path}: has more than {MAX_FILES} rule files")
+    return files
+
+
+def _read_file(path: Path) -> tuple[list[Rule], list[Refusal]]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path}: longer than {MAX_FILE_BYTES} bytes")
+    try:
+        root = read_yaml(content)
+        if isinstance(root, Table) and squirrel.FILE_KEY in root.entries():
+            return _squirrel_rules(path, root.entries()[squirrel.FILE_KEY][1])
+        return list(_own_rules(path, root)), []
+    except Misfit as misfit:
+        raise ConfigError(_line(path, misfit)) from misfit
+
+
+def _own_rules(path: Path, root: Node) -> Iterator[Rule]:
+    entries = entries_of(root, ("prefixes", "rules"), "a rule file")
+    prefixes = dict(default_prefixes())
+    if "prefixes" in entries:
+        prefixes |= _prefixes(entries["prefixes"][1])
+    if "rules" not in entries:
+        raise Misfit(root.line, "`rules` is missing")
+    rules = entries_of(entries["rules"][1], None, "`rules`")
+    if not rules:
+        raise Misfit(entries["rules"][0], "there are no rules")
+    for name, (line, node) in rules.items():
+        try:
+            yield read_rule(name, Place(path, line), node, prefixes)
+        except Misfit as misfit:
+            raise ConfigError(_line(path, misfit, name)) from misfit
+
+
+def _squirrel_rules(path: Path, node: Node) -> tuple[list[Rule], list[Refusal]]:
+    rules: list[Rule] = []
+    refused: list[Refusal] = []
+    for name, place, read in squirrel.iter_rules(path, node):
+        try:
+            rules.append(read())
+        except Misfit as misfit:
+            at = replace(place, line=misfit.line)
+            refused.append(Refusal(rule=name, place=at, reason=misfit.message))
+    return rules, refused
+
+
+def _prefixes(node: Node) -> dict[str, str]:
+    prefixes = {}
+    for prefix, (line, value) in entries_of(node, None, "`prefixes`").items():
+        if not is_prefix(prefix):
+            raise Misfit(line, f"{prefix!r} is no prefix")
+        prefixes[prefix] = made(line, expand, text_at(line, value), {})
+    return prefixes
+
+
+def _line(path: Path, misfit: Misfit, rule: str = "") -> str:
+    name = f"rule {rule}: " if rule else ""
+    return " ".join(f"{Place(path, misfit.line)}: {name}{misfit.message}".split())

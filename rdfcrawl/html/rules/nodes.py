@@ -1,0 +1,158 @@
+"""YAML as texts, lists and tables that know their line; bounded, and without types.
+
+Every scalar is the text that was written: `no` is a language and `1.10` a version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_NODES: Final = 100_000  # of one file, aliases counted as often as they are used
+MAX_DEPTH: Final = 40
+
+_TAG = "tag:yaml.org,2002:"
+_TAGS = frozenset(
+    _TAG + name
+    for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
+)
+
+
+class Misfit(Exception):
+    """Something in a rule file is wrong; whoever knows file and rule says so."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A scalar; `line` counts from 1."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list."""
+
+    line: int
+    members: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A mapping, in order; a key may be there twice."""
+
+    line: int
+    pairs: tuple[tuple[Text, Node], ...]
+
+    def entries(self) -> dict[str, tuple[int, Node]]:
+        """Return lines and values by key.
+
+        Raises:
+            Misfit: a key is there twice.
+        """
+        found: dict[str, tuple[int, Node]] = {}
+        for key, value in self.pairs:
+            if key.text in found:
+                raise Misfit(key.line, f"{key.text!r} is here twice")
+            found[key.text] = key.line, value
+        return found
+
+
+Node = Text | Sequence | Table
+
+
+def read_yaml(content: bytes) -> Node:
+    """Return what a file holds; an empty one is an empty table.
+
+    Raises:
+        Misfit: it is not YAML, too large or too deep, or has tags of its own.
+    """
+    loader = yaml.SafeLoader(_decoded(content))
+    try:
+        root = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Misfit(
+            mark.line + 1 if mark else 1, f"not YAML: {error.problem or error.context}"
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise Misfit(1, f"not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise Misfit(1, "nested too deep") from error
+    finally:
+        loader.dispose()
+    return Table(1, ()) if root is None else _Conversion().convert(root, 0)
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Misfit(line, "not UTF-8") from error
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        raise Misfit(line, f"not YAML: character U+{ord(found[0]):04X}")
+    return text
+
+
+class _Conversion:
+    """Counts what it converts, so that aliases cannot multiply without bound."""
+
+    def __init__(self) -> None:
+        self._n_nodes = 0
+
+    def convert(self, node: yaml.Node, depth: int) -> Node:
+        line = node.start_mark.line + 1
+        self._n_nodes += 1
+        if self._n_nodes > MAX_NODES:
+            raise Misfit(line, f"more than {MAX_NODES} values, aliases included")
+        if depth > MAX_DEPTH:
+            raise Misfit(line, f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(node, yaml.ScalarNode) and node.tag in _TAGS:
+            return Text(line, node.value)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
+            return Sequence(line, tuple(self.convert(x, depth + 1) for x in node.value))
+        if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
+            return Table(line, tuple(self._pairs(node, depth + 1)))
+        raise Misfit(line, f"tags have no meaning here: {node.tag}")
+
+    def _pairs(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[Text, Node]]:
+        """Yield keys and values; of `<<`, those that are not written out."""
+        merged: list[tuple[Text, Node]] = []
+        own: set[str] = set()
+        for key_node, value_node in node.value:
+            key = self.convert(key_node, depth)
+            value = self.convert(value_node, depth)
+            if not isinstance(key, Text):
+                raise Misfit(
+                    key.line, "a key must be text; quote what begins with { or ["
+                )
+            if key_node.tag == _TAG + "merge":
+                merged += _merged(value)
+            else:
+                own.add(key.text)
+                yield key, value
+        for key, value in merged:
+            if key.text not in own:
+                own.add(key.text)
+                yield key, value
+
+
+def _merged(value: Node) -> Iterator[tuple[Text, Node]]:
+    for table in value.members if isinstance(value, Sequence) else (value,):
+        if not isinstance(table, Table):
+            raise Misfit(value.line, "<< takes a mapping or a list of mappings")
+        yield from table.pairs

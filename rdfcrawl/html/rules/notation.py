@@ -1,0 +1,183 @@
+"""Reads rules in our own notation: `docs/scraping.md`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.html.rules.entries import (
+    Entries,
+    Entry,
+    boolean,
+    entries_of,
+    made,
+    members,
+    table_of,
+    text_at,
+)
+from rdfcrawl.html.rules.model import Property, Resource, Rule, Value
+from rdfcrawl.html.rules.nodes import Misfit, Node, Table, Text
+from rdfcrawl.html.rules.patterns import UrlPattern, glob, regex
+from rdfcrawl.html.rules.templates import PAGE_NAMES
+from rdfcrawl.html.rules.values import (
+    SELECTORS,
+    Context,
+    read_iri,
+    read_selector,
+    read_value,
+)
+from rdfcrawl.rdf.terms import RDF
+from rdfcrawl.records import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rdfcrawl.html.rules.places import Place
+    from rdfcrawl.html.rules.selectors import Selector
+
+MAX_NESTING: Final = 8
+
+_RESOURCE_KEYS = (
+    "items", "subject", "type", "fields", "properties", "first", "required",
+)  # fmt: skip
+_RULE_KEYS = ("match", "items", "subject", "type", "fields", "properties", "links")
+# These make a nested resource of what could be a value.
+_NESTED_KEYS = frozenset(_RESOURCE_KEYS) - {"first", "required"}
+_TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
+
+
+def read_rule(name: str, place: Place, node: Node, prefixes: Mapping[str, str]) -> Rule:
+    """Return a rule.
+
+    Raises:
+        Misfit: something in it is wrong.
+    """
+    entries = entries_of(node, _RULE_KEYS, "a rule")
+    if "match" not in entries:
+        raise Misfit(place.line, "`match` says for which pages it is, and is missing")
+    patterns = tuple(_patterns(entries.pop("match")[1]))
+    captured = {name for x in patterns for name in x.expression.groupindex}
+    context = Context(prefixes, PAGE_NAMES | captured)
+    links = tuple(_links(entries.pop("links", None), context))
+    if not links and not entries.keys() & {"type", "properties"}:
+        raise Misfit(place.line, "it has neither `properties` nor `links`")
+    return Rule(
+        name=name,
+        place=place,
+        patterns=patterns,
+        resource=_resource(entries, context, place.line) if entries else None,
+        links=links,
+    )
+
+
+def _patterns(node: Node) -> Iterator[UrlPattern]:
+    if not members(node):
+        raise Misfit(node.line, "`match` is empty")
+    for member in members(node):
+        if isinstance(member, Text):
+            yield made(member.line, glob, member.text)
+            continue
+        entries = entries_of(member, ("regex",), "`match`")
+        if "regex" not in entries:
+            raise Misfit(member.line, "`match` is a pattern, or has a `regex`")
+        line, text = entries["regex"]
+        expression = made(line, regex, text_at(line, text))
+        if taken := expression.groupindex.keys() & _TAKEN_NAMES:
+            raise Misfit(line, f"{min(taken)!r} has a meaning in templates already")
+        yield UrlPattern(expression)
+
+
+def _links(entry: Entry | None, context: Context) -> Iterator[tuple[Relation, Value]]:
+    if entry is None:
+        return
+    for name, (line, node) in entries_of(entry[1], tuple(Relation), "`links`").items():
+        for member in members(node):
+            value = read_value(member, context, line, is_iri=True)
+            if not value.is_iri:
+                raise Misfit(line, "a link is an IRI")
+            yield Relation(name), value
+
+
+def _resource(entries: Entries, context: Context, line: int) -> Resource:
+    if context.depth >= MAX_NESTING:
+        raise Misfit(line, f"resources are nested deeper than {MAX_NESTING}")
+    context = replace(context, depth=context.depth + 1)
+    items = None
+    if "items" in entries:
+        items, context = _items(entries["items"], context)
+    fields, context = _fields(entries.get("fields"), context)
+    subject = None
+    if "subject" in entries:
+        at, node = entries["subject"]  # a selector needs a mapping here
+        subject = read_value(table_of("iri", node), context, at, is_iri=True)
+        if not subject.is_iri:
+            raise Misfit(at, "a subject is an IRI")
+    inner = replace(context, names=context.names | {"parent"})
+    return Resource(
+        items=items,
+        subject=subject,
+        fields=fields,
+        properties=(
+            *_types(entries.get("type"), context),
+            *_properties(entries.get("properties"), inner),
+        ),
+        is_first=boolean(entries.get("first")),
+        is_required=boolean(entries.get("required")),
+    )
+
+
+def _items(entry: Entry, context: Context) -> tuple[Selector, Context]:
+    line, node = entry
+    selector = read_selector(
+        entries_of(table_of("css", node), SELECTORS, "`items`"), context, line
+    )
+    if selector is None:
+        raise Misfit(line, "`items` is a selector: css, xpath or json")
+    return selector, replace(context, kind="json" if selector.query else "element")
+
+
+def _fields(
+    entry: Entry | None, context: Context
+) -> tuple[tuple[tuple[str, Value], ...], Context]:
+    """Read the fields; each can use those before it."""
+    fields: list[tuple[str, Value]] = []
+    if entry is not None:
+        for name, (line, node) in entries_of(entry[1], None, "`fields`").items():
+            if not name.isidentifier() or not name.isascii():
+                raise Misfit(line, f"{name!r} cannot be a name in templates")
+            if name in _TAKEN_NAMES:
+                raise Misfit(line, f"{name!r} has a meaning in templates already")
+            fields.append((name, read_value(node, context, line)))
+            context = replace(context, names=context.names | {name})
+    return tuple(fields), context
+
+
+def _types(entry: Entry | None, context: Context) -> Iterator[Property]:
+    if entry is None:
+        return
+    for member in members(entry[1]):
+        node = table_of("iri", member)
+        value = read_value(node, context, member.line, is_iri=True)
+        if not value.is_iri:
+            raise Misfit(member.line, "a type is an IRI")
+        yield Property("type", RDF + "type", is_inverse=False, source=value)
+
+
+def _properties(entry: Entry | None, context: Context) -> Iterator[Property]:
+    if entry is None:
+        return
+    for label, (line, node) in entries_of(entry[1], None, "`properties`").items():
+        is_inverse = label.startswith("^")
+        predicate = read_iri(line, label.removeprefix("^"), context)
+        for member in members(node):
+            source = _source(member, context, line)
+            if is_inverse and isinstance(source, Value) and not source.is_iri:
+                raise Misfit(line, "`^` needs an IRI or a resource; add `as: iri`")
+            yield Property(label, predicate, is_inverse=is_inverse, source=source)
+
+
+def _source(node: Node, context: Context, line: int) -> Value | Resource:
+    if isinstance(node, Table) and any(k.text in _NESTED_KEYS for k, _ in node.pairs):
+        entries = entries_of(node, _RESOURCE_KEYS, "a nested resource")
+        return _resource(entries, context, line)
+    return read_value(node, context, line)

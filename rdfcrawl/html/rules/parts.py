@@ -1,0 +1,88 @@
+"""A page as selectors and templates see it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html.rules.names import last_segment, url_parts
+from rdfcrawl.html.rules.selectors import Json, Selector, Unselectable, parse_json
+from rdfcrawl.html.rules.templates import Iri, UrlPart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.rules.selectors import Element, Scope
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+
+class PageParts:
+    """A page as HTML or as JSON, whichever it is.
+
+    Args:
+        page: that rules are applied to.
+        log: takes `SYNTAX` for JSON that is none.
+    """
+
+    def __init__(self, page: Page, log: FaultLog) -> None:
+        self.page = page
+        self._log = log
+
+    @cached_property
+    def base(self) -> str:
+        """What relative links are resolved against."""
+        if self.page.is_json:
+            return self.page.url
+        try:
+            return self.page.base
+        except SourceFault:  # too deep for HTML5; for rules, what is too deep is cut
+            return self.page.url
+
+    @cached_property
+    def root(self) -> Element | None:
+        """The root element; None of JSON, and of a page without any."""
+        if self.page.is_json:
+            return None
+        body = self.page.utf8.replace(b"\0", b"")
+        parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+        try:
+            return etree.fromstring(body or b"<html/>", parser)
+        except etree.XMLSyntaxError:  # nothing in it but white space or comments
+            return None
+
+    @cached_property
+    def json(self) -> Json | None:
+        """The value of a page that is JSON; None if it is not."""
+        if not self.page.is_json:
+            return None
+        try:
+            return Json(parse_json(self.page.text.removeprefix("\ufeff")))
+        except Unselectable as error:
+            self._log.note(Reason.SYNTAX, f"page is {error}")
+            return None
+
+    def scope(self, selector: Selector | None) -> Scope | None:
+        """Return what a selector looks at in the whole page."""
+        is_query = selector is not None and selector.path is None
+        return self.json if is_query else self.root
+
+    def values(self, captured: Mapping[str, str]) -> Mapping[str, str]:
+        """Return what templates can say of the page.
+
+        Args:
+            captured: named parts of its URL.
+        """
+        host, path, query = url_parts(self.page.url)
+        return {
+            "url": Iri(self.page.url),
+            "base": Iri(self.base),
+            "host": UrlPart(host),
+            "path": UrlPart(path),
+            "query": UrlPart(query),
+            "label": UrlPart(last_segment(path)),
+            **{name: UrlPart(text) for name, text in captured.items()},
+        }

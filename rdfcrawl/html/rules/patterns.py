@@ -1,0 +1,112 @@
+"""Which pages a rule is for: globs and regular expressions over whole URLs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_STARS: Final = 6
+MAX_PATTERN_CHARS: Final = 2_000
+MAX_URL_CHARS: Final = 2_048  # a longer URL matches nothing
+
+_GLOB = re.compile(r"(?:(https?)://)?([^/]+)(/.*)?", re.DOTALL)
+_HOST = re.compile(r"[a-z0-9*.:\[\]_-]+")
+_STARS = re.compile(r"\*\*?")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPattern:
+    """An expression that a whole URL has to match.
+
+    Attributes:
+        expression: with names for the parts that templates use.
+        hosts: the only ones that can match, without port; empty are all.
+    """
+
+    expression: re.Pattern[str]
+    hosts: tuple[str, ...] = ()
+
+    def match(self, url: str) -> Mapping[str, str] | None:
+        """Return the named parts of a URL that matches, else None."""
+        if len(url) > MAX_URL_CHARS:
+            return None
+        found = self.expression.fullmatch(url)
+        if found is None:
+            return None
+        return {k: v for k, v in found.groupdict().items() if v is not None}
+
+
+def glob(text: str) -> UrlPattern:
+    """Return the pattern of a glob: `*` is all but `/`, and `**` is anything.
+
+    The scheme may be left out; then it is http or https. Without a path, all pages
+    of the host match. A query is part of what the stars stand for.
+
+    Raises:
+        ValueError: it is too long, has too many stars, or no host.
+
+    >>> glob("example.org/set/*").match("https://example.org/set/1?a=b")
+    {}
+    >>> glob("example.org/set/*").match("https://example.org/set/1/2") is None
+    True
+    """
+    if len(text) > MAX_PATTERN_CHARS:
+        raise ValueError(f"longer than {MAX_PATTERN_CHARS} characters")
+    found = _GLOB.fullmatch(text.strip())
+    if not found or not _HOST.fullmatch(found[2].lower()):
+        raise ValueError("a pattern is a host and a path, such as example.org/set/*")
+    if len(_STARS.findall(text)) > MAX_STARS:
+        raise ValueError(f"more than {MAX_STARS} stars")
+    scheme, host, path = found.groups()
+    host = host.lower()
+    expression = f"{scheme or 'https?'}://{_expression(host + (path or '/**'))}"
+    # Hosts with a port, or in brackets, are rare enough to be tried for all.
+    hosts = () if set(host) & set("*:") else (host,)
+    return UrlPattern(re.compile(expression, re.DOTALL), hosts)
+
+
+def _expression(text: str) -> str:
+    """Return the expression of a glob.
+
+    What a star has matched is never looked at again, so that the time is at most the
+    square of the URL's length. That is right for all literals but the last, which has
+    to be at the end: if they match at all, the first place where they do leaves most
+    to the stars that follow. Only `**` can make up for slashes, so that the literals
+    after the last of them are tried in all places, together.
+    """
+    blocks = [
+        [re.escape(literal) for literal in block.split("*")]
+        for block in text.split("**")
+    ]
+    first, *others = blocks
+    if not others:
+        return first[0] + _ended(first[1:])
+    last = others.pop()
+    middle = "".join(f"(?>.*?{x[0]}{_lazy(x[1:])})" for x in others)
+    return f"{first[0]}{_lazy(first[1:])}{middle}.*?{last[0]}{_ended(last[1:])}"
+
+
+def _lazy(literals: list[str]) -> str:
+    return "".join(f"(?>[^/]*?{literal})" for literal in literals)
+
+
+def _ended(literals: list[str]) -> str:
+    return _lazy(literals[:-1]) + "".join(f"[^/]*{x}" for x in literals[-1:])
+
+
+def regex(text: str) -> re.Pattern[str]:
+    """Return a regular expression of a rule file.
+
+    Raises:
+        ValueError: it is none, or too long.
+    """
+    if len(text) > MAX_PATTERN_CHARS:
+        raise ValueError(f"longer than {MAX_PATTERN_CHARS} characters")
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"no regular expression: {error}") from error

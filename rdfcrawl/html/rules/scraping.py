@@ -1,0 +1,251 @@
+"""Applies rules to a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html.rules.model import Resource, Value
+from rdfcrawl.html.rules.parts import PageParts
+from rdfcrawl.html.rules.refining import datatype_of, refined
+from rdfcrawl.html.rules.selectors import MAX_MATCHES, Unselectable
+from rdfcrawl.html.rules.squirrel_pages import squirrel_statements
+from rdfcrawl.html.rules.templates import Iri
+from rdfcrawl.html.rules.texts import language_of, link_of, text_of
+from rdfcrawl.rdf.terms import blank, iri, literal, statement
+from rdfcrawl.records import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.rules.model import Property, Rule
+    from rdfcrawl.html.rules.selectors import Found, Scope, Selector
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_CHARS: Final = 2**26  # of the statements of one page
+MAX_LINKS: Final = 10_000  # of one rule on one page
+
+
+def scrape(page: Page, rules: Iterable[Rule], log: FaultLog) -> Iterator[str]:
+    """Yield the statements that rules find in a page, as lines of `terms.statement`.
+
+    Links that the rules ask for are added to `page.links`. The time is not bounded
+    here: a selector may look at all elements once for each of them.
+
+    Args:
+        page: HTML, or JSON.
+        rules: that are for it; see `RuleSet.matching`.
+        log: takes `RULE_REQUIRED` for each resource that is dropped, `SYNTAX` for a
+            selector that fails on the page, `TOO_LARGE` for matches left out.
+
+    Raises:
+        SourceFault: `TOO_LARGE`, when statements come to more than `MAX_CHARS`.
+    """
+    parts = PageParts(page, log)
+    budget = _Budget()
+    for rule in rules:
+        work = _Work(rule, parts, log, budget)
+        work.links()
+        if rule.resource is not None:
+            yield from work.statements(rule.resource)
+        elif rule.squirrel:
+            for line in squirrel_statements(
+                rule, url=page.url, root=parts.root, note=work.note
+            ):
+                budget.spend(line)
+                yield line
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What all rules together may still make of a page."""
+
+    n_chars: int = 0
+    n_blank: int = 0
+
+    def spend(self, line: str) -> None:
+        self.n_chars += len(line)
+        if self.n_chars > MAX_CHARS:
+            raise SourceFault(
+                Reason.TOO_LARGE, f"scraped more than {MAX_CHARS} characters"
+            )
+
+    def next_blank(self) -> str:
+        self.n_blank += 1
+        return blank(f"rules{self.n_blank}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """Where a rule is in the page.
+
+    Attributes:
+        scope: part of the page; unset is all of it.
+        values: for templates.
+    """
+
+    scope: Scope | None
+    values: Mapping[str, str]
+
+
+class _Missing(Exception):
+    """A resource has not what it needs; the argument names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One rule being applied to one page."""
+
+    rule: Rule
+    parts: PageParts
+    log: FaultLog
+    budget: _Budget
+
+    def note(self, reason: Reason, detail: str) -> None:
+        """Count a fault under the name of the rule."""
+        self.log.note(reason, f"rule {self.rule.name}: {detail}")
+
+    def statements(self, resource: Resource) -> Iterator[str]:
+        """Yield the statements of the rule, one resource after the other."""
+        here = _Here(None, self.parts.values(self.rule.captured))
+        for _, lines in self._resources(resource, here):
+            yield from lines
+
+    def links(self) -> None:
+        """Add the links of the rule to those of the page."""
+        here = _Here(None, self.parts.values(self.rule.captured))
+        found = (
+            Link(target.partition("#")[0], relation)
+            for relation, value in self.rule.links
+            for target, _ in self._texts(value, here)
+        )
+        self.parts.page.links.update(islice(found, MAX_LINKS))
+
+    # -- resources ---------------------------------------------------------------------
+
+    def _resources(
+        self, resource: Resource, here: _Here
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Yield the subject and the statements of each item that is whole."""
+        for n, scope in enumerate(self._scopes(resource, here), start=1):
+            values = {**here.values, "n": str(n)}
+            try:
+                made = self._resource(resource, _Here(scope, values))
+            except _Missing as missing:
+                self.note(Reason.RULE_REQUIRED, f"{missing} is missing")
+                continue
+            yield made
+            if resource.is_first:
+                return
+
+    def _scopes(self, resource: Resource, here: _Here) -> Iterator[Scope | None]:
+        if resource.items is None:
+            yield here.scope
+            return
+        for found in self._select(resource.items, here):
+            if not isinstance(found, str):
+                yield found
+
+    def _resource(self, resource: Resource, here: _Here) -> tuple[str, list[str]]:
+        here = self._with_fields(resource, here)
+        subject = self._subject(resource.subject, here)
+        term = iri(subject) if subject else self.budget.next_blank()
+        here = _Here(here.scope, {**here.values, "parent": Iri(subject)})
+        lines: list[str] = []
+        for prop in resource.properties:
+            found = self._property(term, prop, here)
+            if not found and prop.source.is_required:
+                raise _Missing(prop.label)
+            lines += found
+        return term, lines
+
+    def _with_fields(self, resource: Resource, here: _Here) -> _Here:
+        values = dict(here.values)
+        for name, value in resource.fields:
+            text = self._first(value, _Here(here.scope, values))
+            if not text and value.is_required:
+                raise _Missing(f"field {name}")
+            values[name] = Iri(text) if value.is_iri else text
+        return _Here(here.scope, values)
+
+    def _subject(self, subject: Value | None, here: _Here) -> str:
+        """Return an IRI, or nothing for a blank node."""
+        if subject is None:
+            return ""
+        found = self._first(subject, here)
+        if not found:
+            raise _Missing("subject")
+        return found
+
+    def _property(self, subject: str, prop: Property, here: _Here) -> list[str]:
+        lines: list[str] = []
+        predicate = iri(prop.predicate)
+        for obj, nested in self._objects(prop.source, here):
+            ends = (obj, subject) if prop.is_inverse else (subject, obj)
+            line = statement(ends[0], predicate, ends[1])
+            self.budget.spend(line)
+            lines.append(line)
+            lines += nested
+        return lines
+
+    def _objects(
+        self, source: Value | Resource, here: _Here
+    ) -> Iterator[tuple[str, list[str]]]:
+        if isinstance(source, Resource):
+            yield from self._resources(source, here)
+        else:
+            for text, found in self._texts(source, here):
+                yield self._term(source, text, found, here), []
+
+    # -- values ------------------------------------------------------------------------
+
+    def _term(self, value: Value, text: str, found: Found | None, here: _Here) -> str:
+        if value.is_iri:
+            return iri(text)
+        language = value.language
+        if language == "auto":
+            scope = self._scope(value.selector, here)
+            language = language_of(found, scope)
+        return literal(text, datatype=datatype_of(value, found), language=language)
+
+    def _first(self, value: Value, here: _Here) -> str:
+        return next((text for text, _ in self._texts(value, here)), "")
+
+    def _texts(self, value: Value, here: _Here) -> Iterator[tuple[str, Found | None]]:
+        """Yield texts after all steps of `Value`, and what they were found in."""
+        for raw, found in self._raw_texts(value, here):
+            for text in refined(value, raw, values=here.values, base=self.parts.base):
+                yield text, found
+                if value.is_first:
+                    return
+
+    def _raw_texts(
+        self, value: Value, here: _Here
+    ) -> Iterator[tuple[str, Found | None]]:
+        if value.selector is None:
+            yield "", None
+            return
+        for found in self._select(value.selector, here):
+            if value.is_iri:
+                text = link_of(
+                    found, attribute=value.attribute, is_plain=value.is_plain
+                )
+            else:
+                text = text_of(found, attribute=value.attribute)
+            yield text, found
+
+    def _scope(self, selector: Selector | None, here: _Here) -> Scope | None:
+        return self.parts.scope(selector) if here.scope is None else here.scope
+
+    def _select(self, selector: Selector, here: _Here) -> Iterator[Found]:
+        found = selector.select(self._scope(selector, here))
+        try:
+            yield from islice(found, MAX_MATCHES)
+            if next(found, None) is not None:
+                detail = f"{selector.text}: more than {MAX_MATCHES} matches"
+                self.note(Reason.TOO_LARGE, detail)
+        except Unselectable as error:
+            self.note(Reason.SYNTAX, f"{selector.text}: {error}")

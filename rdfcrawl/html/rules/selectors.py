@@ -1,0 +1,194 @@
+"""CSS, XPath and JMESPath: compiled when a rule is read, applied to parts of pages.
+
+CSS is what parsel makes of it, `::text` and `::attr(name)` included. XPath is that of
+libxml2, which knows no function that opens a file; the regular expressions of EXSLT
+are left out, since an expression could come from the page there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import jmespath
+from cssselect import SelectorError
+from jmespath.exceptions import JMESPathError
+from lxml import etree
+from parsel.csstranslator import HTMLTranslator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jmespath.parser import ParsedResult
+
+MAX_SELECTOR_CHARS: Final = 2_000
+MAX_MATCHES: Final = 10_000  # of one selector in one part of a page
+
+_translator = HTMLTranslator()
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A value of a JSON document."""
+
+    value: Any
+
+
+Element: TypeAlias = "etree._Element"  # noqa: SLF001 - it has no public name
+Scope: TypeAlias = "Element | Json"
+Found: TypeAlias = "Element | Json | str"
+
+
+class Unselectable(Exception):
+    """A selector fails on a page; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """What finds parts of a part of a page.
+
+    Attributes:
+        text: as it was written; for messages.
+        path: XPath, or CSS as XPath; finds elements and texts.
+        query: JMESPath; applied to the JSON in the texts that `path` finds, or to the
+            part itself if that is JSON.
+    """
+
+    text: str
+    path: etree.XPath | None = None
+    query: ParsedResult | None = None
+
+    def select(self, scope: Scope | None) -> Iterator[Found]:
+        """Yield what it finds, in document order; nothing where it does not apply.
+
+        Raises:
+            Unselectable: a function was applied to what it is not made for, or what
+                should be JSON is not.
+        """
+        if self.path is None:
+            if isinstance(scope, Json) and self.query is not None:
+                yield from _search(self.query, scope.value)
+        elif scope is not None and not isinstance(scope, Json):
+            found = _evaluate(self.path, scope)
+            if self.query is None:
+                yield from found
+            else:
+                for part in found:
+                    yield from _search(self.query, parse_json(_text_of(part)))
+
+
+def css(text: str) -> Selector:
+    """Return a CSS selector.
+
+    Raises:
+        ValueError: it is none.
+    """
+    _check_length(text)
+    try:
+        expression = _translator.css_to_xpath(text)
+    except (SelectorError, RecursionError) as error:
+        raise ValueError(f"no CSS selector: {text!r}: {error}") from error
+    return Selector(text, compiled(expression))
+
+
+def xpath(text: str) -> Selector:
+    """Return an XPath 1.0 expression.
+
+    Raises:
+        ValueError: it is none.
+    """
+    _check_length(text)
+    return Selector(text, compiled(text))
+
+
+def compiled(expression: str) -> etree.XPath:
+    """Compile XPath; what it names has to be there.
+
+    Raises:
+        ValueError: it is no expression, or has a function or variable that is unknown.
+    """
+    try:
+        # Without `regexp=False`, a page could give the expression for "re:test".
+        path = etree.XPath(expression, regexp=False)
+        path(etree.Element("html"))  # names are looked up when they are used
+    except (etree.XPathError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"no XPath expression: {expression!r}: {error}") from error
+    return path
+
+
+def query(text: str) -> ParsedResult:
+    """Return a JMESPath expression.
+
+    Raises:
+        ValueError: it is none.
+    """
+    _check_length(text)
+    try:
+        return jmespath.compile(text)
+    except (JMESPathError, ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"no JMESPath expression: {text!r}: {reason}") from error
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text, in which NaN and Infinity are refused.
+
+    Raises:
+        Unselectable: it is not JSON, or nested too deep.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Unselectable(f"not JSON: {error}") from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _check_length(text: str) -> None:
+    if not text.strip():
+        raise ValueError("the selector is empty; quote one that begins with #")
+    if len(text) > MAX_SELECTOR_CHARS:
+        raise ValueError(f"a selector is at most {MAX_SELECTOR_CHARS} characters")
+
+
+def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
+    try:
+        found = path(scope)
+    except (etree.XPathError, ValueError, TypeError) as error:
+        raise Unselectable(str(error)) from error
+    if isinstance(found, list):
+        return map(_plain, found)
+    if isinstance(found, bool):
+        return iter(["true" if found else "false"])
+    if isinstance(found, float):
+        return iter([] if math.isnan(found) else [f"{found:.15g}"])  # NaN is no number
+    return iter([found] if found else [])
+
+
+def _plain(found: Any) -> Found:
+    """Return an element or a text; comments are texts, namespaces are not there."""
+    if isinstance(found, str):
+        return found
+    if isinstance(found, tuple):
+        return ""
+    return found if isinstance(found.tag, str) else found.text or ""
+
+
+def _search(expression: ParsedResult, value: Any) -> Iterable[Json]:
+    try:
+        found = expression.search(value)
+    except (JMESPathError, ValueError, TypeError, RecursionError) as error:
+        raise Unselectable(str(error)) from error
+    if isinstance(found, list):
+        return [Json(member) for member in found if member is not None]
+    return [] if found is None else [Json(found)]
+
+
+def _text_of(part: Found) -> str:
+    if isinstance(part, str):
+        return part
+    return "".join(part.itertext()) if not isinstance(part, Json) else ""

@@ -1,0 +1,198 @@
+"""Reads the scraping rules of Squirrel.
+
+A file is for one host, and has a block for each kind of page: `regex`, which is looked
+for in the page's URI in lower case, and `resources`, which say of a subject what is
+found where. Selectors are those of jsoup, as far as they can be said in XPath.
+
+Two things are read more strictly than there: what a selector finds and looks like a
+URL is an IRI only with the scheme http or https, and relative links are resolved by
+RFC 3986.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.html.rules.entries import made, members
+from rdfcrawl.html.rules.jsoup import closing, jsoup
+from rdfcrawl.html.rules.model import Rule, SquirrelResource, SquirrelSource
+from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
+from rdfcrawl.html.rules.nodes import Misfit, Node, Table, Text
+from rdfcrawl.html.rules.patterns import MAX_URL_CHARS, regex
+from rdfcrawl.html.rules.places import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.html.rules.selectors import Selector
+
+FILE_KEY: Final = "file_descriptor"
+
+_WRAPPED = re.compile(r"s\((.*)\)", re.DOTALL)
+_CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SquirrelPattern:
+    """The host of a file and the expressions of a block.
+
+    Attributes:
+        host: without `www.`, which makes no difference.
+        expressions: one of them has to be found in the URL in lower case.
+    """
+
+    host: str
+    expressions: tuple[re.Pattern[str], ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that it is for."""
+        return self.host, f"www.{self.host}"
+
+    def match(self, url: str) -> Mapping[str, str] | None:
+        """Return an empty mapping if the page is meant, else None."""
+        host = url_parts(url)[0].partition(":")[0].lower()
+        if host not in self.hosts or len(url) > MAX_URL_CHARS:
+            return None
+        lower = url.lower()
+        return {} if any(x.search(lower) for x in self.expressions) else None
+
+
+def iter_rules(
+    path: Path, node: Node
+) -> Iterator[tuple[str, Place, Callable[[], Rule]]]:
+    """Yield name and place of each block, and what reads it or raises `Misfit`.
+
+    Raises:
+        Misfit: the file does not say which host it is for.
+    """
+    if not isinstance(node, Table):
+        raise Misfit(node.line, f"`{FILE_KEY}` is a mapping")
+    entries = node.entries()
+    if "check" not in entries:
+        raise Misfit(node.line, "`check` with the `domain` is missing")
+    line, check = entries.pop("check")
+    checks = check.entries() if isinstance(check, Table) else {}
+    domain = checks.get("domain", (line, None))[1]
+    if not isinstance(domain, Text) or not domain.text.strip():
+        raise Misfit(line, "`domain` is missing")
+    host = domain.text.strip().lower().removeprefix("www.")
+    ignore = checks.get("ignore-request", (line, None))[1]
+    cuts_query = isinstance(ignore, Text) and ignore.text.lower() == "true"
+    for name, (line, block) in entries.items():
+        place = Place(path, line)
+        yield name, place, partial(_rule, name, place, host, block, cuts_query)
+
+
+def _rule(name: str, place: Place, host: str, block: Node, cuts_query: bool) -> Rule:
+    return Rule(
+        name=name,
+        place=place,
+        patterns=(_pattern(host, block),),
+        squirrel=tuple(_resources(block)),
+        cuts_query=cuts_query,
+    )
+
+
+def _pattern(host: str, block: Node) -> SquirrelPattern:
+    entries = block.entries() if isinstance(block, Table) else {}
+    if "regex" not in entries:
+        raise Misfit(block.line, "`regex` is missing")
+    line, node = entries["regex"]
+    expressions = []
+    for member in members(node):
+        if not isinstance(member, Text) or not member.text:
+            raise Misfit(line, "`regex` is a text or a list of texts")
+        expressions.append(made(member.line, regex, member.text))
+    return SquirrelPattern(host, tuple(expressions))
+
+
+def _resources(block: Node) -> Iterator[SquirrelResource]:
+    entries = block.entries() if isinstance(block, Table) else {}
+    for key, (line, _) in entries.items():
+        if key not in {"regex", "resources"}:
+            raise Misfit(line, f"{key!r} has no counterpart here")
+    line, node = entries.get("resources", (block.line, block))
+    if node is block or not isinstance(node, Table):
+        raise Misfit(line, "`resources` is missing")
+    # In files of the oldest kind, predicates of the page stand there without subject.
+    page = tuple(x for x in node.pairs if not isinstance(x[1], Table))
+    found = list(_resource("$uri", Table(node.line, page))) if page else []
+    for name, value in node.pairs:
+        if isinstance(value, Table):
+            if name.text == "javascript":
+                raise Misfit(name.line, "`javascript` needs a browser")
+            found += _resource(name.text, value)
+    _check_numbers(found, line)
+    yield from found
+
+
+def _resource(subject: str, table: Table) -> Iterator[SquirrelResource]:
+    wrapped = _WRAPPED.fullmatch(subject.strip())
+    subject = wrapped[1] if wrapped else subject.strip()
+    name = subject.removesuffix("*")
+    if not name.startswith("$uri") and not is_iri(name.replace("$label", "x")):
+        raise Misfit(table.line, f"subject {subject!r} is no IRI")
+    properties: list[tuple[str, SquirrelSource]] = []
+    nested: list[SquirrelResource] = []
+    for key, value in table.pairs:
+        if isinstance(value, Table):
+            nested += _resource(key.text, value)
+            continue
+        if not is_iri(key.text):
+            raise Misfit(key.line, f"predicate {key.text!r} is no IRI")
+        for member in members(value):
+            if not isinstance(member, Text) or not member.text.strip():
+                raise Misfit(key.line, "an object is a selector or a list of them")
+            properties.append((key.text, _source(member.line, member.text.strip())))
+    yield SquirrelResource(
+        subject=name,
+        is_numbered=subject.endswith("*"),
+        properties=tuple(properties),
+    )
+    yield from nested
+
+
+def _check_numbers(resources: list[SquirrelResource], line: int) -> None:
+    numbered = {x.subject for x in resources if x.is_numbered}
+    for resource in resources:
+        for _, source in resource.properties:
+            if source.is_numbered and source.prefix not in numbered:
+                raise Misfit(line, f"there is no subject {source.prefix}*")
+
+
+def _source(line: int, text: str) -> SquirrelSource:
+    call = _CALL.match(text)
+    if call is None:
+        return SquirrelSource(selector=_css(line, text), is_link=True)
+    end = closing(text, call.end())
+    if end < 0:
+        raise Misfit(line, f"a parenthesis is not closed: {text!r}")
+    argument, rest = text[call.end() : end], text[end + 1 :].strip()
+    if call[1] == "l":
+        if rest.startswith("+"):
+            return SquirrelSource(prefix=argument, selector=_css(line, rest[1:]))
+        if rest not in {"", "*"}:
+            raise Misfit(line, f"{rest!r} after l() is not understood")
+        argument = argument.strip() + rest
+        return SquirrelSource(
+            prefix=argument.removesuffix("*"), is_numbered=argument.endswith("*")
+        )
+    if rest:
+        raise Misfit(line, f"{rest!r} after {call[1]}() is not understood")
+    if call[1] == "append":
+        return SquirrelSource(prefix="$uri", selector=_css(line, argument))
+    attribute, colon, selector = argument.partition(":")
+    if not colon or not is_attribute(attribute.strip()):
+        raise Misfit(line, "attr() is written attr(name:selector)")
+    return SquirrelSource(
+        selector=_css(line, selector), attribute=attribute.strip().lower()
+    )
+
+
+def _css(line: int, text: str) -> Selector:
+    return made(line, jsoup, text)

@@ -1,0 +1,148 @@
+"""Applies the scraping rules of Squirrel to a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.html.rules.names import is_web_url, last_segment, resolved, url_parts
+from rdfcrawl.html.rules.selectors import MAX_MATCHES, Json, Unselectable
+from rdfcrawl.html.rules.texts import collapsed, text_of
+from rdfcrawl.rdf.terms import iri, literal, statement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rdfcrawl.html.rules.model import Rule, SquirrelResource, SquirrelSource
+    from rdfcrawl.html.rules.selectors import Element, Found
+
+
+_LINKS = frozenset({"href", "src"})
+
+
+def squirrel_statements(
+    rule: Rule,
+    *,
+    url: str,
+    root: Element | None,
+    note: Callable[[Reason, str], None],
+) -> Iterator[str]:
+    """Yield the statements of a rule, as lines of `terms.statement`.
+
+    Args:
+        rule: with what Squirrel takes from a page.
+        url: of the page.
+        root: of the page; unset, there are none.
+        note: takes `SYNTAX` for a selector that fails, `TOO_LARGE` for matches left
+            out.
+    """
+    if root is None:
+        return
+    page = _SquirrelPage(url, root, note)
+    uri = url.partition("?")[0] if rule.cuts_query else url
+    texts = {"$uri": uri, "$label": last_segment(url_parts(uri)[1])}
+    found = [(x, _Objects(page, x, texts)) for x in rule.squirrel]
+    counts: dict[str, int] = {}
+    for resource, objects in found:
+        if resource.is_numbered:
+            n = max(objects.n_numbered, counts.get(resource.subject, 0))
+            counts[resource.subject] = n
+    for resource, objects in found:
+        subject = _filled(resource.subject, texts)
+        if resource.is_numbered:
+            for number in range(counts[resource.subject]):
+                name = iri(f"{subject}_{number}")
+                for predicate, obj in objects.nth(number):
+                    yield statement(name, iri(predicate), obj)
+        else:
+            for predicate, obj in objects.all(counts):
+                yield statement(iri(subject), iri(predicate), obj)
+
+
+@dataclass(frozen=True, slots=True)
+class _SquirrelPage:
+    url: str
+    root: Element
+    note: Callable[[Reason, str], None]
+
+    def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
+        """Return what a selector finds, as terms."""
+        if source.selector is None:
+            return [_term(prefix)]
+        terms: list[str] = []
+        try:
+            for found in source.selector.select(self.root):
+                if len(terms) >= MAX_MATCHES:
+                    detail = f"{source.selector.text}: more than {MAX_MATCHES} matches"
+                    self.note(Reason.TOO_LARGE, detail)
+                    break
+                if link := _link(found, source, self.url):
+                    terms.append(iri(link))
+                    continue
+                text = text_of(found, attribute=source.attribute)
+                if text := collapsed(text):
+                    terms.append(_term(prefix + text))
+        except Unselectable as error:
+            self.note(Reason.SYNTAX, f"{source.selector.text}: {error}")
+        return terms
+
+
+class _Objects:
+    """The objects of one resource."""
+
+    def __init__(
+        self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
+    ) -> None:
+        self._texts = texts
+        self._found = [
+            (predicate, source, page.terms(source, _filled(source.prefix, texts)))
+            for predicate, source in resource.properties
+        ]
+
+    @property
+    def n_numbered(self) -> int:
+        """How many subjects the matches are for."""
+        counts = [len(x) for _, source, x in self._found if source.selector is not None]
+        return max(counts, default=0)
+
+    def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+        """Yield predicates and objects of one subject for all matches."""
+        for predicate, source, terms in self._found:
+            if source.is_numbered:
+                for number in range(counts[source.prefix]):
+                    yield predicate, self._numbered(source, number)
+            else:
+                for term in terms:
+                    yield predicate, term
+
+    def nth(self, number: int) -> Iterator[tuple[str, str]]:
+        """Yield those of the n-th of several subjects."""
+        for predicate, source, terms in self._found:
+            if source.is_numbered:
+                yield predicate, self._numbered(source, number)
+            elif source.selector is None:
+                yield predicate, terms[0]
+            elif number < len(terms):
+                yield predicate, terms[number]
+
+    def _numbered(self, source: SquirrelSource, number: int) -> str:
+        return _term(f"{_filled(source.prefix, self._texts)}_{number}")
+
+
+def _filled(text: str, texts: Mapping[str, str]) -> str:
+    for name, value in texts.items():
+        text = text.replace(name, value)
+    return text
+
+
+def _term(text: str) -> str:
+    return iri(text) if is_web_url(text) else literal(text)
+
+
+def _link(found: Found, source: SquirrelSource, url: str) -> str:
+    """Return the target of an element, where that is what is wanted."""
+    name = "href" if source.is_link else source.attribute
+    if name not in _LINKS or source.prefix or isinstance(found, (str, Json)):
+        return ""
+    return resolved(found.get(name) or "", url)

@@ -1,0 +1,104 @@
+"""Texts with places for values: `{url}#dataset`, `https://example.org/id/{id}`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+MAX_PLACES: Final = 50
+
+PAGE_NAMES: Final = frozenset({"url", "base", "host", "path", "query", "label", "n"})
+
+_PARTS = re.compile(r"\{\{|\}\}|\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}|[{}]|[^{}]+")
+_RESERVED = ":/?#[]@!$&'()*+,;=%"  # RFC 6570 3.2.3: kept by "{+name}"
+
+
+class Iri(str):
+    """A value that is a whole IRI: it stays as it is."""
+
+    __slots__ = ()
+
+
+class UrlPart(str):
+    """A value that was cut out of a URL: escaped already."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with places.
+
+    Attributes:
+        parts: texts, and places as the name with whether it is taken `+` as it is.
+    """
+
+    parts: tuple[str | tuple[str, bool], ...]
+
+    @classmethod
+    def parse(cls, text: str, names: Collection[str]) -> Template:
+        """Read a template.
+
+        Args:
+            text: `{name}` is a place, `{+name}` one that keeps the characters that
+                separate the parts of a URL, `{{` and `}}` are braces.
+            names: that can be used.
+
+        Raises:
+            ValueError: a brace is alone, or a name is not known.
+        """
+        parts: list[str | tuple[str, bool]] = []
+        for found in _PARTS.finditer(text):
+            if name := found[2]:
+                if name not in names:
+                    known = ", ".join(sorted(names))
+                    raise ValueError(f"{{{name}}} is not known; there are {known}")
+                parts.append((name, bool(found[1])))
+            elif found[0] in {"{", "}"}:
+                raise ValueError(f"a brace is written twice: {text!r}")
+            else:
+                parts.append({"{{": "{", "}}": "}"}.get(found[0], found[0]))
+        if len(parts) > 2 * MAX_PLACES:
+            raise ValueError(f"more than {MAX_PLACES} places")
+        return cls(tuple(parts))
+
+    @property
+    def head(self) -> str:
+        """What it begins with, up to the first place."""
+        return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+
+    def with_head(self, head: str) -> Template:
+        """Return the same with another text before the first place."""
+        return Template((head, *self.parts[1:]))
+
+    def fill(self, values: Mapping[str, str], *, is_iri: bool) -> str | None:
+        """Return the text with values in the places; None if one is missing.
+
+        Source: RFC 6570, sections 3.2.2 and 3.2.3, for IRIs.
+        """
+        filled: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                filled.append(part)
+                continue
+            name, is_kept = part
+            value = values.get(name)
+            if not value:
+                return None
+            filled.append(_inserted(value, is_iri=is_iri, is_kept=is_kept))
+        return "".join(filled)
+
+
+def _inserted(value: str, *, is_iri: bool, is_kept: bool) -> str:
+    if isinstance(value, UrlPart):
+        return str(value) if is_iri else unquote(value)
+    if isinstance(value, Iri) or not is_iri:
+        return str(value)
+    # UTF-8 has no surrogates.
+    text = value.encode("utf-8", "replace").decode()
+    return quote(text, safe=_RESERVED if is_kept else "")

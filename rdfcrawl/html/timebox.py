@@ -1,0 +1,74 @@
+"""Bounds on the CPU time of pure Python code, from within."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+# Libraries swallow what is raised in them: it is raised again and again.
+_AGAIN_SECS: Final = 0.05
+_LEAST_SECS: Final = 0.001  # a timer set to less might be set to zero, which is never
+
+
+class OutOfTime(BaseException):
+    """What was run took too long; no `except Exception` catches it."""
+
+
+class Timebox:
+    """Divides time among those that are run in turn.
+
+    Each may take half of what the others left, so that the first that takes long does
+    not take all. Only in the main thread; code in C is interrupted when it returns.
+
+    Args:
+        secs: CPU time for all of them.
+    """
+
+    def __init__(self, secs: float) -> None:
+        self._left_secs = secs
+        self._name = ""
+        self._is_running = False
+        self._name_secs = self._name_left_secs = 0.0
+
+    def run(self, name: str, step: Callable[[], T]) -> T:
+        """Run a step of something, which may take several.
+
+        Raises:
+            OutOfTime: its time is used up.
+        """
+        if name != self._name:
+            self._name, self._name_left_secs = name, self._left_secs / 2
+            self._name_secs = self._name_left_secs
+        if self._name_left_secs <= 0:
+            raise self._out_of_time()
+        began = time.process_time()
+        before = signal.signal(signal.SIGPROF, self._ring)
+        secs = max(self._name_left_secs, _LEAST_SECS)
+        signal.setitimer(signal.ITIMER_PROF, secs, _AGAIN_SECS)
+        self._is_running = True
+        try:
+            try:
+                return step()
+            finally:
+                self._is_running = False
+        finally:
+            self._is_running = False  # again: it may have rung in between
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+            used_secs = time.process_time() - began
+            self._left_secs -= used_secs
+            self._name_left_secs -= used_secs
+
+    def _ring(self, *_: Any) -> None:
+        if self._is_running:
+            self._name_left_secs = 0.0  # the two clocks differ a little
+            raise self._out_of_time()
+
+    def _out_of_time(self) -> OutOfTime:
+        return OutOfTime(f"more than {self._name_secs:.1f} s")

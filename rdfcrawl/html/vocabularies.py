@@ -1,0 +1,74 @@
+"""The registry of Microdata vocabularies: which prefix, and what properties entail.
+
+Source: Microdata to RDF, Second Edition (W3C Note, 2014), section 4.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabularies:
+    """What a registry says.
+
+    Attributes:
+        prefixes: vocabulary by the prefix of its types; the longest first.
+        entailed: properties that a property, by its IRI, entails.
+    """
+
+    prefixes: tuple[tuple[str, str], ...]
+    entailed: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, registry: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Return what a registry in the form of section 4 says."""
+        prefixes = {uri: _vocabulary(uri) for uri in registry}
+        entailed = {}
+        for uri, entry in registry.items():
+            for name, rules in entry.get("properties", {}).items():
+                found: list[str] = []
+                for rule in ("subPropertyOf", "equivalentProperty"):
+                    named = rules.get(rule, ())
+                    found += [named] if isinstance(named, str) else named
+                if found:
+                    entailed[prefixes[uri] + name] = tuple(found)
+        by_length = sorted(prefixes.items(), key=lambda item: -len(item[0]))
+        return cls(prefixes=tuple(by_length), entailed=entailed)
+
+    def of_type(self, item_type: str) -> str:
+        """Return the vocabulary of a type: what its properties' names follow.
+
+        >>> default_vocabularies().of_type("http://example.org/a/Person")
+        'http://example.org/a/'
+        """
+        for prefix, vocabulary in self.prefixes:
+            if item_type.startswith(prefix):
+                return vocabulary
+        head, sign, _ = item_type.partition("#")
+        return head + sign if sign else item_type[: item_type.rfind("/") + 1]
+
+
+def _vocabulary(uri: str) -> str:
+    return uri if uri.endswith(("/", "#")) else uri + "#"
+
+
+@cache
+def default_registry() -> Mapping[str, Mapping[str, Any]]:
+    """Return the registry that comes with the package, in the form of section 4."""
+    path = files("rdfcrawl.data").joinpath("microdata_registry.json")
+    registry: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
+    return registry
+
+
+@cache
+def default_vocabularies() -> Vocabularies:
+    """Return what the registry that comes with the package says."""
+    return Vocabularies.of(default_registry())

@@ -1,0 +1,51 @@
+"""Hands the elements of a page to a handler one after another, however deep it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+Attributes = dict[str, "str | None"]
+
+
+class Handler(Protocol):
+    """Takes a page as it passes by."""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Take the begin of an element; an attribute without a value has None."""
+
+    def end(self) -> None:
+        """Take the end of the innermost element."""
+
+    def text(self, text: str) -> None:
+        """Take text, in any pieces."""
+
+    def comment(self, text: str) -> None:
+        """Take a comment."""
+
+
+def walk(tree: LexborHTMLParser, handler: Handler) -> None:
+    """Hand a tree of HTML to a handler; content of `template` is no part of it."""
+    node = tree.root
+    open_nodes: list[LexborNode] = []
+    while node is not None:
+        if node.is_element_node:
+            handler.start(node.tag or "", node.attributes)
+            child = node.first_child
+            if child is not None:
+                open_nodes.append(node)
+                node = child
+                continue
+            handler.end()
+        elif node.is_text_node:
+            handler.text(node.text_content or "")
+        elif node.is_comment_node:
+            handler.comment(node.comment_content or "")
+        following = node.next if open_nodes else None
+        while following is None and open_nodes:
+            handler.end()
+            node = open_nodes.pop()
+            following = node.next if open_nodes else None
+        node = following

@@ -1,0 +1,208 @@
+"""Documents that the parser reads: strictly, else leniently, else by rdflib.
+
+A document that is right is read once, strictly and as a stream. The first error sends
+it back to its begin, to be read leniently: only statements that have a bad term are
+left out then, where the strict parser would lose the rest of a block or document.
+What was written already comes in the same order again and is passed over. Where the
+parser gives up all the same, a small document is read by rdflib, if that may help;
+its statements come in another order, so that those of the parser are held back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.lenient import LexicalScreen
+from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
+from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
+from rdfcrawl.rdf.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.output import Output
+    from rdfcrawl.rdf.text import Text
+
+# Turtle is not among them: the strict parser goes on by itself after an error.
+_LENIENT: Final = (formats.TRIG, formats.N3, formats.RDF_XML)
+_OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
+# Whoever unpacks a stream notes these once, when it passes by.
+_OF_STREAMS: Final = frozenset(
+    {
+        *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM),
+        *(Reason.TRUNCATED_BODY, Reason.BAD_CONTENT_ENCODING),
+    }
+)
+_MAX_HELD_BYTES: Final = 32 * 2**20
+
+
+class Chances:
+    """Reads one document by the first reader that can.
+
+    Args:
+        text: the document.
+        document_format: one that the parser reads.
+        base: resolves relative IRIs.
+        limits: what is read at most.
+        environment: says whether rdflib may run.
+        log: takes the faults; `REPAIRED` if the strict parser did not do.
+        output: takes the statements.
+
+    Attributes:
+        is_partial: reading ended before the end of the document.
+        needs_context: it ended at a remote context of JSON-LD.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        document_format: formats.Format,
+        *,
+        base: str,
+        limits: ParseLimits,
+        environment: Environment,
+        log: FaultLog,
+        output: Output,
+    ) -> None:
+        self._text, self._format, self._base = text, document_format, base
+        self._limits, self._environment = limits, environment
+        self._log, self._output = log, output
+        self._before = log.snapshot()
+        self._begin = output.mark()
+        self._error = ""
+        self.is_partial = False
+        self.needs_context = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the chunks of the output.
+
+        Raises:
+            SourceFault: the document cannot be read on.
+            NeedsSandbox: rdflib may not run here; nothing was yielded.
+        """
+        if self._format not in _LENIENT or not self._text.can_reopen:
+            self._attempt = self._statements()
+            yield from self._read()
+            return
+        if self._format in _OF_RDFLIB and self._text.gather(MAX_BYTES):
+            yield from self._read_by_rdflib_at_last()
+        else:
+            yield from self._read_twice()
+
+    def _read(self) -> Iterator[bytes]:
+        """Yield what the parser gives in the present attempt."""
+        attempt = self._attempt
+        lexical, marker = LexicalScreen(), FormulaMarker()
+        is_n3 = self._format is formats.N3
+        screens = [marker.feed] if is_n3 else []
+        if attempt.is_lenient and self._format.family == "text":
+            screens.insert(0, lexical.feed)
+        with self._text.open(self._log, *screens) as text:
+            blocks = attempt.read(text, reopen=self._reopen)
+            if is_n3:
+                blocks = without_formulas(blocks, marker, self._log)
+            # The graphs of N3 are formulas, and are left out.
+            has_graphs = self._format.has_graphs and not is_n3
+            yield from self._output.chunks(blocks, has_graphs=has_graphs)
+            if attempt.error and not attempt.is_lenient:
+                self._text.drain()
+        self.needs_context = attempt.needs_context
+        self.is_partial = attempt.is_partial
+        if lexical.is_cut and not self.is_partial:
+            self._log.note(Reason.SYNTAX, self._error)
+            attempt.error, attempt.n_before = self._error, attempt.n_read
+            self.is_partial = True
+        if marker.has_quantifiers:
+            self._log.note(Reason.N3_FORMULA, "a quantifier ends what can be read")
+            self.is_partial = True
+
+    def _reopen(self) -> BinaryIO:
+        """Return the text once more, to look at; its faults are known already."""
+        screens = [FormulaMarker().feed] if self._format is formats.N3 else []
+        return self._text.open_stream(FaultLog(), *screens)
+
+    def _read_twice(self) -> Iterator[bytes]:
+        """Yield what the strict parser gives, after its first error the lenient one."""
+        strict = self._attempt = self._statements(ends_at_error=True)
+        yield from self._read()
+        if not strict.error:
+            return
+        self._error = strict.error
+        if not self._can_go_back():
+            return
+        self._go_back(is_replay=True)
+        lenient = self._attempt = self._statements(is_lenient=True)
+        yield from self._read()
+        gained = not lenient.error or lenient.n_before > strict.n_before
+        if gained or self._log.count(Reason.BAD_TERM):
+            self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
+
+    def _can_go_back(self) -> bool:
+        try:
+            self._reopen().close()
+        except (OSError, SourceFault):  # it was too long to be kept
+            return False
+        return True
+
+    def _read_by_rdflib_at_last(self) -> Iterator[bytes]:
+        held: list[bytes] = []
+        n_bytes = 0
+        chunks = self._read_twice()
+        try:
+            for chunk in chunks:
+                held.append(chunk)
+                n_bytes += len(chunk)
+                if n_bytes > _MAX_HELD_BYTES:
+                    break
+        except SourceFault:
+            yield from held
+            raise
+        if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
+            lines = self._ask_rdflib()
+            if lines is not None:
+                yield from self._output.chunks(iter_checked(lines, self._log))
+                return
+        yield from held
+        yield from chunks
+
+    def _ask_rdflib(self) -> list[str] | None:
+        """Return the statements, after going back to the begin; None if it fails."""
+        document = self._text.whole(FaultLog())
+        if not is_worth_trying(document, self._format):
+            return None
+        try:
+            lines = read_with_rdflib(
+                document,
+                self._format,
+                base=self._base,
+                environment=self._environment,
+            )
+        except ValueError:
+            return None
+        self._go_back(is_replay=False)
+        self._log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
+        self.is_partial = False
+        return lines
+
+    def _go_back(self, *, is_replay: bool) -> None:
+        kept = frozenset() if self._text.is_in_memory else _OF_STREAMS
+        self._log.restore(self._before, kept=kept)
+        self._output.rewind(self._begin, is_replay=is_replay)
+
+    def _statements(
+        self, *, is_lenient: bool = False, ends_at_error: bool = False
+    ) -> Statements:
+        return Statements(
+            self._format,
+            self._base,
+            self._limits,
+            self._log,
+            is_lenient=is_lenient,
+            ends_at_error=ends_at_error,
+        )

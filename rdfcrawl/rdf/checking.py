@@ -1,0 +1,74 @@
+"""The one door through which statements of our own readers come out.
+
+Whatever made them, only well-formed N-Quads pass: each line goes through the strict
+parser of pyoxigraph, and one that it refuses is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
+from rdfcrawl.rdf.recovery import bad_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+
+def check(block: bytes, log: FaultLog) -> bytes:
+    """Return the lines that are right, as canonical N-Quads.
+
+    Args:
+        block: whole lines, one statement each.
+        log: takes one `BAD_TERM` for each line that is dropped.
+
+    Raises:
+        SourceFault: the parser failed in another way than on a line.
+    """
+    out = io.BytesIO()
+    lines: list[bytes] = []
+    done = 0
+    while error := serialize(new_parser(block, formats.N_QUADS, None), out):
+        if isinstance(error, SourceFault):
+            raise error
+        lines = lines or block.splitlines(keepends=True)
+        done += bad_line(error)
+        log.note(Reason.BAD_TERM, error.msg)
+        block = b"".join(lines[done:])
+        if not block:
+            break
+    return out.getvalue()
+
+
+def iter_checked(statements: Iterable[str], log: FaultLog) -> Iterator[bytes]:
+    """Yield checked lines, about `GATHER_BYTES` at a time; see `check`.
+
+    Args:
+        statements: lines of `terms.statement`.
+        log: takes one `BAD_TERM` for each line that is dropped.
+
+    Raises:
+        SourceFault: of the statements, after those that came before it.
+    """
+    lines: list[str] = []
+    n_chars = 0
+    fault: SourceFault | None = None
+    try:
+        for line in statements:
+            lines.append(line)
+            n_chars += len(line)
+            if n_chars >= GATHER_BYTES:
+                yield check("".join(lines).encode(), log)
+                lines.clear()
+                n_chars = 0
+    except SourceFault as error:  # what came before it is kept
+        fault = error
+    if lines:
+        yield check("".join(lines).encode(), log)
+    if fault is not None:
+        raise fault

@@ -1,0 +1,192 @@
+"""Reads HDT: the statements of a file as N-Quads, in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.hdt.control import (
+    GLOBAL_FORMAT,
+    HEADER_FORMAT,
+    Part,
+    demand_format,
+    read_control,
+)
+from rdfcrawl.rdf.hdt.cursor import Cursor
+from rdfcrawl.rdf.hdt.dictionary import Dictionary, TooMuch
+from rdfcrawl.rdf.hdt.terms import TermWriter
+from rdfcrawl.rdf.hdt.triples import Position, Triples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.hdt.crc import Buffer
+    from rdfcrawl.rdf.hdt.triples import Window
+    from rdfcrawl.rdf.limits import ParseLimits
+
+BLOCK_BYTES: Final = 96 * 1024
+_FIRST_WINDOW = 4096  # statements; a window grows while its terms leave room
+_LARGEST_WINDOW = 256 * 1024
+_FAST_GROWTH, _SLOW_GROWTH = 32, 9  # eighths; a window that is too large was in vain
+_WINDOW_BYTES = 40 * 2**20  # of the terms of one role
+_MAX_TERM_BYTES = 8 * 2**20  # what the checking parser takes as one token
+_DETAILS = {
+    Reason.BAD_TERM: "statements with what is no term",
+    Reason.SYNTAX: "statements with a term of a broken block of the dictionary",
+    Reason.LITERAL_TOO_LONG: "statements with a term that is too long",
+}
+_BEHIND = {"s": b" ", "p": b" ", "o": b" .\n"}
+
+
+def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[bytes]:
+    """Yield the statements of an HDT file as lines of canonical N-Quads.
+
+    All checksums are checked before the first statement. The header is passed over.
+
+    Args:
+        buffer: the whole file, best a map of it: it is only looked at in pieces.
+        limits: `literal_bytes` bounds a term.
+        log: takes `BAD_TERM`, `LITERAL_TOO_LONG` and `SYNTAX` for statements left out
+            because of one term.
+
+    Yields:
+        Whole lines, about `BLOCK_BYTES`, in the default graph, each well-formed. A
+        blank node keeps its label if that is alphanumeric.
+
+    Raises:
+        SourceFault: it is no HDT file, not one that can be read (`UNSUPPORTED_FORMAT`),
+            cut off or inconsistent (`SYNTAX`) or damaged (`CHECKSUM`).
+
+    Source: https://www.rdfhdt.org/hdt-binary-format/
+    """
+    cursor = Cursor(buffer)
+    demand_format(read_control(cursor, Part.GLOBAL), GLOBAL_FORMAT)
+    _pass_header(cursor)
+    longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
+    dictionary = Dictionary(cursor, longest=longest)
+    triples = Triples(cursor)
+    yield from _Statements(dictionary, triples, log)
+
+
+def _pass_header(cursor: Cursor) -> None:
+    """Pass over the header.
+
+    Raises:
+        SourceFault: its length is none, or the file ends before.
+    """
+    control = read_control(cursor, Part.HEADER)
+    demand_format(control, HEADER_FORMAT)
+    length = control.properties.get("length", "")
+    if not (length.isascii() and length.isdigit() and len(length) < 20):
+        raise SourceFault(Reason.SYNTAX, f"length of the header: {length[:40]!r}")
+    cursor.take(int(length), "header")
+
+
+class _Statements:
+    """The statements of a file, by windows whose terms are looked up together."""
+
+    __slots__ = ("_dictionary", "_log", "_triples", "_writer")
+
+    def __init__(self, dictionary: Dictionary, triples: Triples, log: FaultLog) -> None:
+        self._dictionary, self._triples, self._log = dictionary, triples, log
+        self._writer = TermWriter()
+
+    def __iter__(self) -> Iterator[bytes]:
+        at, size, growth = Position(), _FIRST_WINDOW, _FAST_GROWTH
+        while at.z < self._triples.n_triples:
+            window = self._triples.window(at, size)
+            n_good = self._n_in_range(window)
+            try:
+                columns = self._columns(window, n_good)
+            except TooMuch:
+                size, growth = max(size // 2, 1), _SLOW_GROWTH
+                continue
+            yield from _lines(columns)
+            if n_good < window.after.z - at.z:
+                detail = f"statement {at.z + n_good} has a term without a number"
+                raise SourceFault(Reason.SYNTAX, detail)
+            at = window.after
+            size = min(size * growth // 8 + 1, _LARGEST_WINDOW)
+
+    def _n_in_range(self, window: Window) -> int:
+        """Return how many statements come before one with a number out of range."""
+        least = len(window.numbers["s"])
+        for role, numbers in window.numbers.items():
+            most = np.uint64(self._dictionary.n_terms(role))
+            # 0 is no number; as one less than it is the largest, one test does.
+            outside = numbers - np.uint64(1) >= most
+            if outside.any():
+                least = min(least, int(outside.argmax()))
+        return least
+
+    def _columns(self, window: Window, n: int) -> list[_Column]:
+        """Return the first `n` statements of a window, but those without a term.
+
+        Raises:
+            TooMuch: the terms do not fit into memory together.
+        """
+        columns = [
+            self._column(role, window.numbers[role][:n].astype(np.int64))
+            for role in "spo"
+        ]
+        for column in columns:
+            for reason in Reason.BAD_TERM, Reason.SYNTAX, Reason.LITERAL_TOO_LONG:
+                lacks = column.lacks(reason)
+                if lacks is not None:
+                    self._log.note(reason, _DETAILS[reason], int(lacks.sum()))
+                    for other in columns:
+                        other.places = other.places[~lacks]
+        return columns
+
+    def _column(self, role: str, numbers: NDArray[np.int64]) -> _Column:
+        unique, places = np.unique(numbers, return_inverse=True)
+        held = self._dictionary.terms(role, unique, _WINDOW_BYTES)
+        terms = self._writer.to_n_quads(held, _BEHIND[role])
+        return _Column(terms, places)
+
+
+class _Column:
+    """One role of the statements of a window.
+
+    Attributes:
+        terms: different ones, as N-Quads with what comes behind them, or why one
+            could not be had.
+        places: of the term of each statement in `terms`.
+    """
+
+    __slots__ = ("places", "terms")
+
+    def __init__(self, terms: list[bytes | Reason], places: NDArray[np.intp]) -> None:
+        self.terms, self.places = terms, places
+
+    def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
+        """Tell which statements lack their term for a reason; None if none does."""
+        if reason not in self.terms:
+            return None
+        missing = np.array([term is reason for term in self.terms], np.bool_)
+        return missing[self.places]
+
+
+def _lines(columns: list[_Column]) -> Iterator[bytes]:
+    """Yield the statements as lines, about `BLOCK_BYTES` at a time."""
+    n = len(columns[0].places)
+    tokens = np.empty((n, len(columns)), object)
+    n_bytes = np.zeros(n, np.int64)
+    for index, column in enumerate(columns):
+        terms = np.empty(len(column.terms), object)
+        terms[:] = column.terms
+        tokens[:, index] = terms[column.places]
+        lengths = np.fromiter(map(len, column.terms), np.int64, len(terms))
+        n_bytes += lengths[column.places]
+    ends = np.cumsum(n_bytes)
+    begin = 0
+    while begin < n:
+        done = int(ends[begin - 1]) if begin else 0
+        end = max(int(np.searchsorted(ends, done + BLOCK_BYTES)), begin + 1)
+        yield b"".join(tokens[begin:end].ravel().tolist())
+        begin = end

@@ -1,0 +1,142 @@
+"""External sorting: sorted runs, put aside, are merged in one pass.
+
+Of each run a piece is held. All that is not above the least of the last entries of
+the pieces can be sorted together and is then done with; a piece that is used up is
+followed by the next one of its run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import ne
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from rdfcrawl.rdf.hdt.spill import Spill
+
+Keys: TypeAlias = "NDArray[Any]"  # words, or strings of bytes
+Places: TypeAlias = "NDArray[np.int64]"
+
+
+class StringRun:
+    """Sorted different strings without NUL, put aside.
+
+    Args:
+        spill: takes them.
+        strings: all of them.
+    """
+
+    __slots__ = ("_at", "_end", "_spill", "piece", "piece_bytes")
+
+    def __init__(self, spill: Spill, strings: Sequence[bytes]) -> None:
+        content = b"\0".join(strings)
+        self._spill = spill
+        self._at, self._end = spill.add(content)
+        self._end += spill.add(b"\0")[1] - self._end if strings else 0
+        self.piece: list[bytes] = []
+        self.piece_bytes = 0
+
+    def refill(self, n_bytes: int) -> bool:
+        """Read the next piece, if none is held; tell whether one is held now."""
+        while not self.piece and self._at < self._end:
+            end = min(self._at + n_bytes, self._end)
+            content = self._spill.read(self._at, end)
+            whole = content.rfind(b"\0")
+            if whole < 0:  # one string is longer than a piece
+                n_bytes *= 2
+                continue
+            self.piece = content[:whole].split(b"\0")
+            self._at += whole + 1
+        return bool(self.piece)
+
+    def take(self, bound: bytes) -> list[bytes]:
+        """Return what the piece has up to a bound; it is taken out."""
+        n = bisect_right(self.piece, bound)
+        taken, self.piece = self.piece[:n], self.piece[n:]
+        return taken
+
+
+def merge_strings(
+    runs: Sequence[StringRun], memory_bytes: int
+) -> Iterator[tuple[list[bytes], list[Places]]]:
+    """Yield the different strings of all runs, sorted, some at a time.
+
+    Args:
+        runs: each is used up.
+        memory_bytes: taken for the pieces together.
+
+    Yields:
+        Strings, and for each run the places in them of the strings it has of those.
+    """
+    size = _piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
+    while live := [run for run in runs if run.refill(size)]:
+        bound = min(run.piece[-1] for run in live)
+        parts = [run.take(bound) if run.piece else [] for run in runs]
+        strings: list[bytes] = []
+        for part in parts:
+            strings += part
+        # Sorting knows rising runs: this is a merge.
+        order = sorted(range(len(strings)), key=strings.__getitem__)
+        ordered = [strings[index] for index in order]
+        is_new = np.fromiter(
+            map(ne, ordered, [None, *ordered[:-1]]), np.bool_, len(ordered)
+        )
+        places = np.empty(len(ordered), np.int64)
+        places[order] = np.cumsum(is_new) - 1
+        different = [ordered[index] for index in np.flatnonzero(is_new).tolist()]
+        cuts = np.cumsum([len(part) for part in parts])[:-1]
+        yield different, np.split(places, cuts)
+
+
+class KeyRun:
+    """Sorted different keys, put aside."""
+
+    __slots__ = ("_at", "_dtype", "_end", "_spill", "piece")
+
+    def __init__(self, spill: Spill, keys: Keys) -> None:
+        self._spill, self._dtype = spill, keys.dtype
+        self._at, self._end = spill.add(memoryview(keys.tobytes()))
+        self.piece: Keys = keys[:0]
+
+    def refill(self, n_bytes: int) -> bool:
+        """Read the next piece, if none is held; tell whether one is held now."""
+        if not len(self.piece) and self._at < self._end:
+            n_bytes -= n_bytes % self._dtype.itemsize
+            end = min(self._at + n_bytes, self._end)
+            content = self._spill.read(self._at, end)
+            self.piece = np.frombuffer(content, self._dtype)
+            self._at = end
+        return len(self.piece) > 0
+
+    def take(self, bound: np.uint64 | np.bytes_) -> Keys:
+        """Return what the piece has up to a bound; it is taken out."""
+        n = int(np.searchsorted(self.piece, bound, "right"))
+        taken, self.piece = self.piece[:n], self.piece[n:]
+        return taken
+
+
+def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
+    """Yield the different keys of all runs, sorted, some at a time."""
+    size = _piece_bytes(memory_bytes // 4, len(runs))
+    while live := [run for run in runs if run.refill(size)]:
+        bound = min(run.piece[-1] for run in live)
+        parts = [run.take(bound) for run in live]
+        yield parts[0] if len(parts) == 1 else sort_keys(np.concatenate(parts))
+
+
+def sort_keys(keys: Keys) -> Keys:
+    """Return the different keys, sorted."""
+    ordered = np.sort(keys)  # numpy's own `unique` hashes first, which is far slower
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]
+
+
+def _piece_bytes(memory_bytes: int, n_runs: int) -> int:
+    return min(max(memory_bytes // max(n_runs, 1), 4096), 2**20)

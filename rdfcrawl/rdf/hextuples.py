@@ -1,0 +1,109 @@
+"""HexTuples to statements, line by line.
+
+Source: https://github.com/ontola/hextuples: each line is a JSON array of the six
+strings subject, predicate, value, datatype, language and graph.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.nesting import is_json_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.limits import ParseLimits
+
+_N_FIELDS: Final = 6
+# What the datatype says of a value that is no literal; the second of each is what
+# older documents have.
+_IRI_TYPES = frozenset({"globalId", terms.RDF + "namedNode"})
+_BLANK_TYPES = frozenset({"localId", terms.RDF + "blankNode"})
+# Version 0.1 has xsd:string in its example of a text with a language.
+_LANGUAGE_TYPES = frozenset({"", terms.RDF + "langString", terms.XSD + "string"})
+
+
+def read_hextuples(  # one signature for all readers
+    source: bytes | BinaryIO,
+    *,
+    base: str,  # noqa: ARG001
+    environment: Environment,  # noqa: ARG001
+    limits: ParseLimits,
+    log: FaultLog,
+) -> Iterator[str]:
+    """Yield the statements of a HexTuples document, unchecked, in its order.
+
+    IRIs are taken as they are: the format has no relative ones. A bad line is
+    noted and left out.
+
+    Args:
+        source: UTF-8 without byte order mark; read as a stream, in memory of a line.
+        base: not used.
+        environment: not used.
+        limits: `literal_bytes` for a line, and `n_errors` count.
+        log: takes the faults: `SYNTAX` for each bad line, `LITERAL_TOO_LONG`.
+
+    Raises:
+        SourceFault: `SYNTAX`: too many lines are bad.
+    """
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
+    for block in iter_line_blocks(
+        file.read,
+        max_line_bytes=limits.literal_bytes,
+        drop=lambda: log.note(Reason.LITERAL_TOO_LONG, "a line is too long"),
+    ):
+        for line in block.splitlines():
+            if not line.strip():
+                continue
+            try:
+                yield _statement(line)
+            except (ValueError, RecursionError) as error:
+                log.note(Reason.SYNTAX, f"{error}: {line[:80]!r}")
+                if log.count(Reason.SYNTAX) >= limits.n_errors:
+                    raise SourceFault(Reason.SYNTAX, "too many bad lines") from error
+
+
+def _statement(line: bytes) -> str:
+    """Return the statement of one line.
+
+    Raises:
+        ValueError: it has none; says why.
+    """
+    if is_json_too_deep(line):
+        raise ValueError("nested too deeply")
+    fields = json.loads(line)
+    if (
+        not isinstance(fields, list)
+        or len(fields) != _N_FIELDS
+        or not all(isinstance(field, str) for field in fields)
+    ):
+        raise ValueError("no array of six strings")
+    subject, predicate, value, datatype, language, graph = fields
+    return terms.statement(
+        _resource(subject),
+        terms.iri(predicate),
+        _object(value, datatype, language),
+        _resource(graph) if graph else "",
+    )
+
+
+def _resource(name: str) -> str:
+    return terms.blank(name[2:]) if name.startswith("_:") else terms.iri(name)
+
+
+def _object(value: str, datatype: str, language: str) -> str:
+    if datatype in _IRI_TYPES:
+        return terms.iri(value)
+    if datatype in _BLANK_TYPES:
+        return terms.blank(value.removeprefix("_:"))
+    if language and datatype not in _LANGUAGE_TYPES:
+        raise ValueError("a language beside another datatype")
+    return terms.literal(value, datatype=datatype, language=language)

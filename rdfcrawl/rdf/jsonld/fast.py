@@ -1,0 +1,154 @@
+"""The fast way: contexts inlined, the rest by pyoxigraph, if it can be right."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+import pyoxigraph
+from pyoxigraph import RdfFormat
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.contexts import has_long_chain
+from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, Inlining, NotFastError
+from rdfcrawl.rdf.jsonld.walk import Walk, walk
+from rdfcrawl.rdf.parser import GATHER_BYTES, serialize
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.jsonld.loading import ContextLoader
+    from rdfcrawl.rdf.jsonld.options import Options
+
+_FIRST_BYTES: Final = 4 * 2**20  # of statements, held back while all may be refused
+_FIRST_BATCH: Final = 64  # statements; a batch grows while its lines are short
+_LARGEST_BATCH: Final = 1024
+
+
+def fast_blocks(
+    value: Any, options: Options, loader: ContextLoader
+) -> Iterator[bytes] | None:
+    """Return the statements of a document, or None if this is not the way for it.
+
+    Args:
+        value: of JSON, an object or array; changed while this runs and restored.
+        options: how it is read.
+        loader: gives its contexts.
+
+    Raises:
+        SourceFault: `REMOTE_CONTEXT`; while it is iterated: `SYNTAX`, late in a
+            large document.
+        NeedsSandbox: a context can be had elsewhere only.
+    """
+    found = walk(value)
+    if not _is_fast(value, found, options):
+        return None
+    try:
+        text = _inlined(value, found, options, loader)
+    except (NotFastError, RecursionError):
+        return None
+    data = text.encode("utf-8", "surrogatepass")
+    if has_long_chain(data):
+        return None
+    blocks = _iter_blocks(_parser(data, options))
+    first: list[bytes] = []
+    n_bytes = 0
+    try:
+        for block in blocks:
+            first.append(block)
+            n_bytes += len(block)
+            if n_bytes >= _FIRST_BYTES:
+                break
+    except SourceFault:
+        return None
+    return chain(first, blocks)
+
+
+def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
+    """Yield statements, in batches that stay small even if each is long."""
+    batch = _FIRST_BATCH
+    while True:
+        out = io.BytesIO()
+        failure = serialize(islice(parser, batch), out)
+        lines = out.getvalue()
+        yield lines
+        if isinstance(failure, SourceFault):
+            raise failure
+        if failure is not None:
+            raise SourceFault(Reason.SYNTAX, str(failure.msg)) from failure
+        if lines.count(b"\n") < batch:
+            return
+        if len(lines) > GATHER_BYTES:
+            batch = max(batch // 4, 1)
+        elif batch < _LARGEST_BATCH:
+            batch *= 4
+
+
+_GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
+
+
+def _is_fast(value: Any, found: Walk, options: Options) -> bool:
+    if options.rdf_direction or options.processing_mode != "json-ld-1.1":
+        return False
+    if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
+        return False
+    if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
+        # A graph beside properties that all vanish is the default graph.
+        named = value.get("@id") or value.get("@type")
+        if not isinstance(named, str):
+            return False
+    return "/." not in options.base  # resolved otherwise: suite's t0122 and t0123
+
+
+def _parser(data: bytes, options: Options) -> pyoxigraph.QuadParser:
+    kind, renames = RdfFormat.JSON_LD, bool(options.scope)
+    base = check_iri(options.base)
+    return pyoxigraph.parse(data, kind, base_iri=base, rename_blank_nodes=renames)
+
+
+def _inlined(value: Any, found: Walk, options: Options, loader: ContextLoader) -> str:
+    """Return the document as JSON, with the contexts that it names."""
+    inlining = Inlining(loader, found.strings, base=options.base)
+    contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
+    if options.context_url:
+        contexts = _with_link(value, contexts, inlining.expand(options.context_url))
+    inlining.check_holders(found.holders)
+    undo: list[tuple[dict[str, Any], Any]] = []
+    try:
+        for node, context in contexts:
+            original = node.get("@context", _ABSENT)
+            if context != [original]:  # in an array, `@propagate` would not count
+                undo.append((node, original))
+                node["@context"] = inlining.prune(context)
+        return json.dumps(value, ensure_ascii=False)
+    finally:
+        for node, original in undo:
+            if original is _ABSENT:
+                del node["@context"]
+            else:
+                node["@context"] = original
+
+
+_ABSENT: Final = object()
+
+
+def _with_link(
+    value: Any, contexts: list[tuple[Any, list[Any]]], linked: list[Any]
+) -> list[tuple[Any, list[Any]]]:
+    """Put a context before those of the outermost objects.
+
+    Source: JSON-LD 1.1 API, section 9.1.1, step 8: the context of a `Link` header
+    is the first one.
+    """
+    outermost = {id(node) for node in (value if isinstance(value, list) else [value])}
+    changed = [
+        (node, [*linked, *context] if id(node) in outermost else context)
+        for node, context in contexts
+    ]
+    known = {id(node) for node, _ in contexts}
+    nodes = value if isinstance(value, list) else [value]
+    new = [x for x in nodes if isinstance(x, dict) and id(x) not in known]
+    return changed + [(node, linked) for node in new]

@@ -1,0 +1,252 @@
+"""Contexts inlined, with only those terms that the document may use."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.rdf.jsonld.references import resolve
+from rdfcrawl.rdf.jsonld.walk import names_in, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.jsonld.loading import ContextLoader
+
+
+# Written out with every object that names the context: some 30 MB of text.
+MAX_INLINED_TERMS: Final = 500_000
+MAX_REFERENCES: Final = 100_000  # followed, as contexts multiply what they name
+
+# What pyoxigraph 0.5.13 does otherwise than the standard, measured with the suite of
+# the JSON-LD 1.1 API. Literals of JSON are whole: a context in them is none.
+NOT_FAST: Final = frozenset({"@base", "@direction", "@import", "@json"})
+
+
+class NotFastError(Exception):
+    """The document needs what only the whole way has."""
+
+
+class Inlining:
+    """Replaces the references to contexts in one document.
+
+    Args:
+        loader: gives the contexts.
+        strings: all strings of the document.
+        base: of the document; resolves references.
+    """
+
+    def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
+        self._loader = loader
+        self._strings = strings
+        self._base = base
+        self._seen: dict[int, dict[str, Any]] = {}
+        self._defined: set[str] = set()
+        self._pruned: dict[int, tuple[dict[str, Any], int]] = {}
+        self._n_terms_left = MAX_INLINED_TERMS
+        self._n_references_left = MAX_REFERENCES
+
+    def expand(self, context: Any) -> list[Any]:
+        """Return the local contexts of a value of `@context`, in order, not pruned.
+
+        Those from elsewhere come as `Remote`.
+
+        Raises:
+            NotFastError: it needs what only the whole way has.
+            SourceFault, NeedsSandbox: as `ContextLoader.load`.
+        """
+        found = list(self._expand(context, self._base, ()))
+        for entry in found:
+            terms = entry.terms if isinstance(entry, Remote) else entry
+            if terms and id(terms) not in self._seen:
+                self._see(terms)
+        return found
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return names_in(self._strings)
+
+    def check_holders(self, holders: set[Any]) -> None:
+        """Look at the properties that have more than a string or number.
+
+        pyoxigraph 0.5.13 drops a property that is no IRI with all that is in its
+        values; the standard drops the one statement.
+
+        Raises:
+            NotFastError: one may be such a property.
+        """
+        names = {name for name in holders if isinstance(name, str)}
+        if any(map(may_be_no_iri, names)):
+            raise NotFastError
+        vocabularies = (terms.get("@vocab") for terms in self._seen.values())
+        if any(isinstance(x, str) and may_be_no_iri(x) for x in vocabularies):
+            names = {name for name in names if ":" not in name and name[0:1] != "@"}
+            if not names <= set().union(*self._seen.values()):
+                raise NotFastError
+
+    def _see(self, terms: dict[str, Any]) -> None:
+        """Keep the names that two contexts define: they may be protected."""
+        if len(self._seen) == 1:
+            self._defined.update(*self._seen.values())
+        if self._seen:
+            self._strings |= self._defined & terms.keys()
+            self._defined.update(terms)
+        self._seen[id(terms)] = terms
+
+    def _expand(self, context: Any, base: str, chain: tuple[str, ...]) -> Iterator[Any]:
+        self._n_references_left -= 1
+        if self._n_references_left < 0:
+            raise NotFastError
+        if isinstance(context, list):
+            for entry in context:
+                yield from self._expand(entry, base, chain)
+        elif isinstance(context, str):
+            url = resolve(base, context)
+            if url in chain:
+                raise NotFastError  # a loop, of which the whole way tells
+            found, document = self._loader.load(url)
+            yield from self._expand(document.get("@context", {}), found, (*chain, url))
+        elif isinstance(context, dict):
+            if "@import" in context:
+                raise NotFastError
+            yield Remote(context) if chain else _local(context)
+        elif context is None:
+            yield None
+        else:
+            raise NotFastError  # an error, of which the whole way tells
+
+    def prune(self, expanded: list[Any]) -> list[Any]:
+        """Return contexts of `expand` as they are written into the document.
+
+        Raises:
+            NotFastError: they are not for the fast way, or would be too many.
+        """
+        return [
+            self._prune(entry.terms) if isinstance(entry, Remote) else entry
+            for entry in expanded
+        ]
+
+    def _prune(self, terms: dict[str, Any]) -> dict[str, Any]:
+        known = self._pruned.get(id(terms))
+        if known is None:
+            kept = pruned(terms, self._names)
+            strings = walk(kept).strings
+            if not strings.isdisjoint(NOT_FAST):
+                raise NotFastError
+            known = self._pruned[id(terms)] = kept, len(strings)
+        kept, n_terms = known
+        self._n_terms_left -= n_terms
+        if self._n_terms_left < 0:
+            raise NotFastError
+        return kept
+
+
+class Remote:
+    """A context from elsewhere: large, shared, and not to be changed."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[str, Any]) -> None:
+        self.terms = terms
+
+
+def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return the definitions of the names, and of all that those refer to.
+
+    Args:
+        terms: a context from elsewhere.
+        names: what the document may use.
+
+    Raises:
+        NotFastError: one is not for the fast way.
+    """
+    kept = {key: terms[key] for key in terms.keys() & _KEYWORDS}
+    stack = list(names & terms.keys())
+    while stack:
+        name = stack.pop()
+        if name in kept:
+            continue
+        kept[name] = terms[name]
+        needed = names_in(_strings_of(name, terms[name])) & terms.keys()
+        stack.extend(needed - kept.keys())
+    # API section 4.1.2, step 5.7: `@base` counts in the document itself only.
+    kept.pop("@base", None)
+    return _local(kept)
+
+
+_KEYWORDS = frozenset(
+    [
+        "@base",
+        "@direction",
+        "@language",
+        "@propagate",
+        "@protected",
+        "@version",
+        "@vocab",
+    ]
+)
+
+
+def _strings_of(name: str, definition: Any) -> set[str]:
+    if not isinstance(definition, dict):
+        return {name, definition} if isinstance(definition, str) else {name}
+    if "@context" not in definition:
+        return {name, *(x for x in definition.values() if isinstance(x, str))}
+    return {name} | walk(definition).strings
+
+
+def _local(context: dict[str, Any]) -> dict[str, Any]:
+    """Return a context that the fast way reads as the standard says.
+
+    Raises:
+        NotFastError: it is not, or refers to a context elsewhere.
+    """
+    contexts = [context]
+    while contexts:
+        terms = contexts.pop()
+        if "@import" in terms:
+            raise NotFastError
+        for name, definition in terms.items():
+            if isinstance(definition, str):
+                is_vocabulary = terms is context and name == "@vocab"
+                if may_be_no_iri(definition) and not is_vocabulary:
+                    raise NotFastError
+                if definition == "@graph":
+                    raise NotFastError
+            elif isinstance(definition, dict):
+                _check_definition(name, definition)
+                scoped = definition.get("@context")
+                entries = scoped if isinstance(scoped, list) else [scoped]
+                if any(isinstance(entry, str) for entry in entries):
+                    raise NotFastError
+                contexts.extend(entry for entry in entries if isinstance(entry, dict))
+    return context
+
+
+def _check_definition(name: str, definition: dict[str, Any]) -> None:
+    """Raise `NotFastError` for what pyoxigraph 0.5.13 understands otherwise."""
+    container = definition.get("@container")
+    if container == "@type" or (isinstance(container, list) and "@type" in container):
+        raise NotFastError
+    iri = definition.get("@id")
+    if isinstance(iri, str):
+        # API section 4.2.2, step 14.2.5: only a simple term becomes a prefix by
+        # the last character of its IRI.
+        if iri.endswith(_GEN_DELIMS) and "@prefix" not in definition:
+            raise NotFastError
+        if may_be_no_iri(iri) or iri == "@graph":
+            raise NotFastError
+    elif "/" in name and ":" not in name and "@reverse" not in definition:
+        raise NotFastError  # resolved against the document, not the vocabulary
+
+
+_GEN_DELIMS = (":", "/", "?", "#", "[", "]", "@")
+
+
+def may_be_no_iri(key: str) -> bool:
+    """Tell whether a property with this name or IRI may be one that RDF lacks."""
+    return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
+
+
+_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")

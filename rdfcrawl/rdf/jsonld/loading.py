@@ -1,0 +1,91 @@
+"""Loads the contexts of one document, within bounds."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urldefrag, urlsplit
+
+from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.jsonld.references import iter_references, resolve
+from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
+from rdfcrawl.rdf.nesting import is_json_too_deep
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.jsonld.sources import ContextSource
+
+MAX_CONTEXTS: Final = 20  # different ones of one document
+
+
+class ContextLoader:
+    """Gives the contexts of one document: bundled ones first, each loaded once.
+
+    Args:
+        source: gives those that are not bundled.
+        document_url: of the document.
+
+    Attributes:
+        failure: the first context that could not be had; libraries hide what was
+            raised behind an exception of their own.
+    """
+
+    def __init__(self, source: ContextSource, *, document_url: str) -> None:
+        self._source = source
+        self._document_url = document_url
+        self._loaded: dict[str, tuple[str, Any]] = {}
+        self._depths: dict[str, int] = {}
+        self.failure: SourceFault | NeedsSandbox | None = None
+
+    def load(self, url: str) -> tuple[str, Any]:
+        """Return where a context was found and the document that holds it.
+
+        What is returned is shared: it must not be changed.
+
+        Args:
+            url: absolute; the fragment does not count.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`; the detail names the context.
+            NeedsSandbox: the source cannot give it here.
+        """
+        url = urldefrag(url).url
+        if url not in self._loaded:
+            try:
+                self._loaded[url] = BUNDLED.get(url) or self._fetch(url)
+            except (SourceFault, NeedsSandbox) as error:
+                self.failure = self.failure or error
+                raise
+        return self._loaded[url]
+
+    def _fetch(self, url: str) -> tuple[str, Any]:
+        depth = self._depths.get(url, 1)
+        if urlsplit(url).scheme not in {"http", "https"}:
+            raise _fault(url, "is not on the Web")
+        if depth > MAX_CONTEXT_DEPTH:
+            raise _fault(url, f"more than {MAX_CONTEXT_DEPTH} contexts deep")
+        if len(self._loaded) >= MAX_CONTEXTS:
+            raise _fault(url, f"more than {MAX_CONTEXTS} contexts")
+        found = self._source.load(url, document_url=self._document_url)
+        document = _parse(url, found.content)
+        for reference in iter_references(document.get("@context"), is_context=True):
+            self._depths.setdefault(resolve(found.url, reference), depth + 1)
+        return found.url, document
+
+
+def _parse(url: str, content: bytes) -> dict[str, Any]:
+    if len(content) > MAX_CONTEXT_BYTES:
+        raise _fault(url, f"longer than {MAX_CONTEXT_BYTES} bytes")
+    if is_json_too_deep(content):
+        raise _fault(url, "nested too deeply")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise _fault(url, f"no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise _fault(url, "no JSON object")
+    return document
+
+
+def _fault(url: str, why: str) -> SourceFault:
+    return SourceFault(Reason.REMOTE_CONTEXT, f"{url}: {why}")

@@ -1,0 +1,162 @@
+"""PyLD, with what the suite of the JSON-LD 1.1 API and crawled pages need besides.
+
+Imported when it is first needed: loading PyLD takes as long as reading a thousand
+documents the fast way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pyld import jsonld
+from pyld.context_resolver import ContextResolver
+
+from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.terms import XSD
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.jsonld.loading import ContextLoader
+    from rdfcrawl.rdf.jsonld.options import Options
+
+_DOUBLE = XSD + "double"
+ProcessingError = jsonld.JsonLdError
+
+
+def to_dataset(value: Any, options: Options, loader: ContextLoader) -> dict[str, Any]:
+    """Return the graphs of a document by name, each a list of triples.
+
+    Args:
+        value: of JSON, an object or array.
+        options: how it is read.
+        loader: gives its contexts.
+
+    Raises:
+        ProcessingError: of PyLD.
+        Exception: others, for what PyLD does not foresee.
+    """
+
+    def load(url: str, _: object) -> dict[str, Any]:
+        found, document = loader.load(url)
+        return {
+            "contentType": "application/ld+json",
+            "contextUrl": None,
+            "documentUrl": found,
+            "document": _copy(document),
+            "tag": "static" if BUNDLED.get(url) else None,  # None: never kept
+        }
+
+    arguments: dict[str, Any] = {
+        "base": options.base,
+        "contextResolver": ContextResolver(_Contexts(), load),
+        "documentLoader": load,
+        "processingMode": options.processing_mode,
+        "rdfDirection": options.rdf_direction or None,
+    }
+    if options.context_url:
+        arguments["expandContext"] = options.context_url
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of terms that are ignored
+        dataset: dict[str, Any] = _Processor().to_rdf(value, arguments)
+    return dataset
+
+
+def _copy(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document for PyLD, which writes into it, without `@base`.
+
+    Source: API section 4.1.2, step 5.7: it counts in the document itself only.
+    """
+    context = document.get("@context")
+    if isinstance(context, list):
+        context = [_without_base(entry) for entry in context]
+    own: dict[str, Any] = json.loads(
+        json.dumps({**document, "@context": _without_base(context)})
+    )
+    if "@context" not in document:
+        del own["@context"]
+    return own
+
+
+def _without_base(context: Any) -> Any:
+    if isinstance(context, dict):
+        return {key: context[key] for key in context if key != "@base"}
+    return context
+
+
+class _Contexts(dict[str, Any]):
+    """Contexts that PyLD has read: bundled ones for all documents, others for one."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return what is known of a context, by its URL or text."""
+        if BUNDLED.get(key):
+            return _read_bundled().get(key, default)
+        return super().get(key, default)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if BUNDLED.get(key):
+            _read_bundled()[key] = value
+        else:
+            super().__setitem__(key, value)
+
+
+@cache
+def _read_bundled() -> dict[str, Any]:
+    return {}
+
+
+class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
+    """Writes what PyLD 3.3 ends at or rewrites."""
+
+    def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
+        # An `@id` that has the form of a keyword is ignored: the suite's te122.
+        graph.pop(None, None)
+        return super()._graph_to_rdf(graph, issuer, options)
+
+    def _object_to_rdf(self, item: Any, issuer: Any, triples: Any, options: Any) -> Any:
+        if isinstance(item, dict):
+            if "@id" in item and item["@id"] is None:
+                return None
+            if lexical := _double(item):
+                datatype = item.get("@type") or _DOUBLE
+                return {"type": "literal", "value": lexical, "datatype": datatype}
+        return super()._object_to_rdf(item, issuer, triples, options)
+
+
+def _double(item: dict[str, Any]) -> str:
+    """Return what is written of a number that is a double; empty if it is none.
+
+    A string that says it is a double stays as it is. Other than section 8.2.2 says,
+    a number has as many digits as tell it from all others, as in XSD: the
+    publisher's 9.95 stays 9.95E0 and does not become 9.949999999999999E0.
+    """
+    value, datatype = item.get("@value"), item.get("@type")
+    if isinstance(value, str):
+        return value if datatype == _DOUBLE else ""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return ""
+    if datatype == "@json":
+        return ""
+    is_integer = isinstance(value, int) or value.is_integer()
+    if is_integer and abs(value) < _SMALLEST_DOUBLE and datatype != _DOUBLE:
+        return ""
+    try:
+        return _canonical(float(value))
+    except OverflowError:
+        return "INF" if value > 0 else "-INF"
+
+
+_SMALLEST_DOUBLE = 10**21  # section 8.2.2: of integers
+
+
+def _canonical(value: float) -> str:
+    if math.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits))
+    exponent = int(exponent) + len(text) - 1 if value else 0
+    fraction = text[1:].rstrip("0") or "0"
+    return f"{'-' * sign}{text[0]}.{fraction}E{exponent}"

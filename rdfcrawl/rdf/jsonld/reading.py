@@ -1,0 +1,116 @@
+"""JSON-LD to checked statements: the fast way if it is right, else the whole one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Never
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.jsonld.fast import fast_blocks
+from rdfcrawl.rdf.jsonld.loading import ContextLoader
+from rdfcrawl.rdf.jsonld.mending import whole_members
+from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.whole import iter_statements
+from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.limits import ParseLimits
+
+
+def read_json_ld(
+    data: bytes,
+    *,
+    base: str,
+    environment: Environment,
+    limits: ParseLimits,
+    log: FaultLog,
+    context_url: str = "",
+) -> Iterator[bytes]:
+    """Yield the statements of a document as blocks of canonical N-Quads.
+
+    Of a document that is cut off or broken, the nodes before the error are read if
+    they are members of its outermost array.
+
+    Args:
+        data: UTF-8 without byte order mark.
+        base: URL of the document; resolves relative IRIs and contexts.
+        environment: gives contexts, and says whether PyLD may run here.
+        limits: what is read at most.
+        log: takes the faults: `SYNTAX` if it is no JSON, `BAD_TERM`.
+        context_url: of the context that a `Link` header names, or empty.
+
+    Raises:
+        SourceFault: `SYNTAX` or `REMOTE_CONTEXT`; nothing can be read.
+        NeedsSandbox: nothing was read; it can be where there are bounds.
+
+    Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
+    """
+    yield from read_json_ld_value(
+        _value(data, log),
+        options=Options(base=base, context_url=context_url),
+        environment=environment,
+        limits=limits,
+        log=log,
+    )
+
+
+def read_json_ld_value(
+    value: Any,
+    *,
+    options: Options,
+    environment: Environment,
+    limits: ParseLimits,
+    log: FaultLog,
+) -> Iterator[bytes]:
+    """Yield the statements of a value of JSON; see `read_json_ld`.
+
+    Args:
+        value: of JSON, nested at most `nesting.MAX_DEPTH` levels; not changed.
+        options: how it is read.
+        environment: gives contexts, and says whether PyLD may run here.
+        limits: what is read at most.
+        log: takes `BAD_TERM`.
+
+    Raises:
+        SourceFault: `SYNTAX` or `REMOTE_CONTEXT`; nothing can be read.
+        NeedsSandbox: nothing was read; it can be where there are bounds.
+    """
+    del limits  # the reader of the lines applies them
+    if not isinstance(value, dict | list):
+        return  # section 5.1.2, step 4: free-floating scalars say nothing
+    loader = ContextLoader(environment.contexts, document_url=options.base)
+    blocks = fast_blocks(value, options, loader)
+    if blocks is not None:
+        yield from blocks
+        return
+    environment.demand_bounds("JSON-LD through PyLD")
+    yield from iter_checked(iter_statements(value, options, loader), log)
+
+
+def _value(data: bytes, log: FaultLog) -> Any:
+    """Return the document's value, or what can be kept of it."""
+    if is_json_too_deep(data):
+        raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
+    text = data.decode("utf-8", "replace")
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        fault = SourceFault(Reason.SYNTAX, str(error))
+        kept = whole_members(text, error.pos)
+    except (ValueError, RecursionError) as error:
+        raise SourceFault(Reason.SYNTAX, str(error)) from error
+    try:
+        value = json.loads(kept, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise fault from error
+    log.note(fault.fault.reason, fault.fault.detail)
+    return value
+
+
+def _refuse(name: str) -> Never:
+    raise ValueError(f"{name} is no JSON")

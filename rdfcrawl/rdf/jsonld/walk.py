@@ -1,0 +1,68 @@
+"""One walk over a value of JSON tells what the fast way has to know of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import copysign, isfinite
+from typing import Any, Final
+
+_LARGEST_PLAIN: Final = 2**53  # larger ones may lose digits, written as doubles
+
+
+@dataclass(slots=True)
+class Walk:
+    """What is in a value of JSON.
+
+    Attributes:
+        holders: the keys and indexes of what is an object or array.
+        strings: all of them, keys and values.
+        nodes: the objects that have a context.
+        is_plain: all numbers are such that libraries agree on them.
+    """
+
+    holders: set[Any] = field(default_factory=set)
+    strings: set[str] = field(default_factory=set)
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    is_plain: bool = True
+
+
+def walk(value: Any) -> Walk:
+    """Return what is in a value of JSON; contexts count as parts of it."""
+    found = Walk()
+    strings, holders = found.strings, found.holders
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            strings.update(node)
+            if "@context" in node:
+                found.nodes.append(node)
+            entries: Any = node.items()
+        else:
+            entries = enumerate(node)
+        for key, entry in entries:
+            kind = type(entry)
+            if kind is str:
+                strings.add(entry)
+            elif kind is dict or kind is list:
+                stack.append(entry)
+                holders.add(key)
+            elif kind is float:
+                found.is_plain &= _is_plain(entry)
+            elif kind is int:
+                found.is_plain &= -_LARGEST_PLAIN < entry < _LARGEST_PLAIN
+    return found
+
+
+def _is_plain(number: float) -> bool:
+    """Tell whether it has a fraction, or is an integer that is not too large."""
+    if number == 0:
+        return copysign(1, number) > 0
+    return isfinite(number) and (
+        not number.is_integer() or abs(number) < _LARGEST_PLAIN
+    )
+
+
+def names_in(strings: set[str]) -> set[str]:
+    """Return what may be a term among strings: they, and what is before a colon."""
+    return strings | {text[: text.index(":")] for text in strings if ":" in text}

@@ -1,0 +1,145 @@
+r"""A second chance: documents that the strict parser refuses because of one term.
+
+The parser can take IRIs and language tags as they are. What is in them then might
+end a term early where it is written (`<http://e/\u003e <http://e/g>`), so that each
+term is made anew by the strict constructors first, and a statement that has a bad one
+is left out. Only statements are lost that are bad themselves: what is behind them in
+the same block, element or list is kept.
+
+It takes as well what leads it astray: line breaks in short strings, IRIs that end at
+the `>` of another one, and any character behind a backslash. `LexicalScreen` ends the
+text before such.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
+
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyoxigraph import Quad
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_TOKEN_BYTES: Final = 16 * 2**20  # as long as one of the parser may be
+
+# Tokens of Turtle, TriG and N3 that can be told apart, of IRIs also bad ones: these
+# have no quotation marks, and no line breaks.
+STRINGS: Final = (
+    rb'"""(?>[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?>[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\''
+    rb'|"(?!")(?>[^"\\\n\r]++|\\.)*+"|""(?=[^"])'
+    rb"|'(?!')(?>[^'\\\n\r]++|\\.)*+'|''(?=[^'])"
+)
+COMMENT: Final = rb"#[^\n\r]*+[\n\r]"
+_CLEAN = re.compile(
+    rb"(?>[^\"'#<\\]++|\\[_~.!$&'()*+,;=/?#@%-]|" + STRINGS + rb"|" + COMMENT + rb""
+    rb"|<(?>[^<>\"\s{}|^`\\]++|\\[uU])*+>|<(?>[^<>\"'\n\r\\]++|\\[uU])*+>"
+    rb"|<<|<[=-](?=[^=-]))*+",
+    re.DOTALL,
+)
+# What no later block can make right.
+_BAD = re.compile(
+    rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]|\\.", re.DOTALL
+)
+PADDING: Final = b"\n" * 9  # so that the end is seen by what looks ahead
+
+
+class OpenToken:
+    """Keeps a token that is not complete until it may be."""
+
+    __slots__ = ("_data", "_n_wanted")
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._n_wanted = 0
+
+    def joined(self, block: bytes, *, is_last: bool) -> bytes:
+        """Return what is to be looked at now; nothing, to wait for more."""
+        if self._data:
+            block, self._data = self._data + block, b""
+            if len(block) < self._n_wanted and not is_last:
+                block, self._data = b"", block
+        return block
+
+    def keep(self, data: bytes) -> None:
+        """Keep the begin of a token.
+
+        Raises:
+            SourceFault: `LITERAL_TOO_LONG`.
+        """
+        if len(data) > MAX_TOKEN_BYTES:
+            raise SourceFault(Reason.LITERAL_TOO_LONG, "a token, or an open string")
+        # Looked at again when it is twice as long, so that it costs linear time.
+        self._data, self._n_wanted = data, 2 * len(data)
+
+
+class LexicalScreen:
+    """Passes text on block by block, up to what would lead the parser astray.
+
+    Attributes:
+        is_cut: the text ended before its end.
+    """
+
+    def __init__(self) -> None:
+        self._open = OpenToken()
+        self.is_cut = False
+
+    def feed(self, block: bytes, is_last: bool) -> bytes:
+        """Return what may be parsed of the blocks so far.
+
+        Raises:
+            SourceFault: `LITERAL_TOO_LONG`, for a token.
+        """
+        if self.is_cut:
+            return b""
+        block = self._open.joined(block, is_last=is_last)
+        text = block + PADDING if is_last else block
+        end = min(_CLEAN.match(text).end(), len(block))  # type: ignore[union-attr]
+        if end < len(block):
+            if is_last or _BAD.match(block, end):
+                self.is_cut = True
+            else:
+                self._open.keep(block[end:])
+        return block[:end]
+
+
+def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:
+    """Yield the quads whose terms are right.
+
+    Args:
+        quads: of a lenient parser.
+        log: takes one `BAD_TERM` for each that is left out.
+    """
+    for quad in quads:
+        try:
+            for term in quad:
+                _check(term)
+        except (ValueError, RecursionError) as error:
+            log.note(Reason.BAD_TERM, str(error))
+        else:
+            yield quad
+
+
+def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> None:
+    """Check one term.
+
+    Raises:
+        ValueError: it is bad.
+    """
+    kind = type(term)
+    if kind is NamedNode:
+        NamedNode(term.value)  # type: ignore[union-attr]
+    elif isinstance(term, Literal):
+        if term.language:
+            Literal("", language=term.language)
+        else:
+            NamedNode(term.datatype.value)
+    elif isinstance(term, Triple):
+        for part in term:
+            _check(part)

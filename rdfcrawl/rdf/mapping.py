@@ -1,0 +1,86 @@
+"""A document as one buffer that is looked at in any order, without being read."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.source import Source
+
+
+@contextmanager
+def mapped(
+    source: Source, *, environment: Environment, max_bytes: int
+) -> Iterator[memoryview]:
+    """Give the bytes of a source as one buffer.
+
+    A file is mapped; what passes by in a stream is put aside first.
+
+    Args:
+        source: the document.
+        environment: gives address space, and where to put aside.
+        max_bytes: of the document; a longer one is refused, as it cannot be cut.
+
+    Raises:
+        SourceFault: `TOO_LARGE`, or there is no room.
+        NeedsSandbox: there is no place to put a stream aside.
+    """
+    if source.data is not None:
+        _demand(len(source.data), max_bytes)
+        yield memoryview(source.data)
+        return
+    with source.open() as file:
+        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
+            yield from _map_file(file, environment, max_bytes)
+        else:
+            yield from _map_stream(file, environment, max_bytes)
+
+
+def _map_file(
+    file: BinaryIO, environment: Environment, max_bytes: int
+) -> Iterator[memoryview]:
+    n_bytes = os.fstat(file.fileno()).st_size
+    _demand(n_bytes, max_bytes)
+    environment.lift(n_bytes)
+    buffer = mmap.mmap(file.fileno(), n_bytes, prot=mmap.PROT_READ)
+    try:
+        with memoryview(buffer) as view:
+            yield view
+    finally:
+        # Arrays over it may live on in an exception; then it is closed with them.
+        with suppress(BufferError):
+            buffer.close()
+
+
+def _map_stream(
+    file: BinaryIO, environment: Environment, max_bytes: int
+) -> Iterator[memoryview]:
+    if environment.scratch is None:
+        environment.demand_bounds("putting a stream aside")
+        raise SourceFault(Reason.TOO_LARGE, "no room to read it out of order")
+    held = environment.scratch.hold(file, max_bytes=max_bytes)
+    try:
+        environment.lift(held.n_bytes)
+        view = held.map()
+        try:
+            yield view
+        finally:
+            with suppress(BufferError):
+                view.release()
+    finally:
+        with suppress(BufferError):
+            held.close()
+
+
+def _demand(n_bytes: int, max_bytes: int) -> None:
+    if n_bytes > max_bytes:
+        raise SourceFault(Reason.TOO_LARGE, f"{n_bytes} bytes, and it cannot be cut")

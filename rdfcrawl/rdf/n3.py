@@ -1,0 +1,131 @@
+"""Notation 3 without its logic: what of it is RDF.
+
+A formula quotes statements and does not make them; a variable stands for anything.
+The parser gives the statements of a formula in a graph that a blank node names, so
+that `FormulaFilter` can leave them out, and all that is said about the formula. So
+that it knows the label of a formula without statements too, `FormulaMarker` puts one
+into each.
+
+Source: https://w3c.github.io/N3/spec/ and https://www.w3.org/TeamSubmission/n3/
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_FORMULAS: Final = 2**18  # their labels are kept, about 40 MB
+
+_STATEMENT: Final = b"{[]=[]. "
+# All up to the next `{` or quantifier, in one step of the regular expression engine;
+# it ends early at what is not complete. `<=` and `<-` are operators.
+_PLAIN = re.compile(
+    rb"(?>[^\"'#<{@\\]++|\\.|" + STRINGS + rb"|" + COMMENT + rb""
+    rb"|<[=-]|<(?=[^=-])[^>\n\r]*+>|@(?!for(?:All|Some)\b)(?=.{8}))*+",
+    re.DOTALL,
+)
+_QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
+
+
+class FormulaMarker:
+    """Passes N3 on block by block, with a statement in each formula.
+
+    A quantifier changes what names mean in statements anywhere in the document, so
+    that what comes behind one is not passed on.
+
+    Attributes:
+        has_braces: there was one so far, perhaps in a string.
+        has_formulas: there was one so far.
+        has_quantifiers: there was one; nothing is passed on any more.
+    """
+
+    def __init__(self) -> None:
+        self._open = OpenToken()
+        self.has_braces = False
+        self.has_formulas = False
+        self.has_quantifiers = False
+
+    def feed(self, block: bytes, is_last: bool) -> bytes:
+        """Return what may be parsed of the blocks so far.
+
+        Raises:
+            SourceFault: `LITERAL_TOO_LONG`, for a token.
+        """
+        if self.has_quantifiers:
+            return b""
+        block = self._open.joined(block, is_last=is_last)
+        self.has_braces = self.has_braces or b"{" in block
+        if is_last:
+            block += PADDING
+        parts: list[bytes] = []
+        at, end = 0, _PLAIN.match(block).end()  # type: ignore[union-attr]  # always
+        while block[end : end + 1] == b"{":
+            self.has_formulas = True
+            parts += block[at:end], _STATEMENT
+            at = end + 1
+            end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
+        if _QUANTIFIER.match(block, end):
+            self.has_quantifiers = True
+            parts.append(block[at:end])
+        elif is_last:
+            parts.append(block[at : -len(PADDING)])
+        else:
+            parts.append(block[at:end])
+            if end < len(block):
+                self._open.keep(block[end:])
+        return b"".join(parts)
+
+
+def has_logic(document: bytes) -> bool:
+    """Tell whether there are formulas, quantifiers or what may be variables."""
+    marker = FormulaMarker()
+    marker.feed(document, is_last=True)
+    return marker.has_formulas or marker.has_quantifiers
+
+
+def without_formulas(
+    blocks: Iterable[bytes], marker: FormulaMarker, log: FaultLog
+) -> Iterator[bytes]:
+    """Yield lines of canonical N-Quads that neither are in nor about a formula.
+
+    Args:
+        blocks: whole lines, as the parser gives them: those of a formula come before
+            those about it.
+        marker: the text went through it before.
+        log: takes one `N3_FORMULA` for each statement left out.
+
+    Raises:
+        SourceFault: `N3_FORMULA`, for too many formulas.
+    """
+    formulas: set[bytes] = set()
+    for block in blocks:
+        if not marker.has_braces:
+            yield block
+            continue
+        lines = block.splitlines(keepends=True)
+        yield b"".join(x for x in lines if not _is_of_formula(x, formulas, log))
+        if len(formulas) > MAX_FORMULAS:
+            raise SourceFault(Reason.N3_FORMULA, f"more than {MAX_FORMULAS} formulas")
+
+
+def _is_of_formula(line: bytes, formulas: set[bytes], log: FaultLog) -> bool:
+    """Tell whether the statement is in a formula or about one; note it."""
+    statement, _, last = line[:-3].rpartition(b" ")
+    if not last.startswith(b"_:") or b'"' in last:
+        last = b""  # an IRI, or the end of a literal: a label has no quotes
+    elif statement.count(b" ") > 1 and last not in formulas:  # behind three terms
+        formulas.add(last)  # and the statement is that of the marker
+        return True
+    subject = line[: line.index(b" ")]
+    if subject not in formulas and last not in formulas:
+        return False
+    log.note(Reason.N3_FORMULA, "statements in formulas and about them")
+    return True

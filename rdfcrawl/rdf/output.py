@@ -1,0 +1,185 @@
+"""What a document's statements go through last, whatever they were read from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.encoding import MARK_BYTES
+from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
+from rdfcrawl.rdf.labels import BlankNodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.limits import ParseLimits
+
+CHUNK_BYTES = 256 * 1024
+
+
+class OutputMark(NamedTuple):
+    """A place in the output to go back to."""
+
+    n_quads: int
+    n_blank_nodes: int
+
+
+class Output:
+    """Makes chunks of N-Quads of the canonical lines of one document.
+
+    Lines that are too long are dropped, blank nodes relabelled, graphs named,
+    statements counted. All readers of a document share one, so that equal labels
+    stay equal where the readers mean the same node; see `terms.blank`.
+
+    Args:
+        url: of the document, after redirects; says whose graph names are believed.
+        graph: of its statements; None is the default graph.
+        key: makes the blank node labels; `url` if unset.
+        trust: `all` keeps all graph names of the document, `same-origin` those
+            of the document's origin.
+        limits: what is written at most.
+        log: takes the faults.
+
+    Attributes:
+        n_quads: statements written so far.
+        is_full: the limit is reached; nothing more is written.
+    """
+
+    __slots__ = (
+        "_blank_nodes",
+        "_graph",
+        "_limits",
+        "_log",
+        "_n_skipped",
+        "_names",
+        "_trust",
+        "_url",
+        "is_full",
+        "n_quads",
+    )
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        graph: str | None,
+        limits: ParseLimits,
+        log: FaultLog,
+        key: str = "",
+        trust: Trust = "same-origin",
+    ) -> None:
+        self._url, self._graph, self._trust = url, graph, trust
+        self._limits, self._log = limits, log
+        self._blank_nodes = BlankNodes(key or url)
+        self._names: dict[bool, GraphNames] = {}
+        self._n_skipped = 0  # statements still to be passed over
+        self.n_quads = 0
+        self.is_full = False
+
+    def mark(self) -> OutputMark:
+        """Return the place where the output is."""
+        return OutputMark(self.n_quads, len(self._blank_nodes))
+
+    def rewind(self, mark: OutputMark, *, is_replay: bool) -> None:
+        """Go back, to write what came since once more, from another reader.
+
+        Blank nodes get the same labels again: they are numbered in their order.
+
+        Args:
+            mark: where to.
+            is_replay: the same statements come again in the same order, up to where
+                it is now: these are passed over, as they were written. Else none
+                of them was handed on.
+        """
+        self._blank_nodes.forget(mark.n_blank_nodes)
+        self._n_skipped = self.n_quads - mark.n_quads if is_replay else 0
+        self.n_quads = mark.n_quads
+        self.is_full = False
+
+    def chunks(
+        self, blocks: Iterable[bytes], *, has_graphs: bool = False
+    ) -> Iterator[bytes]:
+        """Yield the chunks: whole lines, at most `CHUNK_BYTES` unless one is longer.
+
+        Args:
+            blocks: whole lines of canonical N-Quads; more are not taken when full.
+            has_graphs: the lines may name graphs.
+
+        Raises:
+            SourceFault: the graph's name is no IRI.
+        """
+        names = self._names_of(has_graphs=has_graphs)
+        for lines in blocks:
+            chunk = self._count(names.place(self._relabel(self._drop(lines))))
+            if len(chunk) > CHUNK_BYTES:
+                yield from _split(chunk)
+            elif chunk:
+                yield chunk
+            if self.is_full:
+                return
+
+    def _names_of(self, *, has_graphs: bool) -> GraphNames:
+        names = self._names.get(has_graphs)
+        if names is None:
+            names = self._names[has_graphs] = GraphNames(
+                None if self._graph is None else check_iri(self._graph),
+                url=self._url,
+                trust=self._trust,
+                has_graphs=has_graphs,
+                log=self._log,
+            )
+        return names
+
+    def _drop(self, lines: bytes) -> bytes:
+        """Return the lines without those that are too long or hold bad text."""
+        longest = self._limits.literal_bytes
+        if len(lines) > longest:
+            kept = [
+                line for line in lines.splitlines(keepends=True) if len(line) <= longest
+            ]
+            n_dropped = lines.count(b"\n") - len(kept)
+            if n_dropped:
+                detail = f"statements longer than {longest} bytes"
+                self._log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
+                lines = b"".join(kept)
+        if self._log.count(Reason.BAD_CHARSET) and MARK_BYTES in lines:
+            lines = b"".join(
+                line
+                for line in lines.splitlines(keepends=True)
+                if MARK_BYTES not in line
+            )
+        return lines
+
+    def _relabel(self, lines: bytes) -> bytes:
+        if b"_" not in lines or b"_:" not in lines:  # the first is far cheaper
+            return lines
+        return self._blank_nodes.relabel(lines)
+
+    def _count(self, lines: bytes) -> bytes:
+        """Count the statements; those over the limit are left out."""
+        n_lines = lines.count(b"\n")
+        n_left = self._limits.n_quads - self.n_quads
+        if n_lines > n_left:
+            lines = b"".join(lines.splitlines(keepends=True)[:n_left])
+            n_lines = n_left
+            self._log.note(Reason.TOO_LARGE, "more statements than are read")
+            self.is_full = True
+        self.n_quads += n_lines
+        return self._skip(lines, n_lines) if self._n_skipped else lines
+
+    def _skip(self, lines: bytes, n_lines: int) -> bytes:
+        n_skipped = min(self._n_skipped, n_lines)
+        self._n_skipped -= n_skipped
+        return b"".join(lines.splitlines(keepends=True)[n_skipped:])
+
+
+def _split(lines: bytes) -> Iterator[bytes]:
+    """Cut lines into chunks; a line that is longer is a chunk of its own."""
+    begin = 0
+    while len(lines) - begin > CHUNK_BYTES:
+        cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1
+        cut = cut or lines.find(b"\n", begin) + 1
+        yield lines[begin:cut]
+        begin = cut
+    yield lines[begin:]

@@ -1,0 +1,116 @@
+"""Statements as a person likes to read them: Turtle, or TriG if graphs are named."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from importlib.resources import files
+from typing import Any, Final
+
+import pyoxigraph
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple
+
+from rdfcrawl.rdf.terms import RDF, XSD
+
+_TYPE: Final = NamedNode(RDF + "type")
+_IRI: Final = re.compile(r"<([^>]*)>")
+# What prefix.cc and most publishers call them; the table of RDFa lacks them.
+_MORE_PREFIXES: Final = {
+    "xsd": XSD,
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "dbo": "http://dbpedia.org/ontology/",
+    "mf": "http://microformats.org/profile/",
+}
+_HTTPS_SCHEMA: Final = "https://schema.org/"
+
+
+def pretty(n_quads: bytes) -> str:
+    """Return N-Quads as Turtle, as TriG if one of them names a graph.
+
+    Statements stand by graph and subject in the order in which these come first;
+    blank nodes are numbered in that order too, and stand behind what first refers to
+    them. Only prefixes that are used are declared.
+
+    Args:
+        n_quads: whole lines of canonical N-Quads.
+    """
+    quads = _ordered(list(pyoxigraph.parse(n_quads, RdfFormat.N_QUADS)))
+    has_graphs = any(quad.graph_name != DefaultGraph() for quad in quads)
+    out = io.BytesIO()
+    pyoxigraph.serialize(
+        quads,
+        out,
+        format=RdfFormat.TRIG if has_graphs else RdfFormat.TURTLE,
+        prefixes=used_prefixes(n_quads.decode()),
+    )
+    return _spaced(out.getvalue().decode())
+
+
+def used_prefixes(n_quads: str) -> dict[str, str]:
+    """Return the usual prefixes of the IRIs in a text: prefix to namespace."""
+    namespaces = {_namespace_of(iri) for iri in _IRI.findall(n_quads)}
+    table = json.loads((files("rdfcrawl") / "data/rdfa_context.json").read_text())
+    known: dict[str, str] = {**_MORE_PREFIXES, **table["prefixes"]}
+    if _HTTPS_SCHEMA in namespaces and known["schema"] not in namespaces:
+        known["schema"] = _HTTPS_SCHEMA
+    by_namespace = {namespace: prefix for prefix, namespace in known.items()}
+    return {
+        by_namespace[namespace]: namespace
+        for namespace in sorted(namespaces & by_namespace.keys())
+    }
+
+
+def _namespace_of(iri: str) -> str:
+    return iri[: max(iri.rfind("/"), iri.rfind("#"), iri.rfind(":")) + 1]
+
+
+def _ordered(quads: list[Quad]) -> list[Quad]:
+    """Return the statements grouped, the blank nodes named `b1`, `b2` and so on."""
+    groups: dict[tuple[object, object], list[Quad]] = {}
+    for quad in quads:
+        groups.setdefault((quad.graph_name, quad.subject), []).append(quad)
+    # A stack, as chains of blank nodes may be long. What nothing refers to comes
+    # first, so that each blank node can stand behind what refers to it.
+    referred = {quad.object for quad in quads if isinstance(quad.object, BlankNode)}
+    graphs = list(dict.fromkeys(graph for graph, _ in groups))
+    waiting = sorted(
+        groups, key=lambda key: (graphs.index(key[0]), key[1] in referred), reverse=True
+    )
+    names: dict[BlankNode, BlankNode] = {}
+    ordered: list[Quad] = []
+    while waiting:
+        key = waiting.pop()
+        group = sorted(groups.pop(key, ()), key=_type_first)
+        ordered += (_renamed(quad, names) for quad in group)
+        objects = [quad.object for quad in group]
+        waiting += reversed([(key[0], x) for x in objects if x in referred])
+    return ordered
+
+
+def _type_first(quad: Quad) -> tuple[bool, str]:
+    return quad.predicate != _TYPE, quad.predicate.value
+
+
+def _renamed(quad: Quad, names: dict[BlankNode, BlankNode]) -> Quad:
+    graph: Any = _rename(quad.graph_name, names)
+    subject, predicate, obj = (_rename(term, names) for term in quad.triple)
+    return Quad(subject, predicate, obj, graph)
+
+
+def _rename(term: Any, names: dict[BlankNode, BlankNode]) -> Any:
+    if isinstance(term, BlankNode):
+        return names.setdefault(term, BlankNode(f"b{len(names) + 1}"))
+    if isinstance(term, Triple):
+        subject, predicate, obj = (_rename(each, names) for each in term)
+        return Triple(subject, predicate, obj)
+    return term
+
+
+def _spaced(text: str) -> str:
+    """Return the text with empty lines, and without prefixes that `a` or `3` hide."""
+    lines = text.split("\n")
+    n_declared = next(n for n, line in enumerate(lines) if not line.startswith("@"))
+    body = re.sub(r"\n(?=[^\s}])", "\n\n", "\n".join(lines[n_declared:]))
+    used = [line for line in lines[:n_declared] if line.split()[1] in body]
+    return "\n".join([*used, "", body] if used else [body])

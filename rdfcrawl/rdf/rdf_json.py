@@ -1,0 +1,171 @@
+"""RDF/JSON to statements, one subject after the other.
+
+Source: W3C Working Group Note "RDF 1.1 JSON Alternate Serialization (RDF/JSON)",
+7 November 2013.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.limits import ParseLimits
+
+MAX_BYTES: Final = 64 * 2**20  # read into memory at once
+_KEYS = frozenset({"type", "value", "lang", "datatype"})
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _no_number(_: str) -> None:
+    """Stand for a number, which no value may be, without computing it."""
+
+
+# Objects as tuples of pairs: a key that comes twice loses nothing.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=tuple,
+    parse_int=_no_number,
+    parse_float=_no_number,
+    parse_constant=_no_number,
+)
+
+
+def read_rdf_json(  # one signature for all readers
+    source: bytes | BinaryIO,
+    *,
+    base: str,  # noqa: ARG001
+    environment: Environment,  # noqa: ARG001
+    limits: ParseLimits,  # noqa: ARG001
+    log: FaultLog,
+) -> Iterator[str]:
+    """Yield the statements of an RDF/JSON document, unchecked, in its order.
+
+    IRIs are taken as they are: the format has no relative ones. What is no
+    statement is noted as `SYNTAX` and left out; where the JSON itself breaks off,
+    what came before is kept.
+
+    Args:
+        source: UTF-8 without byte order mark; at most `MAX_BYTES` are read.
+        base: not used.
+        environment: not used.
+        limits: not used.
+        log: takes the faults.
+
+    Raises:
+        SourceFault: `SYNTAX`: the document is no JSON object, breaks off, or is
+            nested too deeply.
+    """
+    data = source if isinstance(source, bytes) else source.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        log.note(Reason.TOO_LARGE, f"document cut at {MAX_BYTES} bytes")
+        data = data[:MAX_BYTES]
+    if is_json_too_deep(data):
+        raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
+    for subject, predicates in _members(data.decode(errors="replace")):
+        yield from _statements(subject, predicates, log)
+
+
+def _members(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the members of the outermost object, each parsed when it is reached."""
+    at = _expect(text, 0, "{")
+    if text[at : at + 1] == "}":
+        at += 1
+    else:
+        while True:
+            at = _expect(text, at, '"')
+            try:
+                key, at = scanstring(text, at, True)
+                at = _expect(text, _after_space(text, at), ":")
+                value, at = _DECODER.raw_decode(text, at)
+            except ValueError as error:
+                raise SourceFault(Reason.SYNTAX, str(error)) from error
+            yield key, value
+            at = _after_space(text, at)
+            if text[at : at + 1] == "}":
+                at += 1
+                break
+            at = _expect(text, at, ",")
+    if _after_space(text, at) != len(text):
+        raise SourceFault(Reason.SYNTAX, "something follows the outermost object")
+
+
+def _expect(text: str, at: int, character: str) -> int:
+    """Return the place after a character; after `"`, of the string's content."""
+    at = _after_space(text, at)
+    if text[at : at + 1] != character:
+        raise SourceFault(Reason.SYNTAX, f"character {at}: {character} is expected")
+    return at + 1 if character == '"' else _after_space(text, at + 1)
+
+
+def _after_space(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches
+
+
+def _statements(subject: str, predicates: Any, log: FaultLog) -> Iterator[str]:
+    subject_term = _resource(subject)
+    if not isinstance(predicates, tuple):
+        log.note(Reason.SYNTAX, f"no object with predicates: {subject}")
+        return
+    for predicate, objects in predicates:
+        if not isinstance(objects, list):
+            log.note(Reason.SYNTAX, f"no array of objects: {predicate}")
+            continue
+        predicate_term = terms.iri(predicate)
+        for each in objects:
+            try:
+                term = _object(each)
+            except ValueError as error:
+                log.note(Reason.SYNTAX, f"{predicate}: {error}")
+            else:
+                yield terms.statement(subject_term, predicate_term, term)
+
+
+def _resource(name: str) -> str:
+    """Return the term of a subject (section 3: blank nodes begin with `_:`)."""
+    return terms.blank(name[2:]) if name.startswith("_:") else terms.iri(name)
+
+
+def _object(pairs: Any) -> str:
+    """Return the term of one object.
+
+    Raises:
+        ValueError: it is none; says why.
+    """
+    if not isinstance(pairs, tuple):
+        raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault
+    keys = dict(pairs)
+    if len(keys) < len(pairs):
+        raise ValueError("a key comes twice")
+    kind, value = keys.get("type"), keys.get("value")
+    if not isinstance(value, str) or not keys.keys() <= _KEYS:
+        raise ValueError("a string as value is expected, and no unknown key")
+    if kind == "literal":
+        return _literal(value, keys)
+    if len(keys) > len(("type", "value")):
+        raise ValueError("only literals have a language or datatype")
+    if kind == "uri":
+        return terms.iri(value)
+    if kind == "bnode" and value.startswith("_:"):
+        return terms.blank(value[2:])
+    raise ValueError("type is none of uri, literal and bnode, or does not fit")
+
+
+def _literal(value: str, keys: dict[str, Any]) -> str:
+    language, datatype = keys.get("lang"), keys.get("datatype")
+    if any(name in keys and not keys[name] for name in ("lang", "datatype")):
+        raise ValueError("language or datatype is empty")
+    if not isinstance(language, str | None) or not isinstance(datatype, str | None):
+        raise ValueError("language or datatype is no string")  # noqa: TRY004
+    if language and datatype not in (None, terms.RDF + "langString"):
+        raise ValueError("it has a language and another datatype")
+    return terms.literal(value, language=language or "", datatype=datatype or "")

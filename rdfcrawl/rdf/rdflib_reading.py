@@ -1,0 +1,135 @@
+"""What rdflib reads and the parser does not: old N3, and RDF/XML of before 2004.
+
+rdflib is thirty times slower than the parser, keeps all in memory, is quadratic in
+some texts and recurses: only small documents are given to it, where there are bounds.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+from xml.parsers import expat
+
+from rdfcrawl import formats
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.n3 import has_logic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.environment import Environment
+
+# A collection or literal of as many bytes takes rdflib up to 4 s.
+MAX_BYTES: Final = 256 * 1024
+
+# RDF/XML section 6.1.4: these may come without namespace.
+_OLD_ATTRIBUTES: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
+_PARSE_TYPE: Final = f"{terms.RDF} parseType"
+_NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
+
+
+def is_worth_trying(document: bytes, document_format: formats.Format) -> bool:
+    """Tell whether rdflib may read what the parser refused.
+
+    That are N3 without logic, for its older syntax, and RDF/XML whose attributes
+    come without namespace.
+
+    Args:
+        document: UTF-8; its entities are screened.
+        document_format: what it is in.
+    """
+    if len(document) > MAX_BYTES:
+        return False
+    if document_format is formats.N3:
+        return not has_logic(document)
+    return document_format is formats.RDF_XML and _is_old_rdf_xml(document)
+
+
+def read_with_rdflib(
+    document: bytes,
+    document_format: formats.Format,
+    *,
+    base: str,
+    environment: Environment,
+) -> list[str]:
+    """Return the statements of a document, unchecked, in no order.
+
+    What has a variable or formula is left out.
+
+    Args:
+        document: UTF-8, at most `MAX_BYTES`.
+        document_format: N3 or RDF/XML.
+        base: resolves relative IRIs.
+        environment: must have bounds.
+
+    Raises:
+        NeedsSandbox: there are none.
+        ValueError: rdflib refuses the document as well; says why.
+    """
+    environment.demand_bounds("rdflib")
+    import rdflib  # noqa: PLC0415  # takes 0.2 s, and few documents need it
+
+    rdflib.NORMALIZE_LITERALS = False  # keeps "01"^^xsd:integer as it is
+    logging.getLogger("rdflib").setLevel(logging.CRITICAL)
+    graph = rdflib.Graph()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            graph.parse(data=document, format=_NAMES[document_format], publicID=base)
+        except MemoryError:
+            raise
+        except Exception as error:  # it raises whatever comes
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+    return list(_lines(graph))
+
+
+def _lines(graph: Any) -> Iterator[str]:
+    for triple in graph:
+        subject, predicate, obj = map(_term, triple)
+        if subject and predicate and obj:
+            yield terms.statement(subject, predicate, obj)
+
+
+def _term(term: Any) -> str:
+    """Return a term of rdflib as ours; empty if it is none of RDF."""
+    match type(term).__name__:
+        case "URIRef":
+            return terms.iri(str(term))
+        case "BNode":
+            return terms.blank(str(term))
+        case "Literal":
+            datatype = str(term.datatype or "")
+            language = term.language or ""
+            return terms.literal(
+                str(term), datatype="" if language else datatype, language=language
+            )
+    return ""
+
+
+def _is_old_rdf_xml(document: bytes) -> bool:
+    """Tell whether XML is RDF/XML but for the missing namespace of old attributes.
+
+    rdflib would make properties of all other names without namespace. XML literals
+    are left out: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
+    """
+    parser = expat.ParserCreate("utf-8", " ")
+    is_old = True
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal is_old
+        bare = {each for each in attributes if " " not in each}
+        kinds = {attributes.get("parseType"), attributes.get(_PARSE_TYPE)}
+        is_old = (
+            is_old
+            and " " in name
+            and bare <= _OLD_ATTRIBUTES
+            and kinds <= {None, "Resource", "Collection"}
+        )
+
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(document, True)
+    except expat.ExpatError:
+        return False
+    return is_old

@@ -1,0 +1,124 @@
+"""The bytes of one document: in memory, in a file, or passing by in an archive."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rdfcrawl.formats import HEAD_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUFFER_BYTES = 256 * 1024
+
+
+class Source:
+    """The bytes of one document.
+
+    Args:
+        data: all of them, if they are in memory.
+        reopen: opens them as a stream from their begin, as often as one likes.
+        stream: they pass by here, once; `open` gives it out first.
+
+    Attributes:
+        data: all of them, or None.
+    """
+
+    __slots__ = ("_reopen", "_stream", "data")
+
+    def __init__(
+        self,
+        data: bytes | None = None,
+        *,
+        reopen: Callable[[], BinaryIO] | None = None,
+        stream: io.BufferedReader | None = None,
+    ) -> None:
+        self.data = data
+        self._reopen = reopen
+        self._stream = stream
+
+    @classmethod
+    def of(cls, source: bytes | Path | Source) -> Source:
+        """Return the source of what is in memory or in a file."""
+        if isinstance(source, Source):
+            return source
+        if isinstance(source, Path):
+            return cls(reopen=lambda: source.open("rb", buffering=BUFFER_BYTES))
+        return cls(source)
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether `open` gives the bytes more than once."""
+        return self.data is not None or self._reopen is not None
+
+    @property
+    def passes_by(self) -> bool:
+        """Whether the bytes come in a stream that tells what is wrong with them."""
+        return self._stream is not None
+
+    def gathered(self, max_bytes: int) -> Source:
+        """Return the source of the same bytes, in memory if they are not more.
+
+        This one is not to be opened any more.
+        """
+        if self.data is not None:
+            return self
+        passes_by, file = self.passes_by, self.open()
+        head = file.read(max_bytes + 1)
+        if len(head) <= max_bytes:
+            file.close()
+            return Source(head)
+        if not passes_by and self._reopen is not None:
+            file.close()
+            return Source(reopen=self._reopen)
+        joined: Any = _Joined(head, file)
+        stream: Any = io.BufferedReader(joined, BUFFER_BYTES)
+        return Source(reopen=self._reopen, stream=stream)
+
+    def head(self) -> bytes:
+        """Return the first bytes, at most `formats.HEAD_BYTES`; none is consumed."""
+        if self.data is not None:
+            return self.data[:HEAD_BYTES]
+        if self._stream is not None:
+            return self._stream.peek(HEAD_BYTES)[:HEAD_BYTES]
+        with self._fresh() as file:
+            return file.read(HEAD_BYTES)
+
+    def open(self) -> BinaryIO:
+        """Return the bytes as a stream from their begin; close it.
+
+        Raises:
+            OSError: they passed by already and cannot be opened again.
+        """
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        stream, self._stream = self._stream, None
+        return stream or self._fresh()
+
+    def _fresh(self) -> BinaryIO:
+        if self._reopen is None:
+            raise OSError("the stream has passed by")
+        return self._reopen()
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that were read from a file, and the rest of it."""
+
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
+        self._head, self._file = memoryview(head), file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._head[: len(buffer)] or self._file.read(len(buffer))
+        self._head = self._head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()

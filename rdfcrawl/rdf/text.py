@@ -1,0 +1,140 @@
+"""The text of one document as UTF-8, screened, as often as a reader needs it."""
+
+from __future__ import annotations
+
+import io
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.encoding import BLOCK_BYTES, Utf8Stream, to_utf8
+from rdfcrawl.rdf.xml_screen import XmlScreen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.source import Source
+
+    Screen = Callable[[bytes, bool], bytes]
+
+
+class Text:
+    """The text of one document.
+
+    Args:
+        source: the bytes.
+        charset: of the Content-Type, or empty.
+        is_xml: the XML declaration counts, and what is dangerous is refused.
+        max_bytes: that are read; more is noted as `TOO_LARGE`.
+    """
+
+    __slots__ = ("_charset", "_is_xml", "_max_bytes", "_passing", "_source")
+
+    def __init__(
+        self, source: Source, *, charset: str, is_xml: bool, max_bytes: int
+    ) -> None:
+        self._source, self._charset = source, charset
+        self._is_xml, self._max_bytes = is_xml, max_bytes
+        self._passing: BinaryIO | None = None
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether nothing is read any more."""
+        return self._source.data is not None
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether the text can be read more than once."""
+        return self._source.can_reopen
+
+    @contextmanager
+    def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
+        """Give the text: as a whole if it is in memory, else as a stream.
+
+        Args:
+            log: takes the faults.
+            screens: see each block last, one after the other, and may change it.
+
+        Raises:
+            SourceFault: from a screen.
+        """
+        if self._source.data is not None:
+            yield self._whole(self._source.data, log, *screens)
+            return
+        with self._stream(log, *screens) as stream:
+            yield stream
+
+    def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
+        """Return the text as a stream; see `open`.
+
+        Raises:
+            SourceFault: from a screen.
+            OSError: it has passed by.
+        """
+        if self._source.data is not None:
+            return io.BytesIO(self._whole(self._source.data, log, *screens))
+        return self._stream(log, *screens)
+
+    def gather(self, max_bytes: int) -> bool:
+        """Take the document into memory if it is not longer; tell whether it is not."""
+        self._source = self._source.gathered(max_bytes)
+        return self._source.data is not None and len(self._source.data) <= max_bytes
+
+    def drain(self) -> None:
+        """Read a stream that passes by to its end: only there some faults show."""
+        file, self._passing = self._passing, None
+        if file is not None:
+            while file.read(BLOCK_BYTES):
+                pass
+
+    def whole(self, log: FaultLog) -> bytes:
+        """Return all of the text, of a document in memory.
+
+        Args:
+            log: takes the faults.
+
+        Raises:
+            SourceFault: from a screen.
+        """
+        return self._whole(self._source.data or b"", log)
+
+    def _whole(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
+        if len(data) > self._max_bytes:
+            data = data[: self._max_bytes]
+            log.note(Reason.TOO_LARGE, "document cut at its largest size")
+        text = to_utf8(data, charset=self._charset, is_xml=self._is_xml, log=log)
+        for each in self._all(screens):
+            text = each(text, True)  # what a screen is
+        return text
+
+    def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
+        passes_by, file = self._source.passes_by, self._source.open()
+        if passes_by:
+            self._passing = file
+        stream = Utf8Stream(
+            file,
+            charset=self._charset,
+            is_xml=self._is_xml,
+            max_bytes=self._max_bytes,
+            log=log,
+            screen=_joined(self._all(screens)),
+        )
+        return cast("BinaryIO", io.BufferedReader(stream))
+
+    def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
+        return (XmlScreen().feed, *screens) if self._is_xml else screens
+
+
+def _joined(screens: tuple[Screen, ...]) -> Screen | None:
+    if not screens:
+        return None
+    if len(screens) == 1:
+        return screens[0]
+
+    def feed(block: bytes, is_last: bool) -> bytes:  # what one is
+        for screen in screens:
+            block = screen(block, is_last)
+        return block
+
+    return feed

@@ -1,0 +1,43 @@
+"""Which of the relations that a link states counts for a crawl.
+
+Source: RFC 8288 (relation types), RFC 6596 (canonical), RFC 6892 (describedby),
+RFC 9264 (linkset); HTML Standard 4.6.7 "Link types"; FAIR Signposting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.formats import FORMATS, HTML
+from rdfcrawl.records import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+# An alternate that is a page again is a translation, or what a person is to see.
+_READ_TYPES: Final = frozenset(
+    name for each in FORMATS if each is not HTML for name in each.media_types
+)
+_STRONGEST_FIRST: Final = (
+    Relation.ALTERNATE,
+    Relation.DESCRIBEDBY,
+    Relation.LINKSET,
+    Relation.CANONICAL,
+    Relation.NEXT,
+)
+
+
+def strongest_relation(relations: Container[str], media_type: str) -> Relation | None:
+    """Return the strongest of the relations that a crawl knows, None if it knows none.
+
+    Args:
+        relations: that the link states, in lower case.
+        media_type: declared for the target, lower case, without parameters; an
+            alternate counts only if it is one of data that is read.
+    """
+    for relation in _STRONGEST_FIRST:
+        if relation in relations and (
+            relation is not Relation.ALTERNATE or media_type in _READ_TYPES
+        ):
+            return relation
+    return None

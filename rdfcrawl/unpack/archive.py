@@ -1,0 +1,28 @@
+"""What the readers of archives have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.unpack.meter import Layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file in an archive, while it passes by.
+
+    Attributes:
+        name: as the archive has it; data, never a path.
+        layer: counts what it is decoded from and to.
+        pieces: starts to read it, counted by a layer; may be called again, with
+            another one, if `is_reopenable`.
+    """
+
+    name: str
+    layer: Layer
+    pieces: Callable[[Layer], Iterator[bytes]]
+    is_reopenable: bool = False

@@ -1,0 +1,314 @@
+"""Incremental decoders of compressed streams, piece by piece.
+
+They bound what comes out at once, not how much in all; that is the caller's.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import sys
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import brotli  # type: ignore[import-untyped]
+import inflate64
+import lz4.frame
+from isal import igzip_lib
+
+from rdfcrawl.formats import Packing
+
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PIECE_BYTES: Final = 256 * 1024  # longest piece handed out, so a bomb stays small
+_ANY: Final = bytes(range(256))
+
+# What the libraries raise for broken input; nothing but them runs where it is caught.
+_BROKEN: Final[tuple[Any, ...]] = (  # the C modules' classes are typed loosely
+    igzip_lib.error,
+    brotli.error,
+    zstd.ZstdError,
+    lzma.LZMAError,
+    OSError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+)
+_MEMORY_WORDS: Final = ("memory usage limit", "too much memory")
+
+
+class BrokenStream(Exception):
+    """The bytes are not what the codec decodes.
+
+    Attributes:
+        needs_memory: they are, but ask for more memory than is allowed.
+    """
+
+    def __init__(self, detail: str, *, needs_memory: bool = False) -> None:
+        super().__init__(detail)
+        self.needs_memory = needs_memory
+
+    @classmethod
+    def of(cls, error: Exception) -> BrokenStream:
+        """Return what a library's error says."""
+        detail = str(error)[:200]
+        lower = detail.lower()
+        return cls(detail, needs_memory=any(each in lower for each in _MEMORY_WORDS))
+
+
+class Codec(Protocol):
+    """One stream of one coding.
+
+    Attributes:
+        is_complete: the stream has ended where it should.
+        garbage: begin of what follows the end and is no further frame.
+    """
+
+    @property
+    def is_complete(self) -> bool:
+        """See above."""
+        ...
+
+    @property
+    def garbage(self) -> bytes:
+        """See above."""
+        ...
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to, at most `PIECE_BYTES` at a time.
+
+        Raises:
+            BrokenStream: it is broken here.
+        """
+        ...
+
+
+class Frames:
+    """Streams of one coding, one after another, decoded as one.
+
+    Args:
+        make: given the first bytes, returns a decompressor shaped like those of the
+            standard library (`bz2`, `lzma`).
+        follow: first bytes a further stream may have; zeros before it are padding,
+            anything else is garbage that ends the decoding. All: whatever follows
+            is a stream; none: nothing follows.
+    """
+
+    def __init__(self, make: Callable[[bytes], Any], *, follow: bytes = _ANY) -> None:
+        self._make = make
+        self._follow = follow
+        self._stream: Any = None
+        self.is_complete = False
+        self.garbage = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to; see `Codec`."""
+        if self._stream is None:
+            data = self._begin(data)
+        while (stream := self._stream) is not None:
+            try:
+                piece = stream.decompress(data, PIECE_BYTES)
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            if piece:
+                yield piece
+            if stream.eof:
+                self._stream, self.is_complete = None, True
+                data = self._begin(stream.unused_data or b"")
+            elif stream.needs_input or not (piece or data):
+                return
+            else:
+                data = b""
+
+    def _begin(self, data: bytes) -> bytes:
+        """Open the next stream, if there is one; return its bytes."""
+        if self.garbage:
+            return b""
+        if self.is_complete and self._follow is not _ANY:
+            data = data.lstrip(b"\0")
+            if data and data[0] not in self._follow:
+                self.garbage = data
+                return b""
+        if data:
+            try:
+                self._stream = self._make(data)
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            self.is_complete = False
+        return data
+
+
+class Brotli:
+    """br (RFC 7932); its windows are at most 16 MiB."""
+
+    # The library rounds its limit up to the end of a block, at most twice as much.
+    _LIMIT: Final = PIECE_BYTES // 2
+
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+        self.garbage = b""
+
+    @property
+    def is_complete(self) -> bool:
+        """The stream has ended."""
+        return bool(self._stream.is_finished())
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to; see `Codec`."""
+        if self._stream.is_finished():
+            self.garbage = self.garbage or data
+            return
+        while piece := self._process(data):
+            yield piece
+            if self._stream.is_finished():
+                return
+            data = b""
+
+    def _process(self, data: bytes) -> bytes:
+        try:
+            piece: bytes = self._stream.process(data, output_buffer_limit=self._LIMIT)
+        except _BROKEN as exc:
+            raise BrokenStream.of(exc) from exc
+        return piece
+
+
+class Deflate64:
+    """Deflate64, of zip and 7z: deflate with windows of 64 KiB."""
+
+    # The library has no limit on its output; deflate grows by 1032 at most.
+    _STEP: Final = PIECE_BYTES // 1032
+
+    def __init__(self) -> None:
+        self._stream = inflate64.Inflater()
+        self.garbage = b""
+
+    @property
+    def is_complete(self) -> bool:
+        """The stream has ended."""
+        return bool(self._stream.eof)
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to; see `Codec`."""
+        for start in range(0, len(data), self._STEP):
+            if self._stream.eof:
+                return
+            try:
+                piece = self._stream.inflate(data[start : start + self._STEP])
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            if piece:
+                yield piece
+
+
+class Stored:
+    """No coding at all."""
+
+    is_complete = True
+    garbage = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield the bytes themselves."""
+        if data:
+            yield data
+
+
+class Sized:
+    """A stream that ends after so many bytes, whatever its coding says."""
+
+    garbage = b""
+
+    def __init__(self, codec: Codec, n_bytes: int) -> None:
+        self._codec, self._n_left = codec, n_bytes
+
+    @property
+    def is_complete(self) -> bool:
+        """All bytes came."""
+        return not self._n_left
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to; see `Codec`."""
+        if not self._n_left:
+            return
+        for piece in self._codec.pieces(data):
+            part = piece[: self._n_left]
+            self._n_left -= len(part)
+            yield part
+            if not self._n_left:
+                return
+
+
+def gzip() -> Codec:
+    """Return a decoder of gzip, members in a row (RFC 1952 2.2); CRCs are checked."""
+    return Frames(
+        lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
+        follow=b"\x1f",
+    )
+
+
+def deflate(*, is_bare: bool | None = None) -> Codec:
+    """Return a decoder of deflate.
+
+    Args:
+        is_bare: RFC 1951 without the wrapper of RFC 1950; unset: as it begins.
+    """
+
+    def make(data: bytes) -> Any:
+        # RFC 1950 2.2: the low four bits of the first byte are 8, or it is bare.
+        bare = data[0] & 0x0F != 8 if is_bare is None else is_bare
+        flag = igzip_lib.DECOMP_DEFLATE if bare else igzip_lib.DECOMP_ZLIB
+        return igzip_lib.IgzipDecompressor(flag=flag)
+
+    return Frames(make, follow=b"")
+
+
+def bzip2() -> Codec:
+    """Return a decoder of bzip2, streams in a row."""
+    return Frames(lambda _: bz2.BZ2Decompressor(), follow=b"B")
+
+
+def xz(memory_bytes: int) -> Codec:
+    """Return a decoder of xz, streams in a row with padding."""
+    limit = memory_bytes + 2**20  # of all it allocates, not only the dictionary
+    return Frames(
+        lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
+    )
+
+
+def raw_lzma(filters: list[dict[str, int]]) -> Codec:
+    """Return a decoder of LZMA or LZMA2 without container."""
+    return Frames(
+        lambda _: lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), follow=b""
+    )
+
+
+def zstandard(window_log: int) -> Codec:
+    """Return a decoder of zstd, frames in a row (RFC 8878).
+
+    Args:
+        window_log: base-2 logarithm of the largest window.
+    """
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log}
+    return Frames(lambda _: zstd.ZstdDecompressor(options=options))
+
+
+def lz4_frames() -> Codec:
+    """Return a decoder of lz4, frames in a row (LZ4 frame format 1.6)."""
+    return Frames(lambda _: lz4.frame.LZ4FrameDecompressor())
+
+
+def codec_of(packing: Packing, *, memory_bytes: int, window_log: int) -> Codec:
+    """Return a decoder of a packing that is no archive."""
+    make: dict[Packing, Callable[[], Codec]] = {
+        Packing.GZIP: gzip,
+        Packing.BZIP2: bzip2,
+        Packing.XZ: lambda: xz(memory_bytes),
+        Packing.ZSTD: lambda: zstandard(window_log),
+        Packing.BROTLI: Brotli,
+        Packing.LZ4: lz4_frames,
+    }
+    return make[packing]()

@@ -1,0 +1,300 @@
+"""7z, file by file; many of them may be coded as one stream.
+
+Source: 7zFormat.txt and Methods.txt of the LZMA SDK (public domain).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.unpack import codecs
+from rdfcrawl.unpack.archive import Entry
+from rdfcrawl.unpack.meter import Layer, Meter
+from rdfcrawl.unpack.raw_codecs import branch_filter, lzma1, lzma2
+from rdfcrawl.unpack.seven_zip_header import (
+    ENCODED_HEADER,
+    HEADER,
+    MAX_HEADER_BYTES,
+    Files,
+    HeaderReader,
+    Streams,
+)
+from rdfcrawl.unpack.streams import PieceReader, decoded
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.limits import UnpackLimits
+    from rdfcrawl.unpack.scratch import Blob
+    from rdfcrawl.unpack.seven_zip_header import Coder, Folder
+
+_SIGNATURE: Final = Struct("<6s2sIQQI")
+_MAGIC: Final = b"7z\xbc\xaf\x27\x1c"
+_AES: Final = b"\x06\xf1\x07\x01"
+# PPMd: the library for it writes where it should not when its input is broken.
+_UNREAD: Final = {b"\x03\x04\x01": "PPMd", b"": "BCJ2"}
+_MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
+
+
+def iter_seven_zip(
+    blob: Blob, layer: Layer, note: Callable[[SourceFault], None]
+) -> Iterator[Entry]:
+    """Yield the files of a 7z archive, in its order.
+
+    Args:
+        blob: the archive.
+        layer: of the archive.
+        note: takes what is wrong with single files or folders of them.
+
+    Raises:
+        SourceFault: `BAD_ARCHIVE`, `CHECKSUM` or `ENCRYPTED` if its header cannot be
+            read, `TOO_MANY_MEMBERS`.
+    """
+    archive = _Archive(blob, layer)
+    streams, files = archive.header()
+    folders = archive.folders(streams)
+    folder: _OpenFolder | None = None
+    for i, name in enumerate(files.iter_names()):
+        layer.meter.count_member()
+        if i < len(files.is_empty) and files.is_empty[i]:
+            continue
+        if folder is None or not folder.n_left:
+            folder = next(folders, None)
+            if folder is None:
+                raise SourceFault(Reason.BAD_ARCHIVE, "7z: more files than data")
+        entry = folder.next_file(name, note)
+        if entry is not None and files.is_file(i):
+            yield entry
+
+
+class _Archive:
+    def __init__(self, blob: Blob, layer: Layer) -> None:
+        self._blob, self._layer = blob, layer
+
+    def header(self) -> tuple[Streams, Files]:
+        """Return what is in the archive."""
+        start = self._blob.read_at(0, _SIGNATURE.size)
+        if len(start) < _SIGNATURE.size or not start.startswith(_MAGIC):
+            raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off")
+        _, _, start_crc, offset, size, crc = _SIGNATURE.unpack(start)
+        if zlib.crc32(start[12:]) != start_crc:
+            raise SourceFault(Reason.CHECKSUM, "7z: start header")
+        if not size:
+            return Streams(), Files()
+        header = self._stored_header(offset, size)
+        for _ in range(_MAX_HEADERS):
+            if zlib.crc32(header) != crc:
+                raise SourceFault(Reason.CHECKSUM, "7z: header")
+            reader = HeaderReader(header)
+            kind = reader.kind()
+            if kind == HEADER:
+                return reader.archive()
+            if kind != ENCODED_HEADER:
+                break
+            header, crc = self._coded_header(reader.streams())
+        raise SourceFault(Reason.BAD_ARCHIVE, "7z: no header where one should be")
+
+    def _stored_header(self, offset: int, size: int) -> bytes:
+        if size > MAX_HEADER_BYTES:
+            raise SourceFault(Reason.TOO_LARGE, f"7z: a header of {size} bytes")
+        header = self._blob.read_at(_SIGNATURE.size + offset, size)
+        if len(header) < size:
+            raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off, no header")
+        return header
+
+    def _coded_header(self, streams: Streams) -> tuple[bytes, int]:
+        folder = next(self.folders(streams), None)
+        if folder is None or folder.n_bytes > MAX_HEADER_BYTES:
+            raise SourceFault(Reason.BAD_ARCHIVE, "7z: bad coded header")
+        limits = replace(
+            self._layer.meter.limits, n_bytes=MAX_HEADER_BYTES, ratio=float("inf")
+        )
+        header = b"".join(folder.decode(Layer(Meter(limits))))
+        return header, zlib.crc32(header) if folder.crc is None else folder.crc
+
+    def folders(self, streams: Streams) -> Iterator[_OpenFolder]:
+        """Yield the folders that have files."""
+        at = _SIGNATURE.size + streams.begin
+        i_packed = i_file = 0
+        for folder in streams.folders:
+            packed = streams.packed_sizes[i_packed : i_packed + folder.n_packed_streams]
+            i_packed += folder.n_packed_streams
+            if folder.n_files:
+                last = i_file + folder.n_files
+                yield _OpenFolder(
+                    folder,
+                    _Packed(self._blob, at, sum(packed)),
+                    streams.sizes[i_file:last],
+                    streams.crcs[i_file:last],
+                    self._layer.inside(),
+                )
+                i_file = last
+            at += sum(packed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Where a folder's packed bytes are."""
+
+    blob: Blob
+    begin: int
+    n_bytes: int
+
+    def reader(self) -> Callable[[int], bytes]:
+        """Return a function that reads them from their begin."""
+        at, end = self.begin, min(self.begin + self.n_bytes, self.blob.n_bytes)
+
+        def read(n_bytes: int) -> bytes:
+            nonlocal at
+            data = self.blob.read_at(at, max(0, min(n_bytes, end - at)))
+            at += len(data)
+            return data
+
+        return read
+
+
+class _OpenFolder:
+    """A folder whose files are read one after another.
+
+    Attributes:
+        n_left: files that were not asked for.
+        n_bytes: of all of them.
+        crc: of all of them; None if it is not known.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        packed: _Packed,
+        sizes: array[int],
+        crcs: array[int],
+        layer: Layer,
+    ) -> None:
+        self._folder, self._packed, self._layer = folder, packed, layer
+        self._sizes, self._crcs = sizes, crcs
+        self._file: _File | None = None
+        self._stream: PieceReader | None = None
+        self._is_broken = False
+        self.n_left = folder.n_files
+        self.n_bytes, self.crc = folder.n_bytes, folder.crc
+
+    def next_file(self, name: str, note: Callable[[SourceFault], None]) -> Entry | None:
+        """Return the next file; None if the folder is broken, which is noted once."""
+        i = self._folder.n_files - self.n_left
+        self.n_left -= 1
+        if self._is_broken:
+            return None
+        try:
+            self._skip()
+            if self._stream is None:
+                self._stream = PieceReader(self.decode(self._layer))
+        except SourceFault as fault:
+            self._is_broken = True
+            note(fault)
+            return None
+        file = _File(self._stream, self._sizes[i], self._crcs[i], name)
+        self._file = file
+        is_alone = self._folder.n_files == 1
+        return Entry(
+            name=name,
+            layer=self._layer,
+            pieces=lambda layer: self._pieces(file, layer),
+            is_reopenable=is_alone,
+        )
+
+    def _skip(self) -> None:
+        if self._file is not None:
+            for _ in self._file.pieces():
+                pass
+
+    def _pieces(self, file: _File, layer: Layer) -> Iterator[bytes]:
+        if layer is self._layer:
+            try:
+                yield from file.pieces()
+            except SourceFault as fault:
+                self._is_broken = fault.fault.reason is not Reason.CHECKSUM
+                raise
+        else:  # once more
+            yield from self.decode(layer)
+
+    def decode(self, layer: Layer) -> Iterator[bytes]:
+        """Return what the folder decodes to, from its begin.
+
+        Raises:
+            SourceFault: `ENCRYPTED`; `BAD_ARCHIVE` if it is coded in ways that are
+                not known; `TOO_LARGE`.
+        """
+        coders = self._folder.coders
+        if any(coder.method == _AES for coder in coders):
+            raise SourceFault(Reason.ENCRYPTED, "7z")
+        read = self._packed.reader()
+        pieces: Iterator[bytes] = iter(())
+        for coder in coders:
+            codec = _codec(coder, layer.meter.limits)
+            pieces = decoded(read, codec, layer, what="7z")
+            layer, read = layer.inside(), PieceReader(pieces).read
+        return pieces
+
+
+class _File:
+    """A file in a folder, while it passes by."""
+
+    def __init__(self, stream: PieceReader, n_bytes: int, crc: int, name: str) -> None:
+        self._stream, self._n_left, self._name = stream, n_bytes, name
+        self._expected, self._crc = crc, 0
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what was not read yet."""
+        while self._n_left:
+            data = self._stream.read(min(self._n_left, codecs.PIECE_BYTES))
+            if not data:
+                self._n_left = 0
+                self._expected = -1
+                raise SourceFault(
+                    Reason.BAD_ARCHIVE, f"7z: {self._name[:80]!r}: cut off"
+                )
+            self._n_left -= len(data)
+            self._crc = zlib.crc32(data, self._crc)
+            yield data
+        expected, self._expected = self._expected, -1
+        if expected not in (-1, self._crc):
+            raise SourceFault(Reason.CHECKSUM, f"7z: {self._name[:80]!r}")
+
+
+def _codec(coder: Coder, limits: UnpackLimits) -> Codec:
+    """Return a decoder that ends where the header says.
+
+    Raises:
+        SourceFault: there is none, or it is too large.
+    """
+    max_bytes = limits.codec_memory_bytes
+    codec: Codec
+    match coder.method if coder.is_simple else b"":
+        case b"\x00":
+            codec = codecs.Stored()
+        case b"\x03\x01\x01":
+            codec = lzma1(coder.properties, max_bytes)
+        case b"\x21":
+            codec = lzma2(coder.properties, max_bytes)
+        case b"\x04\x01\x08":
+            codec = codecs.deflate(is_bare=True)
+        case b"\x04\x01\x09":
+            codec = codecs.Deflate64()
+        case b"\x04\x02\x02":
+            codec = codecs.bzip2()
+        case b"\x04\xf7\x11\x01":
+            codec = codecs.zstandard(limits.window_log)
+        case method:
+            found = branch_filter(method, coder.n_bytes)
+            if found is None:
+                what = _UNREAD.get(method, method.hex())
+                detail = f"7z: coded in a way that is not read: {what}"
+                raise SourceFault(Reason.BAD_ARCHIVE, detail)
+            codec = found
+    return codecs.Sized(codec, coder.n_bytes)

@@ -1,0 +1,165 @@
+"""Streams of unpacked bytes that end, instead of raising, where they are broken."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.unpack.codecs import PIECE_BYTES, BrokenStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.meter import Layer
+
+INPUT_BYTES: Final = 64 * 1024
+_CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
+
+
+class PieceStream(io.RawIOBase):
+    """Pieces of bytes as a raw stream.
+
+    A reader that was given half of a document reads that half: what is wrong with the
+    other one is noted, and is the end of the stream.
+
+    Args:
+        pieces: the bytes.
+        note: takes what ended them early, and the layer.
+        layer: that they come from; is cut then.
+        upstream: is closed with this one.
+
+    Attributes:
+        is_at_end: nothing more comes.
+    """
+
+    def __init__(
+        self,
+        pieces: Iterator[bytes],
+        *,
+        note: Callable[[SourceFault, Layer], None],
+        layer: Layer,
+        upstream: BinaryIO | None = None,
+    ) -> None:
+        self._pieces = pieces
+        self._note, self._layer = note, layer
+        self._upstream = upstream
+        self._ready = memoryview(b"")
+        self.is_at_end = False
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill the whole buffer, if there is so much; zero bytes mean the end."""
+        n_filled, n_bytes = 0, len(buffer)
+        while n_filled < n_bytes:
+            if not self._ready:
+                self._ready = self._next()
+                if not self._ready:
+                    break
+            part = self._ready[: n_bytes - n_filled]
+            buffer[n_filled : n_filled + len(part)] = part
+            n_filled += len(part)
+            self._ready = self._ready[len(part) :]
+        return n_filled
+
+    def close(self) -> None:
+        """Close what this one reads from as well, if it was given."""
+        if not self.closed and self._upstream is not None:
+            self._upstream.close()
+        super().close()
+
+    def _next(self) -> memoryview:
+        if not self.is_at_end:
+            try:
+                for piece in self._pieces:
+                    if piece:
+                        return memoryview(piece)
+            except SourceFault as fault:
+                self._note(fault, self._layer)
+                self._layer.is_cut = True
+            self.is_at_end = True
+        return memoryview(b"")
+
+
+class PieceReader:
+    """Reads pieces of bytes; what ends them early is raised."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._ready = memoryview(b"")
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return some bytes, at most so many; none at the end."""
+        while not self._ready:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._ready = memoryview(piece)
+        data = self._ready[:n_bytes]
+        self._ready = self._ready[n_bytes:]
+        return bytes(data)
+
+
+def buffered(stream: io.RawIOBase) -> io.BufferedReader:
+    """Return a stream that can be peeked into by a whole piece."""
+    return io.BufferedReader(stream, PIECE_BYTES)
+
+
+def whole_if_short(stream: io.BufferedReader) -> bytes | None:
+    """Return all bytes if one piece has them; nothing is consumed."""
+    raw = stream.raw
+    head = stream.peek(1)
+    if isinstance(raw, PieceStream) and len(head) < PIECE_BYTES and raw.is_at_end:
+        return bytes(head)
+    return None
+
+
+def decoded(
+    stream: Callable[[int], bytes],
+    codec: Codec,
+    layer: Layer,
+    *,
+    what: str,
+    ends_itself: bool = False,
+) -> Iterator[bytes]:
+    """Yield what a stream decodes to, metered.
+
+    Args:
+        stream: its function `read`.
+        codec: what it is decoded with.
+        layer: counts it.
+        what: name of the coding, for people.
+        ends_itself: what follows its end is something else.
+
+    Raises:
+        SourceFault: `BAD_ARCHIVE`, `CHECKSUM`, `TOO_LARGE`.
+    """
+    try:
+        while data := stream(INPUT_BYTES):
+            layer.take(len(data))
+            for piece in codec.pieces(data):
+                layer.give(len(piece))
+                yield piece
+            if codec.garbage:
+                break
+    except BrokenStream as error:
+        raise fault_of(error, what) from error
+    except MemoryError as error:
+        raise SourceFault(Reason.TOO_LARGE, f"{what}: needs too much memory") from error
+    if not codec.is_complete:
+        raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: cut off")
+    if codec.garbage and not ends_itself:
+        raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: other bytes after its end")
+
+
+def fault_of(error: BrokenStream, what: str) -> SourceFault:
+    """Return the fault that a codec's error is."""
+    detail = f"{what}: {error}"
+    if error.needs_memory:
+        return SourceFault(Reason.TOO_LARGE, detail)
+    is_checksum = any(word in detail.lower() for word in _CHECKSUM_WORDS)
+    return SourceFault(Reason.CHECKSUM if is_checksum else Reason.BAD_ARCHIVE, detail)

@@ -1,0 +1,210 @@
+"""What unpacking costs: each packing alone, and dumps in gzip to N-Quads.
+
+Run: `python -m tests.bench.bench_unpack [N_TRIPLES]`.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import resource
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import brotli  # type: ignore[import-untyped]
+import lz4.frame
+import py7zr
+import pyoxigraph
+from backports import zstd
+from pyoxigraph import RdfFormat
+
+from rdfcrawl import formats
+from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.reading import Reading
+from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.unpack.documents import iter_documents
+from rdfcrawl.unpack.limits import UnpackLimits
+from rdfcrawl.unpack.scratch import MemoryScratch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+URL = "http://n1.example/dump"
+_FORMATS = {
+    "nt": RdfFormat.N_TRIPLES,
+    "ttl": RdfFormat.TURTLE,
+    "rdf": RdfFormat.RDF_XML,
+}
+_XML_BEGIN = b"""<?xml version="1.0" encoding="utf-8"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+  xmlns:o="http://orca.example/">
+"""
+
+
+def _lines(kind: str, n: int) -> Iterator[bytes]:
+    if kind == "ttl":
+        yield b"@prefix r: <http://n1.example/r/> .\n"
+        yield b"@prefix o: <http://orca.example/> .\n"
+    if kind == "rdf":
+        yield _XML_BEGIN
+    for i in range(n // 2):
+        numbers = (i, i % 7, i * 7, i * 7919 % 99991)
+        if kind == "ttl":
+            yield b'r:%d o:p%d r:%d ; o:label "resource %d" .\n' % numbers
+        elif kind == "rdf":
+            yield (
+                b'<rdf:Description rdf:about="http://n1.example/r/%d">'
+                b'<o:p%d rdf:resource="http://n1.example/r/%d"/>'
+                b"<o:label>resource %d</o:label></rdf:Description>\n"
+            ) % numbers
+        else:
+            s = b"<http://n1.example/r/%d>" % i
+            yield b"%s <http://orca.example/p%d> <http://n1.example/r/%d> .\n" % (
+                *(s, i % 7),
+                i * 7,
+            )
+            yield b'%s <http://orca.example/label> "resource %d" .\n' % (s, numbers[3])
+    if kind == "rdf":
+        yield b"</rdf:RDF>\n"
+
+
+def _secs(act: Callable[[], int]) -> tuple[float, int]:
+    start = time.process_time()
+    n = act()
+    return time.process_time() - start, n
+
+
+def dump(kind: str, n: int, folder: Path) -> None:
+    """Print the rates of one dump in gzip, end to end, and of the bare parser."""
+    path = folder / f"dump.{kind}.gz"
+    content = b"".join(_lines(kind, n))
+    path.write_bytes(gzip.compress(content, 6))
+
+    def bare() -> int:
+        stream = io.BytesIO(content)
+        return sum(1 for _ in pyoxigraph.parse(stream, _FORMATS[kind], base_iri=URL))
+
+    def ours() -> int:
+        job = Job(url=f"{URL}.{kind}.gz", graph=URL, media_type="application/gzip")
+        reading = Reading(path, job, environment=Environment(is_bounded=True))
+        for _ in reading:
+            pass
+        assert not reading.outcome.faults
+        return reading.outcome.n_quads
+
+    bare_secs, n_bare = min(_secs(bare) for _ in range(3))
+    our_secs, n_ours = min(_secs(ours) for _ in range(3))
+    assert n_bare == n_ours
+    print(
+        f"{path.name}, {n_ours} triples, {len(content) / 1e6:.0f} MB, "
+        f"{path.stat().st_size / 1e6:.0f} MB packed: bare parse of the plain bytes "
+        f"{n_bare / bare_secs / 1e3:.0f} k/s, Reading of the file "
+        f"{n_ours / our_secs / 1e3:.0f} k/s ({bare_secs / our_secs:.2f} of bare)"
+    )
+
+
+def _tar(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        entry = tarfile.TarInfo("dump.nt")
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _zip(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("dump.nt", content)
+    return out.getvalue()
+
+
+def _seven_zip(content: bytes) -> bytes:
+    out = io.BytesIO()
+    filters = [{"id": py7zr.FILTER_LZMA2, "preset": 1}]
+    with py7zr.SevenZipFile(out, "w", filters=filters) as archive:
+        archive.writestr(content, "dump.nt")
+    return out.getvalue()
+
+
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lambda data: lzma.compress(data, preset=1),
+    "zst": lambda data: bytes(zstd.compress(data)),
+    "br": lambda data: bytes(brotli.compress(data, quality=5)),
+    "lz4": lambda data: bytes(lz4.frame.compress(data)),
+    "zip": _zip,
+    "tar": _tar,
+    "7z": _seven_zip,
+    "tar.gz": lambda data: gzip.compress(_tar(data)),
+    "zip.gz": lambda data: gzip.compress(_zip(data), 1),
+}
+BARE: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zst": zstd.decompress,
+    "br": brotli.decompress,
+    "lz4": lz4.frame.decompress,
+    "zip": lambda data: zipfile.ZipFile(io.BytesIO(data)).read("dump.nt"),
+}
+
+
+def unpacking(extension: str, content: bytes) -> None:
+    """Print the rate of one packing, and that of its bare library."""
+    packed = PACKINGS[extension](content)
+    url = f"{URL}.nt.{extension}"
+
+    def ours() -> int:
+        decision = formats.decide("", url, packed[: formats.HEAD_BYTES])
+        assert decision.packing is not None
+        n_bytes = 0
+        for each in iter_documents(
+            Source(packed),
+            decision.packing,
+            url=url,
+            media_type="",
+            limits=UnpackLimits(),
+            scratch=MemoryScratch(2**28),
+            log=FaultLog(),
+        ):
+            with each.source.open() as stream:
+                while data := stream.read(2**17):
+                    n_bytes += len(data)
+        return n_bytes
+
+    secs, n_bytes = min(_secs(ours) for _ in range(3))
+    assert n_bytes == len(content)
+    line = f"{extension}: {n_bytes / secs / 1e6:.0f} MB/s"
+    if extension in BARE:
+        bare, _ = min(_secs(lambda: len(BARE[extension](packed))) for _ in range(3))
+        line += f" ({bare / secs:.2f} of the bare library)"
+    print(line)
+
+
+def main() -> None:
+    """Run all."""
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    content = b"".join(_lines("nt", n // 2))
+    print(f"N-Triples, {len(content) / 1e6:.0f} MB, one core:")
+    for extension in PACKINGS:
+        unpacking(extension, content)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in _FORMATS:
+            dump(kind, n, Path(folder))
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak RSS {peak_mb:.0f} MB, the content to compare with included")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The public test suites, and their judges, which are not ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CONFORMANCE = Path(
+    os.environ.get("RDFCRAWL_CONFORMANCE", ROOT.parent / "shared" / "conformance")
+)
+_LONGEST_SECS = 240
+
+
+@dataclass(frozen=True)
+class Suites:
+    """The suites, unpacked where they are asked for.
+
+    Attributes:
+        folder: where they are unpacked.
+    """
+
+    folder: Path
+
+    def checkout(self, name: str) -> Path:
+        """Return the folder of a suite; skip the test without it, but not in CI."""
+        archive = CONFORMANCE / f"{name}.tar.xz"
+        if not archive.exists():
+            if os.environ.get("CI"):
+                pytest.fail(f"{archive} is missing")
+            pytest.skip(f"{archive} is missing")
+        folder = self.folder / name
+        if not folder.exists():
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter="data")
+        (checkout,) = folder.iterdir()
+        return checkout
+
+    def score(self, name: str, judge: str, *options: str) -> tuple[int, int]:
+        """Return how many cases of a suite pass, and how many there are.
+
+        Args:
+            name: of the suite's archive.
+            judge: program in the folder of the suites.
+            options: of the judge, the adapter among them.
+        """
+        done = subprocess.run(
+            [sys.executable, str(CONFORMANCE / judge), self.checkout(name), *options],
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_SECS,
+            check=False,
+        )
+        score = re.fullmatch(r"(\d+)/(\d+)", done.stdout.strip().rpartition("\n")[2])
+        assert score, done.stderr
+        return int(score[1]), int(score[2])

@@ -1,0 +1,89 @@
+"""What the tests of JSON-LD share: reading one document, and comparing both ways."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph
+from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.jsonld import Options, read_json_ld
+from rdfcrawl.rdf.jsonld.loading import ContextLoader
+from rdfcrawl.rdf.jsonld.sources import ContextDocument
+from rdfcrawl.rdf.jsonld.whole import iter_statements
+from rdfcrawl.rdf.limits import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BASE = "http://example.org/doc"
+
+
+class Contexts:
+    """Contexts by URL.
+
+    Attributes:
+        asked: the URLs that were asked for, in order.
+    """
+
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        self._documents = documents
+        self.asked: list[str] = []
+
+    def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a context; bytes are as they are, others written as JSON."""
+        del document_url
+        self.asked.append(url)
+        if url not in self._documents:
+            raise SourceFault(Reason.REMOTE_CONTEXT, f"{url}: not found")
+        content = self._documents[url]
+        if not isinstance(content, bytes):
+            content = json.dumps(content).encode()
+        return ContextDocument(url=url, content=content)
+
+
+def read(
+    document: Any,
+    *,
+    contexts: Contexts | None = None,
+    is_bounded: bool = True,
+    base: str = BASE,
+    context_url: str = "",
+) -> tuple[bytes, list[Fault]]:
+    """Return the statements of a document, and what was wrong with it."""
+    log = FaultLog()
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    blocks: list[bytes] = []
+    try:
+        blocks += read_json_ld(
+            data,
+            base=base,
+            environment=Environment(
+                contexts=contexts or Contexts({}), is_bounded=is_bounded
+            ),
+            limits=DEFAULT_LIMITS,
+            log=log,
+            context_url=context_url,
+        )
+    except SourceFault as error:
+        log.note(error.fault.reason, error.fault.detail)
+    return b"".join(blocks), log.all()
+
+
+def read_whole(value: Any, *, base: str, contexts: Contexts) -> bytes:
+    """Return the statements of a document as PyLD alone reads it."""
+    loader = ContextLoader(contexts, document_url=base)
+    statements = iter_statements(value, Options(base=base), loader)
+    return b"".join(iter_checked(statements, FaultLog()))
+
+
+def canonical(lines: bytes) -> set[str]:
+    """Return statements with canonical labels; isomorphic graphs give equal sets."""
+    dataset = pyoxigraph.Dataset(pyoxigraph.parse(lines, RdfFormat.N_QUADS))
+    dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
+    return {str(quad) for quad in dataset}

@@ -1,0 +1,29 @@
+"""What Linux tells of processes that run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def peak_bytes(pid: int) -> int:
+    """Return the largest resident memory of a process so far; 0 if it is gone.
+
+    What `wait4` tells is no measure: it counts the memory of who started it.
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]

@@ -1,0 +1,162 @@
+"""`scrapy rdf`, as a person runs it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import RawServer
+    from tests.crawl_webs import Loopback
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
+<link rel="alternate" type="text/turtle" href="/data.ttl">
+<script type="application/ld+json">
+{"@context": {"@vocab": "http://schema.org/"}, "@id": "#me", "@type": "Person",
+ "name": "A \\u001b[31m"}</script></head>
+<body><div itemscope itemtype="http://schema.org/Book"><b itemprop="name">B</b></div>
+</body></html>"""
+TURTLE = b"@prefix e: <http://a.example/> . e:s e:p e:o , 1 , 'x'@en .\n"
+
+
+def rdf(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "rdf", *map(str, words)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def triples(turtle: str) -> set[ox.Triple]:
+    """Return the triples of a text."""
+    return {quad.triple for quad in ox.parse(turtle, format=ox.RdfFormat.TURTLE)}
+
+
+@pytest.fixture(scope="module")
+def server(loopback: Loopback) -> RawServer:
+    """Return a server with some documents."""
+    response = loopback.response
+    return loopback(
+        {
+            "/page": response(PAGE, "text/html"),
+            "/moved": loopback.redirect("/page"),
+            "/empty": response(b"<!DOCTYPE html><p>nothing", "text/html"),
+            "/data.ttl": response(TURTLE, "text/turtle"),
+            "/secret": response(TURTLE, "text/turtle"),
+            "/robots.txt": response(b"User-agent: *\nDisallow: /secret", "text/plain"),
+        },
+        host="127.0.78.1",
+    )
+
+
+def test_page_is_told_in_full(server: RawServer) -> None:
+    """If a page is annotated, then the command tells how it was read, and its links."""
+    done = rdf(server.url("/moved"))
+    assert done.returncode == 0, done.stderr
+    assert "schema:Person" in done.stdout
+    assert "schema:Book" in done.stdout
+    told = " ".join(done.stderr.split())
+    assert f"document {server.url('/page')}" in told
+    assert f"redirected {server.url('/moved')}" in told
+    assert "read as HTML, decided by content-type" in told
+    assert "extractor json-ld: 2 statements" in told
+    assert "extractor microdata: 2 statements" in told
+    assert f"{server.url('/data.ttl')} (alternate)" in told
+
+
+def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
+    """If a literal has an escape sequence, then it is not sent to a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "rdf", server.url("/page")],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while piece := os.read(leader, 65536):
+            shown += piece
+    except OSError:  # Linux: the other end is closed
+        pass
+    os.close(leader)
+    assert process.wait(60) == 0
+    assert b"schema:" in shown
+    assert b"\x1b[" in shown, "coloured"
+    assert b"A \x1b[31m" not in shown
+
+
+def test_page_without_annotation_is_told(server: RawServer) -> None:
+    """If there is nothing in a page, then the command says so, and exits with 1."""
+    done = rdf(server.url("/empty"))
+    assert done.returncode == 1
+    assert "no annotation" in done.stderr
+    assert done.stdout == ""
+
+
+def test_robots_are_obeyed_unless_told_otherwise(server: RawServer) -> None:
+    """If robots.txt forbids a document, then it is not read, except by a setting."""
+    done = rdf(server.url("/secret"))
+    assert done.returncode == 1
+    assert "robots_disallowed" in done.stderr
+    done = rdf(server.url("/secret"), "-s", "ROBOTSTXT_OBEY=0")
+    assert triples(done.stdout) == triples(TURTLE.decode())
+
+
+def test_file_is_unpacked_and_written_as_hdt(tmp_path: Path) -> None:
+    """If a dump becomes an HDT file, then that has the same statements."""
+    dump, target = tmp_path / "d.ttl.gz", tmp_path / "d.hdt"
+    dump.write_bytes(gzip.compress(TURTLE))
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "gzip" in done.stderr
+    again = rdf(target)
+    assert "HDT" in again.stderr
+    assert triples(again.stdout) == triples(TURTLE.decode())
+
+
+def test_limit_cuts_what_is_shown(tmp_path: Path) -> None:
+    """If there are more statements than are to be shown, then it says how many."""
+    path = tmp_path / "d.ttl"
+    path.write_bytes(TURTLE)
+    done = rdf(path, "--limit", "2")
+    assert len(triples(done.stdout)) == 2
+    assert "2 of 3 statements" in done.stderr
+
+
+def test_rules_are_used(server: RawServer, tmp_path: Path) -> None:
+    """If the rules are wrong, then one line names the file, and the exit code is 2."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- [")
+    done = rdf(server.url("/page"), "--rules", str(rules))
+    assert done.returncode == 2
+    assert str(rules) in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["a", "b"], ["/no/such/file"], ["http://"], ["x.ttl", "--follow", "nonsense"]],
+)
+def test_wrong_usage_is_one_line(words: list[str]) -> None:
+    """If the command cannot be done, then one line says why, and the code is 2."""
+    done = rdf(*words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,249 @@
+"""Which extractors a page needs, its charset, its weight."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html.charset import declared_charset
+from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.html.page import Page
+from rdfcrawl.html.scan import scan
+from rdfcrawl.html.weight import MAX_DEPTH, check_weight, is_heavy
+
+URL = "http://a.example/dir/page"
+
+
+@pytest.mark.parametrize(
+    ("page", "needed"),
+    [
+        ('<script type="application/ld+json">{}</script>', {Extractor.JSON_LD}),
+        ("<div ITEMSCOPE>", {Extractor.MICRODATA}),
+        ('<meta property="og:title" content=a>', {Extractor.OPEN_GRAPH}),
+        ("<meta property=og:title content=a>", {Extractor.OPEN_GRAPH}),
+        ("<meta property='fb:app_id' content=1>", {Extractor.OPEN_GRAPH}),
+        (
+            "<meta property='foo:a' content=1>",
+            {Extractor.OPEN_GRAPH, Extractor.RDFA},
+        ),
+        ('<meta name="DC.title" content=a>', {Extractor.DUBLIN_CORE}),
+        ("<link rel=dcterms.relation href=a>", {Extractor.DUBLIN_CORE}),
+        ('<p vocab="http://schema.org/" about="#a">', {Extractor.RDFA}),
+        ('<p typeof="Person">', {Extractor.RDFA}),
+        ('<p property = "name">', {Extractor.RDFA}),
+        ('<a rel="nofollow license" href="/l">', {Extractor.RDFA}),
+        ('<a rel="cc:license" href="/l">', {Extractor.RDFA}),
+        ('<a rev="foaf:made" href="/l">', {Extractor.RDFA}),
+        ('<p class="box h-card">', {Extractor.MICROFORMATS}),
+        ("<p class=vcard>", {Extractor.MICROFORMATS}),
+        ('<p class="a hreview-aggregate b">', {Extractor.MICROFORMATS}),
+    ],
+)
+def test_an_annotation_calls_its_extractor(page: str, needed: set[Extractor]) -> None:
+    """If a page has an annotation, then just its extractors are called for."""
+    assert scan(page.encode()) == needed
+    assert scan(page.encode("utf-16")) == needed
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "<p>The property of type about a vocab, related.</p>",
+        '<a rel="nofollow noopener" href="/a">b</a><link rel="stylesheet" href=c>',
+        '<p class="h-4 h-full with-h-card">x</p>',
+        "<script>if (typeof x === 'a') x.property = 1</script>",
+        '<meta name="description" content="abc.def">',
+    ],
+)
+def test_what_only_looks_like_one_calls_none(page: str) -> None:
+    """If words or classes only resemble annotations, then no extractor runs."""
+    assert scan(page.encode()) == set()
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_scanned(data: bytes) -> None:
+    """If a page is any bytes, then scanning and decoding it raise nothing."""
+    scan(data)
+    page = Page(data, url=URL)
+    assert page.utf8.decode("utf-8", "strict") == page.text
+    assert page.base
+    check_weight(data)
+    is_heavy(data)
+
+
+# -- charset -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "charset", "text"),
+    [
+        (codecs.BOM_UTF8 + "é".encode(), "iso-8859-1", "é"),
+        ("é".encode("utf-16"), "", "é"),
+        (b"\xe9", "iso-8859-1", "é"),
+        (b"\x80", "ISO-8859-1", "€"),  # Encoding Standard: it means windows-1252
+        (b"\x80\xe9", "", "€é"),
+        ("é".encode(), "", "é"),
+        ("é".encode(), "utf8", "é"),
+        (b"<meta charset=iso-8859-5>\xd6", "", "<meta charset=iso-8859-5>ж"),
+        (
+            b"<meta charset=iso-8859-5>\xd0",
+            "windows-1252",
+            "<meta charset=iso-8859-5>Ð",
+        ),
+        ("<meta charset=gb2312>中".encode("gb18030"), "", "<meta charset=gb2312>中"),
+        (
+            "<meta http-equiv=content-type content='text/html; charset=Shift_JIS'>中"
+            "".encode("cp932"),
+            "",
+            "<meta http-equiv=content-type content='text/html; charset=Shift_JIS'>中",
+        ),
+    ],
+)
+def test_a_page_is_decoded_as_browsers_do(data: bytes, charset: str, text: str) -> None:
+    """If a mark, the header or the page say a charset, then in this order."""
+    assert Page(data, url=URL, charset=charset).text == text
+
+
+@pytest.mark.parametrize(
+    ("head", "is_xml", "label"),
+    [
+        (b"<meta charset='UTF-16LE'>", False, "utf-8"),
+        (b"<!-- <meta charset=a> --><META CHARSET = b>", False, "b"),
+        (b"<?xml version='1.0' encoding='KOI8-R'?><meta charset=b>", False, "b"),
+        (b"<?xml version='1.0' encoding='KOI8-R'?><meta charset=b>", True, "koi8-r"),
+        (b"<?xml version='1.0' encoding='KOI8-R'?><p>", False, "koi8-r"),
+        (b" " * 1024 + b"<meta charset=late>", False, ""),
+    ],
+)
+def test_the_declared_charset_is_found(head: bytes, is_xml: bool, label: str) -> None:
+    """If a page declares a charset in its first 1024 bytes, then it is known."""
+    assert declared_charset(head, is_xml=is_xml) == label
+
+
+def test_bytes_that_are_no_text_are_marked() -> None:
+    """If bytes are not valid in the declared charset, then it is a named fault."""
+    page = Page(b"a\xffb", url=URL, charset="utf-8")
+    assert page.text == "a\ufdd0b"
+    assert [fault.reason for fault in page.faults.all()] == [Reason.BAD_CHARSET]
+
+
+# -- base, language ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("html", "base"),
+    [
+        ("<p>", URL),
+        ("<base href='/b/#f'><base href='/c/'>", "http://a.example/b/"),
+        ("<base target=x><base href=' http://b.example/é '>", "http://b.example/é"),
+        ("<head></head><body><base href=d/>", "http://a.example/dir/d/"),
+        ("<base href='data:text/plain,a'>", URL),
+        ("<base href=''>", URL),
+        ("<base>", URL),
+        ("<base href='" + "a" * 5000 + "'>", URL),
+    ],
+)
+def test_the_base_is_that_of_the_first_href(html: str, base: str) -> None:
+    """If a page has a base, then links are relative to it, unless it cannot be."""
+    page = Page(html.encode(), url=URL)
+    assert page.tree
+    assert page.base == base
+
+
+def test_the_language_is_that_of_the_nearest_element() -> None:
+    """If `lang` is set, then it holds for what is inside, until it is set again."""
+    page = Page(
+        b"<html lang=en_US><body><p id=a><p lang=fr><b id=b>x</b><i lang='' id=c>x</i>"
+        b"<u xml:lang=de><s id=d>",
+        url=URL,
+    )
+    found = [
+        page.language_of(node)
+        for name in ("#a", "#b", "#c", "#d")
+        for node in page.tree.css(name)
+    ]
+    assert found == ["en-US", "fr", "", "de"]
+
+
+def test_the_language_may_come_from_a_meta() -> None:
+    """If no element has `lang`, then the pragma's language holds, if it is one."""
+    one = b"<meta http-equiv=Content-Language content=nl><p>"
+    two = b"<meta http-equiv=Content-Language content='nl, en'><p>"
+    for html, language in ((one, "nl"), (two, "")):
+        page = Page(html, url=URL)
+        node = page.tree.css_first("p")
+        assert node is not None
+        assert page.language_of(node) == language
+
+
+# -- weight --------------------------------------------------------------------------
+
+DEEP = {
+    "div": b"<div>" * 100_000,
+    "closed": b"<div>" * 100_000 + b"</div>" * 100_000,
+    "svg": b"<svg>" + b"<g>" * 100_000,
+    "template": b"<template>" * 100_000,
+    "not in scope": b"<div><object></div></object>" * 50_000,
+    "fonts": b"".join(b"<font color=%d><p>" % i for i in range(30_000)),
+    "after an empty comment": b"<!-->" + b"<div>" * 100_000,
+    "li in svg": b"<svg>" + b"<li>" * 100_000,
+}
+
+
+@pytest.mark.parametrize("data", DEEP.values(), ids=DEEP)
+def test_deep_nesting_is_a_named_fault(data: bytes) -> None:
+    """If elements are nested 100,000 deep, then the page is not parsed."""
+    page = Page(data, url=URL)
+    assert page.is_heavy
+    for _ in range(2):
+        with pytest.raises(SourceFault) as caught:
+            _ = page.tree
+        assert caught.value.fault.reason is Reason.TOO_DEEP
+
+
+FLAT = {
+    "li": b"<ul>" + b"<li>x" * 30_000,
+    "p": b"<p>x" * 30_000,
+    "rows": b"<table>" + b"<tr><td>x<td><b>y</b>" * 10_000,
+    "void": b"<br>" * 30_000,
+    "svg": b"<svg><path d='a'/><g></g></svg>" * 10_000,
+    "script": b"<script>" + b"a='<div>';" * 30_000 + b"</script>",
+    "links": b"<a href=x>y" * 30_000,
+    "unclosed in closed": b"<section><div></section>" * 2_000 + b"<br>" * 20_000,
+}
+
+
+@pytest.mark.parametrize("data", FLAT.values(), ids=FLAT)
+def test_a_long_page_is_not_a_deep_one(data: bytes) -> None:
+    """If a page has very many elements side by side, then it is parsed."""
+    page = Page(data, url=URL)
+    assert page.tree.root is not None
+
+
+def test_a_depth_that_pages_have_is_light() -> None:
+    """If a page is as deep as browsers allow, then nothing is special about it."""
+    data = b"<div>" * (MAX_DEPTH // 2)
+    assert not is_heavy(data)
+    check_weight(data)
+
+
+def test_a_million_attributes_are_a_named_fault() -> None:
+    """If an element has a million attributes, then the page is not parsed."""
+    data = b"<p " + b" ".join(b"a%d" % i for i in range(1_000_000)) + b">x"
+    page = Page(data, url=URL)
+    assert page.is_heavy
+    with pytest.raises(SourceFault) as caught:
+        _ = page.tree
+    assert caught.value.fault.reason is Reason.TOO_LARGE
+
+
+def test_one_long_attribute_is_light() -> None:
+    """If one attribute is long, as of an image in a URL, then the page is light."""
+    data = b"<img src='data:image/png;base64," + b"A" * 100_000 + b"'>"
+    assert not is_heavy(data)

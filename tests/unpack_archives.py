@@ -1,0 +1,184 @@
+"""Packed things of all kinds, and what is read from them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import brotli  # type: ignore[import-untyped]
+import lz4.frame
+import py7zr
+from backports import zstd
+from py7zr import properties as seven
+
+from rdfcrawl import formats
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.unpack.documents import iter_documents
+from rdfcrawl.unpack.limits import UnpackLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from rdfcrawl.errors import Fault, Reason
+    from rdfcrawl.unpack.scratch import Scratch
+
+URL = "http://example.org/dump"
+Members = dict[str, bytes]
+
+CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lambda data: lzma.compress(data, preset=1),
+    "zstd": lambda data: zstd.compress(data, options=_WITH_CHECKSUM),
+    "brotli": lambda data: bytes(brotli.compress(data, quality=5)),
+    "lz4": lambda data: bytes(lz4.frame.compress(data, content_checksum=True)),
+}
+_WITH_CHECKSUM: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
+EXTENSIONS = {
+    "gzip": "gz", "bzip2": "bz2", "xz": "xz", "zstd": "zst", "brotli": "br",
+    "lz4": "lz4", "zip": "zip", "tar": "tar", "7z": "7z",
+}  # fmt: skip
+
+
+class _Pipe(io.BytesIO):
+    """Cannot tell where it is, nor go there."""
+
+    def tell(self) -> int:
+        raise OSError
+
+    def seek(self, *_: object) -> int:
+        raise OSError
+
+
+def zipped(
+    members: Members, method: int = zipfile.ZIP_DEFLATED, *, is_streamed: bool = False
+) -> bytes:
+    """Return a zip; streamed, sizes come after the data."""
+    out = _Pipe() if is_streamed else io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def tarred(members: Members, tar_format: int = tarfile.PAX_FORMAT) -> bytes:
+    """Return a tar."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tar_format) as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def seven_zipped(members: Members, filters: Any = None, **options: Any) -> bytes:
+    """Return a 7z archive, solid."""
+    out = io.BytesIO()
+    if filters is None and "password" not in options:
+        filters = SEVEN_ZIP_FILTERS["bcj and lzma2"]
+    with py7zr.SevenZipFile(out, "w", filters=filters, **options) as archive:
+        for name, data in members.items():
+            archive.writestr(data, name)
+    return out.getvalue()
+
+
+ARCHIVES: dict[str, Callable[[Members], bytes]] = {
+    "zip": zipped,
+    "tar": tarred,
+    "7z": seven_zipped,
+}
+ZIP_METHODS = {
+    "stored": zipfile.ZIP_STORED,
+    "deflate": zipfile.ZIP_DEFLATED,
+    "bzip2": zipfile.ZIP_BZIP2,
+    "lzma": zipfile.ZIP_LZMA,
+}
+SEVEN_ZIP_FILTERS: dict[str, Any] = {
+    "bcj and lzma2": [
+        {"id": seven.FILTER_X86},
+        {"id": seven.FILTER_LZMA2, "preset": 1},
+    ],
+    "lzma2": [{"id": seven.FILTER_LZMA2, "preset": 1}],
+    "lzma": [{"id": seven.FILTER_LZMA}],
+    "bcj and lzma": [{"id": seven.FILTER_X86}, {"id": seven.FILTER_LZMA}],
+    "arm and bzip2": [{"id": seven.FILTER_ARM}, {"id": seven.FILTER_BZIP2}],
+    "bzip2": [{"id": seven.FILTER_BZIP2}],
+    "deflate": [{"id": seven.FILTER_DEFLATE}],
+    "deflate64": [{"id": seven.FILTER_DEFLATE64}],
+    "zstd": [{"id": seven.FILTER_ZSTD, "level": 3}],
+    "copy": [{"id": seven.FILTER_COPY}],
+}
+
+
+def statements(n: int, seed: int = 0) -> bytes:
+    """Return N-Triples that compress as those of real data do."""
+    rng = random.Random(seed)
+    return b"".join(
+        b'<http://example.org/%d> <http://example.org/p%d> "%x" .\n'
+        % (i, rng.randrange(9), rng.getrandbits(64))
+        for i in range(n)
+    )
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A document as it was read."""
+
+    name: str
+    data: bytes
+    format: str
+    packings: tuple[str, ...]
+
+
+def unpack(
+    packed: bytes | Path,
+    *,
+    url: str = URL,
+    media_type: str = "",
+    scratch: Scratch | None = None,
+    read: Iterable[int] = (),
+    **limits: Any,
+) -> tuple[list[Unpacked], list[Fault]]:
+    """Return the documents in what is packed, and the faults.
+
+    All are read, or those with the ordinals `read`.
+    """
+    source = Source.of(packed)
+    decision = formats.decide(media_type, url, source.head())
+    assert decision.packing is not None
+    log = FaultLog()
+    found = []
+    wanted = set(read)
+    for i, each in enumerate(
+        iter_documents(
+            source,
+            decision.packing,
+            url=url,
+            media_type=media_type,
+            limits=UnpackLimits(**limits),
+            scratch=scratch,
+            log=log,
+        )
+    ):
+        data = b""
+        if not wanted or i in wanted:
+            with each.source.open() as stream:
+                data = stream.read()
+        name = each.decision.format.name if each.decision.format else ""
+        found.append(Unpacked(each.name, data, name, each.packings))
+    return found, log.all()
+
+
+def reasons(faults: list[Fault]) -> set[Reason]:
+    """Return what was wrong."""
+    return {fault.reason for fault in faults}
