@@ -176,7 +176,7 @@ class LinkPolicy:
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
-        if b"\\" in chunk:  # rarely in an IRI: most escapes are in literals
+        if b"\\u" in chunk or b"\\U" in chunk:  # all that an IRI may have escaped
             for iri in [iri for iri in found if b"\\" in iri]:
                 found.remove(iri)
                 unescaped = _unescape(_utf8_of_escape, iri)

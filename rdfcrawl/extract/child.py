@@ -9,12 +9,14 @@ or `R`, why it cannot be had. End of input ends the process.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
 import signal
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +28,7 @@ from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.unpack.scratch import FileScratch
 
 HEADER = struct.Struct(">cI")
+PIPE_BYTES = 2**20  # a chunk fits: the two processes need not take turns within one
 
 # Events of PEP 578 that parsing has no need of.
 _DENIED_EVENTS = ("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes.")
@@ -86,6 +89,8 @@ class _Child:
         self._jobs: BinaryIO = sys.stdin.buffer
         # What a library prints must not come between the frames.
         self._answers: BinaryIO = os.fdopen(os.dup(1), "wb")
+        with suppress(OSError, AttributeError):  # Linux only, and not beyond a quota
+            fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.dup2(2, 1)
 
     def serve(self) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.child import HEADER
+from rdfcrawl.extract.child import HEADER, PIPE_BYTES
 from rdfcrawl.extract.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ class Sandbox:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,  # a crash may quote the document
+                limit=PIPE_BYTES,
                 env=_environment(),
                 pass_fds=(scratch.fileno(),),
             )

@@ -10,7 +10,6 @@ from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.html.microdata import extract_microdata
-from rdfcrawl.html.microformats import extract_microformats
 from rdfcrawl.html.page_links import has_links_in_body, links_of_page
 from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.html.rules import scrape
@@ -149,7 +148,7 @@ class PageReading:
             case Extractor.RDFA:
                 lines = extract_rdfa(page, log, media_type=page.media_type)
             case Extractor.MICROFORMATS:
-                lines = extract_microformats(page, log)
+                lines = _microformats(page, log)
         return iter_checked(lines, log), False
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:
@@ -178,3 +177,11 @@ class PageReading:
     def _fail(self, reason: Reason, what: str, detail: str) -> None:
         self.is_partial = True
         self._log.note(reason, f"{what}: {detail}", apart=True)
+
+
+def _microformats(page: Page, log: FaultLog) -> Iterator[str]:
+    from rdfcrawl.html.microformats import (  # noqa: PLC0415 (slow to import)
+        extract_microformats,
+    )
+
+    return extract_microformats(page, log)

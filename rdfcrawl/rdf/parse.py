@@ -18,7 +18,6 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.contexts import remote_contexts
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.hdt.reader import read_hdt
 from rdfcrawl.rdf.hextuples import read_hextuples
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
@@ -206,6 +205,8 @@ class Parse:
     def _read_hdt(self) -> Iterator[bytes]:
         # Blocks of many long strings are decoded again and again.
         self._environment.demand_bounds("HDT")
+        from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (numpy: slow to import)
+
         max_bytes = self._limits.doc_bytes
         with mapped(
             self._source, environment=self._environment, max_bytes=max_bytes
