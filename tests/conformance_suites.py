@@ -43,16 +43,15 @@ class Suites:
         (checkout,) = folder.iterdir()
         return checkout
 
-    def score(self, name: str, judge: str, *options: str) -> tuple[int, int]:
+    def score(self, judge: str, *arguments: str | Path) -> tuple[int, int]:
         """Return how many cases of a suite pass, and how many there are.
 
         Args:
-            name: of the suite's archive.
             judge: program in the folder of the suites.
-            options: of the judge, the adapter among them.
+            arguments: of the judge: the checkout, and the adapter.
         """
         done = subprocess.run(
-            [sys.executable, str(CONFORMANCE / judge), self.checkout(name), *options],
+            [sys.executable, str(CONFORMANCE / judge), *arguments],
             env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
             capture_output=True,
             text=True,

@@ -7,11 +7,11 @@ import csv
 import gzip
 import io
 import json
-import os
 import random
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree as ET
 
@@ -36,6 +36,9 @@ from rdfcrawl.dataweb.nodes.sparql import MAX_ROWS, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.web import build_web
 from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tests.conformance_suites import Suites
 
 ORIGIN = "http://127.42.0.9:8085"
 LINKS = ("http://127.42.0.1:8085/", "http://127.42.0.2:8085/sparql")
@@ -548,15 +551,10 @@ def test_a_folder_without_suite_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_published_suite_survives_rewriting(tmp_path: Path) -> None:
+def test_published_suite_survives_rewriting(suites: Suites) -> None:
     """If the published suite is served, at most 12 of 677 pages differ from pyRdfa."""
-    folder = os.environ.get("RDFCRAWL_CONFORMANCE", "../shared/conformance")
-    archive = Path(folder) / "rdfa.tar.xz"
-    if not archive.is_file():
-        pytest.skip(f"{archive} is not there")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    pages = read_suite_pages(str(tmp_path), ORIGIN)
+    folder = str(suites.checkout("rdfa"))
+    pages = read_suite_pages(folder, ORIGIN)
     assert len(pages) == 677
     sample = pages[::15]
     n_equal = sum(
@@ -564,7 +562,7 @@ def test_published_suite_survives_rewriting(tmp_path: Path) -> None:
         for page in sample
     )
     assert n_equal >= len(sample) - 1
-    hosts = {node.plan.kind for node in _suite_web(str(tmp_path))}
+    hosts = {node.plan.kind for node in _suite_web(folder)}
     assert NodeKind.RDFA in hosts
 
 

@@ -39,7 +39,9 @@ def value_of(element: str) -> str:
 def test_microdata_suite_is_passed(suites: Suites) -> None:
     """If the judge runs the suite, then all of it passes, with its own registry."""
     adapter = ("--adapter", "conformance_adapters:microdata")
-    passed = suites.score("microdata-rdf", "microdata_rdf.py", *adapter)
+    passed = suites.score(
+        "microdata_rdf.py", suites.checkout("microdata-rdf"), *adapter
+    )
     assert passed == (84, 84)
 
 

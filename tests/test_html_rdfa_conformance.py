@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-import tarfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-CONFORMANCE = Path(
-    os.environ.get("RDFCRAWL_CONFORMANCE", ROOT.parent / "shared" / "conformance")
-)
+if TYPE_CHECKING:
+    from tests.conformance_suites import Suites
+
 HOSTS = "html4,html5,html5-invalid,svg,xhtml1,xhtml5,xhtml5-invalid,xml"
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The unpacked suite; the tests are skipped without it, but not in CI."""
-    archive = CONFORMANCE / "rdfa.tar.xz"
-    if not archive.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"{archive} is missing")
-        pytest.skip(f"{archive} is missing")
-    folder = tmp_path_factory.mktemp("conformance")
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
-    return folder / "rdfa+rdfa.github.io"
 
 
 @pytest.mark.parametrize(
@@ -42,20 +22,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["all", "html5", "served-as-html"],
 )
 def test_rdfa_suite_reaches_its_floor(
-    checkout: Path, hosts: str, adapter: str, least: int, total: int
+    suites: Suites, hosts: str, adapter: str, least: int, total: int
 ) -> None:
     """If the judge runs the suite through `extract_rdfa`, then the floor is reached."""
-    judge = [sys.executable, str(CONFORMANCE / "rdfa_suite.py"), str(checkout)]
-    options = ["--versions", "rdfa1.1", "--hosts", hosts]
-    done = subprocess.run(
-        [*judge, *options, "--adapter", f"conformance_adapters:{adapter}"],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+    n_passed, n_cases = suites.score(
+        "rdfa_suite.py",
+        suites.checkout("rdfa"),
+        *("--versions", "rdfa1.1", "--hosts", hosts),
+        *("--adapter", f"conformance_adapters:{adapter}"),
     )
-    score = re.fullmatch(r"(\d+)/(\d+)", done.stdout.strip().rpartition("\n")[2])
-    assert score, done.stderr
-    assert int(score[2]) == total
-    assert int(score[1]) >= least
+    assert n_cases == total
+    assert n_passed >= least

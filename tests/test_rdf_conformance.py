@@ -17,9 +17,10 @@ def test_w3c_suite_reaches_its_floor(
     suites: Suites, suite: str, least: int, total: int
 ) -> None:
     """If the judge runs the suite through `parse`, then the floor is reached."""
-    adapter = "conformance_adapters:n_quads"
     n_passed, n_cases = suites.score(
-        "rdf-tests", "rdf_tests.py", "--suite", suite, "--adapter", adapter
+        "rdf_tests.py",
+        suites.checkout("rdf-tests"),
+        *("--suite", suite, "--adapter", "conformance_adapters:n_quads"),
     )
     assert n_cases == total
     assert n_passed >= least

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tarfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -15,10 +11,8 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, parse_uri, requestable
 
-ROOT = Path(__file__).resolve().parent.parent
-CONFORMANCE = Path(
-    os.environ.get("RDFCRAWL_CONFORMANCE", ROOT.parent / "shared" / "conformance")
-)
+if TYPE_CHECKING:
+    from tests.conformance_suites import Suites
 
 # Pieces of which a random URL meets every rule of the parser now and then.
 _PIECES = st.sampled_from(
@@ -34,28 +28,11 @@ _PIECES = st.sampled_from(
 URLS = st.lists(_PIECES, max_size=12).map("".join)
 
 
-def test_wpt_http_subset(tmp_path: Path) -> None:
+def test_wpt_http_subset(suites: Suites) -> None:
     """If web-platform-tests give a URL, then it parses or is refused as they say."""
-    archive = CONFORMANCE / "wpt-url.tar.xz"
-    if not archive.exists():
-        if os.environ.get("CI"):
-            pytest.fail(f"no test suites in {CONFORMANCE}")
-        pytest.skip(f"no test suites in {CONFORMANCE}")
-    with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
-    cases = tmp_path / "ada-url+ada" / "tests" / "wpt" / "urltestdata.json"
-    judge = subprocess.run(
-        [
-            *[sys.executable, str(CONFORMANCE / "url_suite.py"), f"wpt:{cases}"],
-            *["--adapter", "rdfcrawl.uri:parse_uri", "-v"],
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert judge.stdout.splitlines()[-1:] == ["446/446"], judge.stdout + judge.stderr
+    cases = suites.checkout("wpt-url") / "tests" / "wpt" / "urltestdata.json"
+    adapter = ("--adapter", "rdfcrawl.uri:parse_uri")
+    assert suites.score("url_suite.py", f"wpt:{cases}", *adapter) == (446, 446)
 
 
 @pytest.mark.parametrize(

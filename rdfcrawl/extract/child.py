@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np  # noqa: F401 (loading it does what is denied once jobs are served)
+
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading

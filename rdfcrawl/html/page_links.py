@@ -104,9 +104,13 @@ def _raw_links(
     is_nofollow = wants_hyperlinks and _is_nofollow(tree)
     ordinary = Relation.NOFOLLOW if is_nofollow else Relation.HYPERLINK
     selector = "link[href],a[href],area[href]" if wants_hyperlinks else "[rel][href]"
+    plain: set[str] = set()  # most have no other attribute that counts, and repeat
     for node in tree.css(selector):
         attrs = node.attributes
-        href = (attrs["href"] or "").strip()
+        href = attrs["href"] or ""
+        if href in plain:
+            continue
+        href = href.strip()
         if not href or href[0] == "#":
             continue
         relations = (attrs.get("rel") or "").lower().split()

@@ -17,7 +17,6 @@ MAX_DEPTH: Final = 4096
 MAX_ATTRIBUTES: Final = 1024  # of one element
 _LONG_TAG_BYTES: Final = 4 * 1024
 
-_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{%d,}+" % _LONG_TAG_BYTES)
 # What has no tags in it; also if it does not end, so that it is read but once.
 _SCRIPT = re.compile(
     rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
@@ -42,11 +41,16 @@ _SCOPES: Final = frozenset(
 
 def is_heavy(data: bytes) -> bool:
     """Tell whether parsing a page may take longer than its length suggests."""
-    if data.count(b"<") > MAX_LIGHT_TAGS:
+    pieces = data.split(b"<")
+    if len(pieces) > MAX_LIGHT_TAGS:
         return True
-    if max(map(len, data.split(b"<"))) <= _LONG_TAG_BYTES:
-        return False
-    return any(_has_many_attributes(tag[0]) for tag in _LONG_TAG.finditer(data))
+    # Most that are long have a short tag before them: scripts, styles.
+    long_tags = (
+        piece.partition(b">")[0] for piece in pieces if len(piece) > _LONG_TAG_BYTES
+    )
+    return any(
+        _has_many_attributes(tag) for tag in long_tags if len(tag) > _LONG_TAG_BYTES
+    )
 
 
 def check_weight(data: bytes) -> None:
