@@ -219,8 +219,11 @@ _STATEMENT = re.compile(
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
 )
+# A subject that is no tag: `<html>\n<head>` begins a page.
 _TURTLE_START = re.compile(
-    _COMMENTS + _IRI_OR_BLANK + rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])"
+    _COMMENTS
+    + (rb"(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))" + _IRI_OR_BLANK + rb"|\[\s*+\])")
+    + (rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])")
 )
 _GRAPH_BLOCK = re.compile(
     rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
@@ -231,6 +234,13 @@ _XML_ROOT = re.compile(
     rb"(?>\s++|<\?(?!xml\w).*?\?>|<\?.*?\?>|<!--.*?-->)*+"
     rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
     re.DOTALL,
+)
+_XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
+_NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
+# Elements of other vocabularies, in which RDF/XML would find statements all the same;
+# `Ontology` is OWL/XML.
+_OTHER_ROOTS = frozenset(
+    {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
 )
 _XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
 _JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
@@ -324,7 +334,9 @@ def _refutes(found: str, claimed: Format, head: bytes) -> bool:
     if found == "JSON":  # JSON-LD without keywords, if its context comes apart
         return claimed.family != "json"
     if found == "XML":  # RDF/XML may do without rdf:RDF; `<a>` may be an IRI
-        return claimed.family in ("text", "json") and _XML_START.match(head) is not None
+        if claimed.family == "xml":
+            return _xml_root(head)[0] in _OTHER_ROOTS
+        return claimed.family != "html" and _XML_START.match(head) is not None
     return bool(found) or _is_binary(head)
 
 
@@ -382,15 +394,32 @@ def _sniff_markup(head: bytes) -> Decision:
     if match is None:
         found = "XML" if _XML_START.match(head) else ""
         return Decision(None, "content", found)
-    root: bytes = match[1] or match[2]
-    local = root.rpartition(b":")[2]
-    if local.lower() in _HTML_ROOTS:
+    root, tag = _xml_root(head)
+    names = {name.rpartition(b":")[2] for name in (match[1] or root, root)}
+    lower = {name.lower() for name in names}
+    if lower & _HTML_ROOTS:
         return Decision(HTML, "content")
-    if local.lower() == b"trix":
+    if b"trix" in lower:
         return Decision(TRIX, "content")
-    if local == b"RDF" or (_RDF_NAMESPACE in head and b"<html" not in head):
+    # RDF/XML may do without rdf:RDF; other XML may have it somewhere inside.
+    is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
+    if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
         return Decision(RDF_XML, "content")
     return Decision(None, "content", "XML")
+
+
+def _xml_root(head: bytes) -> tuple[bytes, bytes]:
+    """Return the name of the first element and its tag, which may be cut off.
+
+    Where the element is not among the first bytes, the name is that of the DOCTYPE.
+    """
+    match = _XML_ROOT.match(head)
+    if match is None:
+        return b"", b""
+    element = _XML_ELEMENT.search(
+        head, match.end(1) if match[1] else match.start(2) - 1
+    )
+    return (element[1], element[0]) if element else (match[1], b"")
 
 
 def _as_ascii_superset(head: bytes) -> bytes:

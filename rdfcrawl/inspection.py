@@ -91,6 +91,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
             Sandbox(
                 memory_bytes=question.extract.memory_bytes,
                 scratch_dir=folder,
+                scratch_bytes=question.extract.unpack.n_bytes,
                 load_context=web.load_context,
             )
         )
@@ -117,7 +118,7 @@ class _Web:
     robots: RobotsCache | None
     contexts: ContextStore
 
-    async def load_context(self, url: str, document_url: str) -> ContextDocument:
+    async def load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self.contexts.load(url, document_url=document_url)
 
 

@@ -132,6 +132,16 @@ def test_file_is_unpacked_and_written_as_hdt(tmp_path: Path) -> None:
     assert triples(again.stdout) == triples(TURTLE.decode())
 
 
+def test_what_hdt_cannot_hold_is_told(tmp_path: Path) -> None:
+    """If a statement cannot be written, then the command says so, and writes others."""
+    dump, target = tmp_path / "d.nt", tmp_path / "d.hdt"
+    dump.write_text('<http://a> <http://b> "\\u0000" .\n<http://a> <http://b> "x" .\n')
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "\nnot written " in done.stderr
+    assert len(triples(rdf(target).stdout)) == 1
+
+
 def test_limit_cuts_what_is_shown(tmp_path: Path) -> None:
     """If there are more statements than are to be shown, then it says how many."""
     path = tmp_path / "d.ttl"
@@ -153,7 +163,15 @@ def test_rules_are_used(server: RawServer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [[], ["a", "b"], ["/no/such/file"], ["http://"], ["x.ttl", "--follow", "nonsense"]],
+    [
+        [],
+        ["a", "b"],
+        ["/no/such/file"],
+        ["http://"],
+        ["x.ttl", "--follow", "nonsense"],
+        ["x.ttl", "--limit", "-1"],
+        [str(ROOT / "LICENSE"), "--to", "x.hdt", "--base", "b"],
+    ],
 )
 def test_wrong_usage_is_one_line(words: list[str]) -> None:
     """If the command cannot be done, then one line says why, and the code is 2."""

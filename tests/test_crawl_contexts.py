@@ -64,6 +64,12 @@ def server(
         target: loopback.response(body, LD) for target, body in documents.items()
     }
     server.pages["/header"] = loopback.response(NAMED, "application/json", Link=context)
+    foreign = b'<!DOCTYPE html><base href="%s"><script type="%s">%s</script>' % (
+        blocked_host.url("/").encode(),
+        LD.encode(),
+        naming(blocked_host.url("/c")),
+    )
+    server.pages["/base"] = loopback.response(foreign, "text/html")
     server.pages["/page"] = loopback.response(
         b"<!DOCTYPE html><html><title>a</title>", "text/html", Link=alternate
     )
@@ -112,6 +118,7 @@ def test_alternate_of_a_page_is_crawled(result: CrawlResult, server: RawServer) 
         ("/disallowed", "robots_disallowed"),
         ("/missing", "not_found"),
         ("/blocked", "guard_blocked"),
+        ("/base", "guard_blocked"),
     ],
 )
 def test_document_without_its_context_says_why(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.extract.child import deny_side_effects
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.parse import parse
 
@@ -190,6 +192,57 @@ async def test_unread_document_gives_its_turn_back(
     assert again.outcome.n_quads == 30_000
 
 
+async def test_reading_is_given_up_while_the_child_waits(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """If nobody takes what a child has read, then it can be ended all the same."""
+    path = tmp_path / "long.nt"
+    path.write_bytes(LINE % (1, 1) * 200_000)
+    document = await sandbox.read(path, job(NT))
+    chunks = aiter(document)
+    await anext(chunks)
+    await asyncio.sleep(1)  # the pipe and all buffers get full
+    async with asyncio.timeout(10):
+        await document.close()
+        await read(await sandbox.read(b"<http://a> <http://b> 1 .", job(NT)))
+    assert len(children()) == 1
+
+
+async def test_time_left_is_not_that_of_the_next_document(
+    sandbox: Sandbox, dump: Path
+) -> None:
+    """If a child waits for the next document, then no limit of time ends it."""
+    await read(await sandbox.read(dump, job(NT)))
+    (process,) = children()
+    limits = Path(f"/proc/{process}/limits").read_text()
+    assert re.search(r"(?m)^Max cpu time\s+unlimited", limits)
+
+
+async def test_child_takes_little_address_space(sandbox: Sandbox, dump: Path) -> None:
+    """If there are many cores, then numpy starts no threads, each with its memory."""
+    await read(await sandbox.read(dump, job(NT)))
+    (process,) = children()
+    assert "Threads:\t1\n" in Path(f"/proc/{process}/status").read_text()
+
+
+async def test_document_cannot_say_that_it_is_another() -> None:
+    """If a page has a base of another site, then its contexts are asked for as its."""
+    asked = []
+
+    async def load(url: str, *, document_url: str) -> ContextDocument:
+        asked.append((url, document_url))
+        return ContextDocument(url=url, content=b'{"@context": {}}')
+
+    page = b"""<base href="http://127.0.0.1/x"><script type="application/ld+json">
+        {"@context": "c", "@id": "http://a.example/", "http://b.example/": 1}
+        </script>"""
+    async with Sandbox(load_context=load) as sandbox:
+        document = await sandbox.read(page, job("text/html"))
+        text = await read(document)
+    assert asked == [("http://127.0.0.1/c", URL)]
+    assert text.count(b"\n") == 1
+
+
 async def test_no_more_children_than_allowed(dump: Path) -> None:
     """If more documents come than children may be, then they take turns."""
     async with Sandbox(2) as sandbox:
@@ -257,6 +310,14 @@ except PermissionError:
         "os.system('true')",
         "os.fork()",
         "os.remove({path!r})",
+        "os.kill(os.getpid(), 0)",
+        "os.truncate({path!r}, 0)",
+        "os.open('.', os.O_TMPFILE | os.O_RDWR)",
+        "os.chmod('.', 0o777)",
+        "os.utime('.')",
+        "socket.socketpair()",
+        "__import__('sqlite3').connect({path!r})",
+        "__import__('ctypes').CDLL(None)",
     ],
 )
 def test_child_can_do_nothing_but_read(tmp_path: Path, statement: str) -> None:

@@ -422,6 +422,22 @@ async def test_private_document_has_the_contexts_of_its_origin(
     assert neighbour.n_connections == 0
 
 
+async def test_private_context_behind_a_public_one_is_for_nobody(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a public context leads to a private site, then not even that gets it so.
+
+    What is kept is kept by the public URL, by which all documents ask.
+    """
+    private = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
+    public = await raw_server({"/c": moved(private.url("/c"))})
+    async with worker(fetch_options()) as one:
+        own = private.url("/page")
+        assert "guard_blocked" in await one.refusal(public.url("/c"), own)
+        assert "guard_blocked" in await one.refusal(public.url("/c"))
+    assert private.n_connections == 0
+
+
 async def test_public_context_of_the_own_origin_is_for_all(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
@@ -840,7 +856,7 @@ async def test_sandboxed_document_gets_its_context(
     body = f'{{"@context": "{server.url("/c")}", "name": "N"}}'.encode()
     async with worker(fetch_options()) as one:
 
-        async def load(url: str, document_url: str) -> ContextDocument:
+        async def load(url: str, *, document_url: str) -> ContextDocument:
             return await one.store.load(url, document_url=document_url)
 
         async with Sandbox(load_context=load) as sandbox:
@@ -859,7 +875,7 @@ async def test_sandboxed_document_hears_of_a_refusal(
     body = f'{{"@context": "{server.url("/c")}", "name": "N"}}'.encode()
     async with worker(fetch_options()) as one:
 
-        async def load(url: str, document_url: str) -> ContextDocument:
+        async def load(url: str, *, document_url: str) -> ContextDocument:
             return await one.store.load(url, document_url=document_url)
 
         async with Sandbox(load_context=load) as sandbox:

@@ -6,9 +6,16 @@ import random
 import tracemalloc
 from dataclasses import replace
 
+import google_crc32c
+import numpy as np
 import pytest
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.hdt.block_cache import BlockCache
+from rdfcrawl.rdf.hdt.crc import crc8
+from rdfcrawl.rdf.hdt.cursor import Cursor
+from rdfcrawl.rdf.hdt.dictionary import Section, TooMuch
+from rdfcrawl.rdf.hdt.log_array import log_preamble, pack
 from rdfcrawl.rdf.hdt.vbyte import encode_vbyte
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.hdt_files import Outcome, Piece, hdt_of, lines_of, outcome, pieces, sealed
@@ -160,6 +167,29 @@ def test_enormous_counts_take_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 8 * 2**20
+
+
+def test_many_long_strings_of_few_bytes_take_no_memory() -> None:
+    """If a block tells of far longer strings than it is, not all of them are held."""
+    n, long = 1000, b'"' + bytes([0x78]) * 2**20
+    packed = long + b"".join(
+        b"\0" + encode_vbyte(len(long)) + b"%d" % i for i in range(n)
+    )
+    packed += b"\0"
+    head = bytes([2]) + b"".join(map(encode_vbyte, (n + 1, len(packed), 2**16)))
+    offsets = pack(np.array([0, len(packed)], np.uint64), 32)
+    data = head + bytes([crc8(head)]) + log_preamble(32, 2)
+    for content in offsets, packed:
+        data += content + google_crc32c.value(content).to_bytes(4, "little")
+    section = Section(Cursor(data), "x", cache=BlockCache(), longest=2**21)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooMuch):
+            section.strings(np.arange(n), 8 * 2**20)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * 2**20
 
 
 @pytest.mark.parametrize("value", [0x00, 0xFF])

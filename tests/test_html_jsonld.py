@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -251,3 +252,13 @@ def test_damaged_json_raises_only_a_fault(value: Any, data: st.DataObject) -> No
         piece = data.draw(st.sampled_from(_DAMAGE))
         text = text[:at] + piece + text[at + data.draw(st.integers(0, 2)) :]
     assert reason_of(text) in {None, Reason.SYNTAX}
+
+
+def test_comments_that_do_not_end_take_no_time() -> None:
+    """If a block has very many comments that do not end, then it is read once."""
+    began = time.process_time()
+    with pytest.raises(SourceFault):
+        load_json("<!--" * 100_000)
+    assert load_json('{"a": 1} <!-- b')[0] == {"a": 1}
+    assert load_json('<!-- {"a": 1}')[0] == {"a": 1}
+    assert time.process_time() - began < 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +27,7 @@ OPEN_GRAPH = """<!DOCTYPE html><html lang=fr prefix="ex: http://ex.example/ns#">
 <meta property="og:image:width" content="300">
 <meta property="ex:a" content="1"><meta property="my:b" content="2">
 </head>"""
+HTTPS = OPEN_GRAPH.replace('prefix="ex:', 'prefix="og: https://ogp.me/ns# ex:')
 
 
 def open_graph(html: str, log: FaultLog | None = None) -> list[str]:
@@ -68,6 +71,43 @@ def test_open_graph_states_what_rdfa_makes_of_it() -> None:
 def test_what_is_no_open_graph_states_nothing(html: str) -> None:
     """If a tag has no known prefix or no content, then it states nothing."""
     assert open_graph(html) == []
+
+
+def test_a_declared_prefix_of_open_graph_holds() -> None:
+    """If a page declares `og` as another IRI, then RDFa gives the same statements."""
+    log = FaultLog()
+    found = open_graph(HTTPS, log)
+    page = Page(HTTPS.encode(), url=URL)
+    by_rdfa = b"".join(iter_checked(extract_rdfa(page, log), log)).decode()
+    assert sorted(found) == sorted(by_rdfa.splitlines())
+    assert f'{S} <https://ogp.me/ns#image:width> "300"@fr .' in found
+
+
+def test_names_of_open_graph_are_words() -> None:
+    """If a tag has several properties, then each is stated, as in RDFa."""
+    found = open_graph("<meta property='OG:title  twitter:title og:a' content=a>")
+    assert found == [
+        f'{S} <http://ogp.me/ns#title> "a" .',
+        f'{S} <http://ogp.me/ns#a> "a" .',
+    ]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<html prefix='{'a' * 500_000}'><meta property='og:a' content=b>",
+        f"<html prefix='og: http://{'a' * 500_000}'><meta property='og:a' content=b>"
+        + "<meta property='og:a' content=b>" * 4000,
+        f"<meta name='dc.{'a' * 500_000}' content=b>",
+        f"<meta name='dc.{'.' * 500_000}\n{'a' * 500_000}' content=b>",
+    ],
+)
+def test_long_names_take_no_time(html: str) -> None:
+    """If a name or prefix is very long, then that costs neither time nor space."""
+    began = time.process_time()
+    lines = open_graph(html) + dublin_core(html)
+    assert time.process_time() - began < 2
+    assert sum(map(len, lines)) < 1000
 
 
 def test_open_graph_in_the_body_counts() -> None:

@@ -213,6 +213,8 @@ def test_template_content_is_not_read() -> None:
     [
         ("2024-05-01", "2024-05-01 date"),
         ("20240501", "2024-05-01 date"),
+        ("0800-05-01", "0800-05-01 date"),
+        ("0800-05-01 9:05", "0800-05-01T09:05:00 dateTime"),
         ("2024-122", "2024-05-01 date"),
         ("2023-366", ""),
         ("2024-13-01", ""),
@@ -248,6 +250,11 @@ def test_times_have_the_datatype_of_their_form(text: str, expected: str) -> None
         ('<b class="p-category">x</b>', "vcard:category", '"x"'),
         ('<a class="u-category" href="/t">x</a>', "vcard:category", ":t"),
         ('<b class="dt-bday">in May</b>', "vcard:bday", '"in May"'),
+        (
+            '<a class="u-url" href="a b">x</a>',
+            "vcard:hasURL",
+            "<http://e.org/dir/a%20b>",
+        ),
         ('<b class="p-org h-card">O</b>', "vcard:hasOrganizationName", "_:mf2"),
         ('<b class="e-note">plain &amp; simple</b>', "vcard:note", '"plain & simple"'),
     ],

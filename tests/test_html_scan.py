@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.charset import declared_charset
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.page import Page
+from rdfcrawl.html.page_links import has_links_in_body
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.weight import MAX_DEPTH, check_weight, is_heavy
 
@@ -85,6 +87,13 @@ def test_any_bytes_are_scanned(data: bytes) -> None:
     [
         (codecs.BOM_UTF8 + "é".encode(), "iso-8859-1", "é"),
         ("é".encode("utf-16"), "", "é"),
+        ("<p>é".encode("utf-16-le"), "", "<p>é"),
+        ("<p>é".encode("utf-16-be"), "utf-16", "<p>é"),
+        (" <p>é".encode("utf-16-le"), "utf-16", " <p>é"),
+        (" <p>é".encode("utf-16-le"), "u16", " <p>é"),
+        (" <p>é".encode("utf-32-le"), "utf-32", " <p>é"),
+        ("<p>é".encode(), "utf-16", "<p>é"),
+        ("<meta charset=u16>é".encode(), "UTF-32", "<meta charset=u16>é"),
         (b"\xe9", "iso-8859-1", "é"),
         (b"\x80", "ISO-8859-1", "€"),  # Encoding Standard: it means windows-1252
         (b"\x80\xe9", "", "€é"),
@@ -243,7 +252,62 @@ def test_a_million_attributes_are_a_named_fault() -> None:
     assert caught.value.fault.reason is Reason.TOO_LARGE
 
 
+_MANY = b" ".join(b"a%d" % i for i in range(5_000))
+HIDDEN = {
+    "after > in a value": b"<p x='>' " + _MANY + b">",
+    "after a quote that begins no value": b"<p ' " + _MANY + b" '>",
+    "after a value without quotes": b"<p x=y' " + _MANY + b" '>",
+    "after a quote in a name": b'<p =" x=" y=" ' + _MANY + b' >">',
+    "among <": b"<p " + _MANY.replace(b" a", b" <a") + b">",
+    "parted by slashes": b"<p/" + _MANY.replace(b" ", b"/") + b">",
+    "parted by values": b"<p " + _MANY.replace(b" ", b'=""') + b">",
+    "after a comment": b"<!-- <a x=' --><p x='>' " + _MANY + b">",
+    "after an end tag": b"</p x=\"<a y='\"><p x='>' " + _MANY + b">",
+    "of a script": b"<script x='>' " + _MANY + b"></script>",
+    "in UTF-16": b"".join(b"%c\0" % c for c in b"<p " + _MANY + b">"),
+}
+
+
+@pytest.mark.parametrize("data", HIDDEN.values(), ids=HIDDEN)
+def test_attributes_cannot_be_hidden(data: bytes) -> None:
+    """If a page hides very many attributes of one element, then it is heavy still."""
+    assert Page(data, url=URL).is_heavy
+
+
+@pytest.mark.parametrize("data", HIDDEN.values(), ids=HIDDEN)
+def test_attributes_of_a_head_cannot_be_hidden(data: bytes) -> None:
+    """If just the head of a page is read, then it is weighed by itself."""
+    if b"\0" in data:
+        data = data.replace(b"\0", b"")
+    assert Page(b"<head>" + data + b"</head>" + b"x", url=URL).is_head_heavy
+
+
+def test_looking_for_attributes_is_bounded() -> None:
+    """If 20,000 tags begin within one another, then that is found out soon."""
+    data = (b"<a b='" + b"x" * 200) * 19_999
+    began = time.process_time()
+    assert is_heavy(data)
+    assert time.process_time() - began < 2
+
+
+def test_long_values_are_light() -> None:
+    """If a value has very many words, or is a script, then the page is light."""
+    words = b"word > " * 5_000
+    assert not is_heavy(b'<p data-json="' + words + b'">x')
+    assert not is_heavy(b"<script>for(i=0;i<n;i++){" + b'a="<b>";' * 5_000 + b"}")
+
+
 def test_one_long_attribute_is_light() -> None:
     """If one attribute is long, as of an image in a URL, then the page is light."""
     data = b"<img src='data:image/png;base64," + b"A" * 100_000 + b"'>"
     assert not is_heavy(data)
+
+
+@pytest.mark.parametrize("piece", [" rel= rel=", " rel=a b", " rev=a b", " class=a b"])
+def test_values_that_do_not_end_take_no_time(piece: str) -> None:
+    """If very many attributes have no quotes and no tag, then they are read once."""
+    data = b"<head></head>" + piece.encode() * 20_000
+    began = time.process_time()
+    scan(data)
+    has_links_in_body(Page(data, url=URL), wants_hyperlinks=False)
+    assert time.process_time() - began < 3

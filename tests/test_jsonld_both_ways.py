@@ -60,7 +60,7 @@ def test_suite_is_read_alike(suites: Suites) -> None:
             n_fast += 1
             whole = read_whole(value, base=base, contexts=Contexts(files))
             assert canonical(lines) == canonical(whole), case["@id"]
-    assert n_fast > 200
+    assert n_fast > 170
 
 
 ARTICLE = {
@@ -137,7 +137,6 @@ POLICY = {
         pytest.param(GRAPH, id="graph"),
         pytest.param([ARTICLE, GRAPH], id="two"),
         pytest.param(NOTE, id="activity"),
-        pytest.param(CREDENTIAL, id="credential"),
         pytest.param(POLICY, id="policy"),
     ],
 )
@@ -178,6 +177,41 @@ def test_terms_that_terms_need_are_kept() -> None:
         pytest.param({"@context": {"a/b": {"@type": "@id"}}}, id="slash"),
         pytest.param({"@context": {"a": {"@type": "@json"}}}, id="json"),
         pytest.param({"@context": {"a": {"@container": "@type"}}}, id="type map"),
+        pytest.param({"http://p.example/": {"@list": "x"}}, id="list"),
+        pytest.param({"http://p.example/": {"@set": None}}, id="set"),
+        pytest.param({"@context": {"l": "@list"}, "a:b": {"l": 1}}, id="list alias"),
+        pytest.param({"http://p.example/%zz": {"a:b": 1}}, id="no IRI"),
+        pytest.param({"@included": {"@type": "http://t.example/"}}, id="included"),
+        pytest.param({"undefined": {"@type": "http://t.example/"}}, id="no vocabulary"),
+        pytest.param(
+            [{"@context": {"@vocab": "http://v.example/"}}, {"a": {"@type": "x:T"}}],
+            id="vocabulary elsewhere",
+        ),
+        pytest.param(
+            {
+                "@context": {"@vocab": "http://v.example/"},
+                "a": {"@context": None, "b": {"@type": "http://t.example/"}},
+            },
+            id="vocabulary taken back",
+        ),
+        pytest.param(
+            {
+                "@context": {
+                    "@vocab": "http://v.example/",
+                    "a": {"@context": {"@vocab": None}},
+                },
+                "a": {"b": {"@type": "http://t.example/"}},
+            },
+            id="vocabulary taken back by a term",
+        ),
+        pytest.param(
+            {"@context": {"a": None}, "a": {"@type": "http://t.example/"}},
+            id="term of nothing",
+        ),
+        pytest.param(
+            {"@context": {"a": {"@id": "b"}}, "a": {"@type": "http://t.example/"}},
+            id="term of a relative IRI",
+        ),
         pytest.param({"http://p.example/": 10**18}, id="integer"),
         pytest.param({"http://p.example/": 1e400}, id="infinite"),
         pytest.param({"http://p.example/": -0.0}, id="minus zero"),
@@ -190,6 +224,16 @@ def test_terms_that_terms_need_are_kept() -> None:
 def test_what_pyoxigraph_reads_otherwise_is_left(document: Any) -> None:
     """If pyoxigraph would read something else, then the whole way is taken."""
     assert _fast(document, BASE, Contexts({})) is None
+
+
+@pytest.mark.parametrize("kind", ["@set", "@list"])
+@pytest.mark.parametrize("container", ["@graph", ["@graph", "@id"]])
+def test_graph_containers_do_not_end_the_process(kind: str, container: Any) -> None:
+    """If a graph container may hold a set, where pyoxigraph panics, it is left."""
+    context = {"g": {"@id": "http://g.example/", "@container": container}}
+    document = {"@context": context, "g": {kind: ["x"]}}
+    assert _fast(document, BASE, Contexts({})) is None
+    assert _fast(CREDENTIAL, BASE, Contexts({})) is None
 
 
 def test_many_objects_with_a_large_context_are_left() -> None:

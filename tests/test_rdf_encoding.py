@@ -42,6 +42,9 @@ CASES = {
         "",
         (XML % "UTF-16").encode("utf-16-le"),
     ),
+    "utf-16-le unmarked": ("text/turtle", "UTF-16", TURTLE.encode("utf-16-le")),
+    "utf-16-be unmarked": ("text/turtle", "UTF-16", TURTLE.encode("utf-16-be")),
+    "utf-32 unmarked": ("text/turtle", "utf-32", TURTLE.encode("utf-32-le")),
     "xml charset wins": (
         "application/rdf+xml",
         "utf-8",
@@ -65,9 +68,11 @@ def test_charsets_are_read(
     assert text.replace(" €", "") == PLAIN
 
 
-@pytest.mark.parametrize("charset", ["klingon", "rot13", "zlib", "punycode", "a\0b"])
+@pytest.mark.parametrize(
+    "charset", ["klingon", "rot13", "zlib", "punycode", "a\0b", "utf-16", "utf-32"]
+)
 def test_unknown_charset_is_a_fault_and_read_as_utf8(charset: str) -> None:
-    """If a charset is unknown or none, then that is said and UTF-8 is tried."""
+    """If a charset is unknown or cannot be, then that is said and UTF-8 is tried."""
     parsed = parse(TURTLE.encode(), url=URL, graph=None, charset=charset)
     assert b"".join(parsed).decode() == TURTLE
     assert [fault.reason for fault in parsed.faults] == [Reason.BAD_CHARSET]

@@ -247,3 +247,28 @@ def test_whatever_comes_ends_as_a_fault(value: Any, cut: int, tail: str) -> None
                     assert not block or block.endswith(b" .\n")
             except SourceFault:
                 pass
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"http://e/c": 1, "http://e/d": 1, "http://e/e": 1},
+        {"http://e/c": {"http://e/p": 1, "http://e/q": 1, "http://e/r": 1}},
+        {"http://e/c": {"http://e/p": [1, 1, 1]}},
+    ],
+    ids=["subjects", "predicates", "objects"],
+)
+def test_too_much_that_is_no_statement_ends_reading(bad: Any) -> None:
+    """If as much as `n_errors` is no statement, then what came before is kept."""
+    document = {"http://e/a": {"http://e/b": [GOOD]}, **bad}
+    document["http://e/z"] = {"http://e/b": [GOOD]}
+    parsed = parse(
+        json.dumps(document).encode(),
+        url=URL,
+        graph=None,
+        media_type="application/rdf+json",
+        limits=ParseLimits(n_errors=3),
+    )
+    assert b"".join(parsed).decode() == LINE
+    assert reasons(parsed) == {Reason.SYNTAX: 4}
+    assert parsed.is_partial

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rdfcrawl.unpack.scratch import Scratch
 
 NT = statements(20_000)  # longer than one piece
-TTL = b"[] <http://example.org/a> 1 .\n"  # nothing tells that it is Turtle
+TTL = b"(1) <http://example.org/a> 1 .\n"  # nothing tells that it is Turtle
 LONG_TTL = b"@prefix e: <http://example.org/> .\n" + NT
 KEPT = {"nt": NT, "ttl": LONG_TTL}
 
@@ -195,6 +195,31 @@ def test_what_is_no_data_is_passed_by_and_counted() -> None:
     ]
     counts = {fault.reason: fault.count for fault in faults}
     assert counts == {Reason.UNKNOWN_FORMAT: 2, Reason.UNSUPPORTED_FORMAT: 3}
+
+
+def test_members_that_extractors_read_are_documents() -> None:
+    """If XML or JSON of an archive is read as alone it would be, it is given out."""
+    members = {"a.svg": b"<svg/>", "b.xml": b"<x><y/></x>", "c.json": b'{"a": 1}'}
+    log = FaultLog()
+    found = [
+        each.name
+        for each in iter_documents(
+            Source(zipped(members)),
+            Packing.ZIP,
+            url=URL,
+            media_type="",
+            limits=UnpackLimits(),
+            scratch=None,
+            log=log,
+            is_page=lambda source, decision: (
+                decision.found == "JSON" or b"svg" in source.head()
+            ),
+        )
+    ]
+    assert found == ["a.svg", "c.json"]
+    assert [(each.reason, each.count) for each in log.all()] == [
+        (Reason.UNSUPPORTED_FORMAT, 1)
+    ]
 
 
 def test_what_is_compressed_alone_is_given_out() -> None:

@@ -15,12 +15,13 @@ from rich.syntax import Syntax
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.commands.crawl import fail
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, SourceFault
 from rdfcrawl.extract.reading import rules_in
 from rdfcrawl.formats import HTML
 from rdfcrawl.inspection import Inspection, Question, inspect
 from rdfcrawl.links import LinkPolicy
 from rdfcrawl.options import CrawlOptions, extract_options
+from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.pretty import pretty
@@ -87,6 +88,8 @@ class Command(ScrapyCommand):
         """Read the document and tell what it yields."""
         if len(args) != 1 or self.settings is None:
             fail("rdf: want one URL or file")
+        if opts.limit < 0:
+            fail(f"--limit {opts.limit}: want 0 or more")
         question = self._question(args[0], opts)
         try:
             if opts.to:
@@ -103,6 +106,11 @@ class Command(ScrapyCommand):
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
         agent = str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
+        try:
+            if opts.base:
+                check_iri(opts.base)
+        except SourceFault as error:
+            fail(f"--base: {error}")
         try:
             fetch = CrawlOptions.read(settings, "rdf").fetch
             return Question(
@@ -157,16 +165,23 @@ def _convert(question: Question, target: Path) -> Inspection:
     """Write the statements to a file, and the report to standard error."""
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: want a name in {', '.join(_WRITTEN)}")
+    unwritten: tuple[Fault, ...] = ()
     with tempfile.TemporaryFile(dir=target.parent) as lines:
         inspection = asyncio.run(inspect(question, lines.write))
         lines.seek(0)
         with target.open("wb") as out:
             if target.suffix == ".hdt":
                 base = question.base or inspection.document.url
-                write_hdt(_blocks(lines), out, base=base)
+                try:
+                    written = write_hdt(_blocks(lines), out, base=base)
+                except SourceFault as error:
+                    raise ConfigError(f"--to {target}: {error}") from error
+                unwritten = written.faults
             else:
                 shutil.copyfileobj(lines, out)
-    sys.stderr.write("".join(f"{line}\n" for line in report(inspection)))
+    told = report(inspection)
+    told += [_row("not written", _fault(fault)) for fault in unwritten]
+    sys.stderr.write("".join(f"{line}\n" for line in told))
     return inspection
 
 
@@ -187,7 +202,11 @@ def report(inspection: Inspection) -> list[str]:
         faults += outcome.faults
     rows += _links(inspection)
     rows += [("fault", _fault(fault)) for fault in faults]
-    return [f"{name:12}{_printable(value)}" for name, value in rows]
+    return [_row(name, value) for name, value in rows]
+
+
+def _row(name: str, value: str) -> str:
+    return f"{name:12}{_printable(value)}"
 
 
 def _answer(document: Document) -> str:

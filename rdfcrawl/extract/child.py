@@ -10,7 +10,6 @@ or `R`, why it cannot be had. End of input ends the process.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import resource
 import signal
@@ -19,8 +18,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import numpy as np  # noqa: F401 (loading it does what is denied once jobs are served)
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extract.job import Job
@@ -33,12 +30,16 @@ HEADER = struct.Struct(">cI")
 PIPE_BYTES = 2**20  # a chunk fits: the two processes need not take turns within one
 
 # Events of PEP 578 that parsing has no need of.
-_DENIED_EVENTS = ("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes.")
+_DENIED_EVENTS = (
+    *("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes."),
+    *("sqlite3.", "signal.pthread_kill"),
+)
 _DENIED_OS_EVENTS = frozenset(
     f"os.{call}"
     for call in (
-        "exec", "fork", "forkpty", "kill", "killpg", "link", "mkdir", "posix_spawn",
-        "putenv", "remove", "rename", "rmdir", "spawn", "symlink", "system",
+        "chmod", "chown", "exec", "fork", "forkpty", "kill", "killpg", "link", "mkdir",
+        "posix_spawn", "putenv", "remove", "removexattr", "rename", "rmdir",
+        "setxattr", "spawn", "symlink", "system", "unsetenv", "utime",
     )
 )  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -50,6 +51,8 @@ def main() -> None:
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
     longest size.
     """
+    import numpy as np  # noqa: F401, PLC0415 (it loads `ctypes`, which is denied later)
+
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -106,16 +109,19 @@ class _Child:
         n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
         used = resource.getrusage(resource.RUSAGE_SELF)
         used_secs = used.ru_utime + used.ru_stime
+        self._allow_cpu(used_secs, job, n_bytes)
         reading = Reading(source, job, environment=self._environment)
         self._send(b"F", reading.outcome.to_json())
-        self._allow_cpu(used_secs, job, n_bytes)
         for chunk in reading:
             self._send(b"C", chunk)
             # What is unpacked may be long: its statements earn time as its bytes do.
             n_bytes += len(chunk)
             self._allow_cpu(used_secs, job, n_bytes)
-        self._send(b"E", reading.outcome.to_json())
         self._lift(0)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        # What this document left of its time would end the next one.
+        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+        self._send(b"E", reading.outcome.to_json())
         return True
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
@@ -124,7 +130,8 @@ class _Child:
         Raises:
             SourceFault: `REMOTE_CONTEXT`.
         """
-        self._send(b"L", json.dumps([url, document_url]).encode())
+        del document_url  # the parent knows it, and need not believe what is said here
+        self._send(b"L", url.encode(errors="replace"))
         kind, payload = self._receive()
         if kind == b"K":
             final_url, _, content = payload.partition(b"\n")

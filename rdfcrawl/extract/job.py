@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.html.extractors import Extractor
@@ -11,6 +11,7 @@ from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
+    from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.rdf.graphs import Trust
 
 
@@ -28,7 +29,8 @@ class Job:
         key: makes the blank node labels; `url` if empty.
         trust: whose graph names are believed; see `rdf.output.Output`.
         wants_hyperlinks: of pages, beside the links that point to data.
-        extractors: that a page is read with; None are all that it needs.
+        extractors: that were left by a first reading of a page, see `rest`; None are
+            all that it needs.
         rules: file or folder of scraping rules; empty is none.
         limits: on one document.
         unpack: on what it is packed in.
@@ -47,6 +49,17 @@ class Job:
     rules: str = ""
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
+
+    def rest(self, outcome: Outcome) -> Self:
+        """Return the job for the extractors that a first reading left."""
+        n_quads = self.limits.n_quads - outcome.n_quads
+        return replace(
+            self,
+            extractors=outcome.left,
+            # Labels of blank nodes must not meet those given out before.
+            key=f"{self.key or self.url}#rest",
+            limits=replace(self.limits, n_quads=n_quads),
+        )
 
     def to_json(self) -> bytes:
         """Return what `from_json` reads."""

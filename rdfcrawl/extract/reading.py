@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extract.outcome import MAX_MEMBERS, Outcome
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.page import Page
@@ -60,6 +60,7 @@ class Reading:
         self._job = job
         self._environment = environment
         self._log = FaultLog()
+        self._noted_before: list[Fault] = []
         decision = formats.decide(job.media_type, job.url, self._source.head())
         self._context_url = ""
         if job.http_links and _is_plain_json(decision, job.media_type):
@@ -93,7 +94,8 @@ class Reading:
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
-        outcome.faults = self._log.all()
+        noted = self._log.all()
+        outcome.faults = [each for each in noted if each not in self._noted_before]
 
     def _output(self, graph: str | None, key: str) -> Output:
         limits, job = self._job.limits, self._job
@@ -154,6 +156,8 @@ class Reading:
             media_type=job.media_type,
             charset=job.charset,
         )
+        if job.extractors is not None and not page.is_json:
+            self._note_as_before(page)
         reading = PageReading(
             page,
             extractors=job.extractors,
@@ -173,6 +177,13 @@ class Reading:
         for extractor, n_quads in reading.extracted.items():
             known = outcome.extracted.get(extractor, 0)
             outcome.extracted[extractor] = known + n_quads
+
+    def _note_as_before(self, page: Page) -> None:
+        """Note what the first reading of a page did: statements are judged by it."""
+        _ = page.utf8  # finds the faults
+        for fault in page.faults.all():
+            self._log.note(fault.reason, fault.detail, fault.count)
+        self._noted_before = self._log.all()
 
     def _page_bytes(self, source: Source) -> bytes:
         if source.data is not None:
@@ -202,6 +213,7 @@ class Reading:
             limits=job.unpack,
             scratch=self._environment.scratch,
             log=self._log,
+            is_page=self._is_page,
         ):
             if not outcome.packings:
                 outcome.packings = packed.packings

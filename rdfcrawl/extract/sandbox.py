@@ -9,7 +9,6 @@ gets a new one.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -17,8 +16,9 @@ import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extract.child import HEADER, PIPE_BYTES
@@ -30,7 +30,19 @@ if TYPE_CHECKING:
     from rdfcrawl.extract.job import Job
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
-    LoadContext = Callable[[str, str], Awaitable[ContextDocument]]
+    class LoadContext(Protocol):
+        """Gives the context at a URL to the document at another."""
+
+        def __call__(
+            self, url: str, *, document_url: str
+        ) -> Awaitable[ContextDocument]:
+            """Return it.
+
+            Raises:
+                SourceFault: `REMOTE_CONTEXT`.
+            """
+            ...
+
 
 MEMORY_BYTES = 2**30
 SCRATCH_BYTES = 50 * 2**30
@@ -41,7 +53,7 @@ _LEAST_SILENCE_SECS = 10.0
 _START = "from rdfcrawl.extract.child import main; main()"
 
 
-async def no_contexts(url: str, document_url: str) -> ContextDocument:
+async def no_contexts(url: str, *, document_url: str) -> ContextDocument:
     """Refuse every context that is not bundled.
 
     Raises:
@@ -68,7 +80,9 @@ class _Child:
         with suppress(ProcessLookupError):
             self.process.kill()
         self.jobs.close()
-        await self.process.wait()
+        # Not `wait`: that waits for the end of a pipe, which nobody reads while the
+        # reader's buffer is full.
+        await self.process.communicate()
 
 
 class Sandbox:
@@ -137,7 +151,8 @@ class Sandbox:
             raise
         secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
         silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
-        return SandboxedReading(self, child, silence_secs, self._load_context)
+        load_context = partial(self._load_context, document_url=job.url)
+        return SandboxedReading(self, child, silence_secs, load_context)
 
     async def _take(self) -> _Child:
         while self._idle:
@@ -180,7 +195,7 @@ class SandboxedReading:
         sandbox: Sandbox,
         child: _Child,
         silence_secs: float,
-        load_context: LoadContext,
+        load_context: Callable[[str], Awaitable[ContextDocument]],
     ) -> None:
         self.outcome = Outcome()
         self._n_quads = 0
@@ -197,7 +212,7 @@ class SandboxedReading:
                     self._n_quads += payload.count(b"\n")
                     yield payload
                 elif kind == b"L":
-                    await self._answer(self._child, *json.loads(payload))
+                    await self._answer(self._child, payload.decode())
                 elif kind == b"F":
                     self.outcome = Outcome.from_json(payload)
                 elif kind == b"E":
@@ -211,9 +226,9 @@ class SandboxedReading:
         if child is not None:
             await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
 
-    async def _answer(self, child: _Child, url: str, document_url: str) -> None:
+    async def _answer(self, child: _Child, url: str) -> None:
         try:
-            context = await self._load_context(url, document_url)
+            context = await self._load_context(url)
         except SourceFault as error:
             await child.send(b"R", error.fault.detail.encode(errors="replace"))
         else:
@@ -257,4 +272,6 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
         "PYTHONDONTWRITEBYTECODE": "1",
         "LANG": "C.UTF-8",
+        # One thread for each core takes 40 MB of address space each, which is bounded.
+        "OPENBLAS_NUM_THREADS": "1",
     }

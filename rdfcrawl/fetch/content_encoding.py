@@ -89,7 +89,7 @@ def _codec(name: str) -> Codec:
         case "deflate":
             return codecs.deflate()
         case "br":
-            return codecs.Brotli()
+            return codecs.br()
         case "zstd":
             return codecs.zstandard(ZSTD_WINDOW_LOG)
     raise SourceFault(Reason.BAD_CONTENT_ENCODING, f"unknown coding {name[:40]!r}")

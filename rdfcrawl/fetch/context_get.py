@@ -236,7 +236,10 @@ class _Course:
         fault = await self._get.guarded.check(url)
         if fault is None:
             return self._get.far
-        if not is_same_origin(url, self._document_url):
+        # All the way: who asks for the same by another document must not get it.
+        if not all(
+            is_same_origin(each, self._document_url) for each in (self._url, url)
+        ):
             raise SourceFault(fault.reason, fault.detail)
         self.is_near = True
         return self._get.near

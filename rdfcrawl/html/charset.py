@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 PRESCAN_BYTES: Final = 1024  # HTML Standard: the declaration is within the first 1024
 
 _BOMS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_UTF16_MARKUP: Final = (b"<\0", b"\0<")
+_UTF16_MARKUP: Final = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+_WIDE: Final = ("utf-16", "utf-32")
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
@@ -48,6 +49,7 @@ _LABELS: Final = {
     **dict.fromkeys(("big5", "big5-hkscs", "cn-big5", "x-x-big5"), "big5hkscs"),
     **dict.fromkeys(("iso-8859-9", "latin5", "l5"), "cp1254"),
     **dict.fromkeys(("iso-8859-11", "tis-620", "dos-874", "windows-874"), "cp874"),
+    **dict.fromkeys(("unicode", "ucs-2", "csunicode", "iso-10646-ucs-2"), "utf-16-le"),
     "x-cp1251": "cp1251",
     "x-cp1250": "cp1250",
     "iso-8859-8-i": "iso-8859-8",
@@ -70,11 +72,16 @@ def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> b
         is_xml: its media type says so: an XML declaration comes before `<meta>`.
         log: takes `BAD_CHARSET`.
     """
-    if data.startswith(_BOMS + _UTF16_MARKUP):
-        return to_utf8(data, charset=charset, is_xml=False, log=log)
-    label = charset.strip("\"' \t").lower() or declared_charset(data, is_xml=is_xml)
-    if label:
-        codec = _LABELS.get(label, label)
+    if data.startswith(_BOMS):
+        return to_utf8(data, charset="", is_xml=False, log=log)
+    if codec := _UTF16_MARKUP.get(data[:2], ""):
+        return to_utf8(data, charset=codec, is_xml=False, log=log)
+    codec = _codec(charset.strip("\"' \t").lower())
+    if codec.startswith(_WIDE) and b"\0" not in data[:PRESCAN_BYTES]:
+        log.note(Reason.BAD_CHARSET, f"is not {codec}")
+        codec = ""
+    codec = codec or _codec(declared_charset(data, is_xml=is_xml))
+    if codec:
         if codec == "cp1252" and data.isascii():
             return data
         return to_utf8(data, charset=codec, is_xml=False, log=log)
@@ -99,10 +106,26 @@ def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
         return label
     for meta in _META.finditer(_COMMENT.sub(b"", head)):
         if found := _CHARSET.search(meta[1]):
-            name = _label(found[1])
-            # Whoever reads this as ASCII cannot have UTF-16 before them.
-            return "utf-8" if name.startswith("utf-16") else name
-    return label
+            return _narrow(_label(found[1]))
+    return _narrow(label)
+
+
+def _narrow(label: str) -> str:
+    """Return a label; whoever reads it as ASCII cannot have UTF-16 before them."""
+    return "utf-8" if _codec(label).startswith(_WIDE) else label
+
+
+def _codec(label: str) -> str:
+    """Return the codec of a label, or the label if there is none."""
+    name = _LABELS.get(label, label)
+    try:
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return name
+    if not known.startswith(_WIDE):
+        return name
+    # Without their byte order, the codecs of Python want a byte order mark.
+    return known if known.endswith(("le", "be")) else f"{known}-le"
 
 
 def _label(name: bytes) -> str:

@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     r"|(?P<js>/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|//[^\n]*+)",
     re.DOTALL,
 )
-_HTML_COMMENT = re.compile(rf"({_STRING})|<!--(?:[^-]|-(?!->))*+-->", re.DOTALL)
+_HTML_COMMENT = re.compile(rf"({_STRING})|<!--(?:[^-]|-(?!->))*+(?:-->|\Z)", re.DOTALL)
 _COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])|,(?=\s*+,)", re.DOTALL)
 _BAD_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 _ENTITY = re.compile(rf"({_STRING})|&(?:quot|#0*34|#x0*22);", re.IGNORECASE | re.DOTALL)

@@ -1,14 +1,15 @@
-"""Open Graph and Dublin Core in `<meta>` and `<link>`, through extruct.
+"""Open Graph and Dublin Core in `<meta>` and `<link>`.
 
 Open Graph tags are RDFa, and state here what RDFa 1.1 makes of them: subject is the
 page, the property `og:image:width` is `http://ogp.me/ns#image:width`, and the content
-is a literal in the language of the page, also where it is a URL.
+is a literal in the language of the page, also where it is a URL. What `prefix`
+declares holds; `product` is known beside the prefixes of RDFa.
 
 Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
 `dc:title`, or what `<link rel="schema.DC">` says `DC` is; the content is a literal in
 the language of its element or, if `scheme` names an encoding of Dublin Core, with that
-datatype; the target of a `<link>` is an IRI.
+datatype; the target of a `<link>` is an IRI. The terms are those that extruct knows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lxml.html import HtmlElement, document_fromstring
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.html.rdfa.scope import prefix_pairs
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
@@ -35,6 +37,14 @@ DC: Final = "http://purl.org/dc/elements/1.1/"
 DCTERMS: Final = "http://purl.org/dc/terms/"
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_NAME_CHARS: Final = 1000  # extruct takes the square of the time for long ones
+_OPEN_GRAPH: Final = {
+    "og": "http://ogp.me/ns#",
+    **{
+        name: f"http://ogp.me/ns/{name}#"
+        for name in ("music", "video", "article", "book", "profile", "product")
+    },
+}
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
 # DCMI Metadata Terms, section 5 "Syntax Encoding Schemes"
 _ENCODINGS: Final = {
@@ -58,25 +68,26 @@ def extract_open_graph(page: Page, log: FaultLog) -> Iterator[str]:
 
     Source: The Open Graph protocol (ogp.me); RDFa Core 1.1 Initial Context.
     """
-    from extruct.opengraph import OpenGraphExtractor  # noqa: PLC0415 (slow to import)
-
     root = page.tree.root
     if root is None:
         return
-    document = _document(_limited(page.tree.css("meta[property][content]"), log))
-    for element in (root, page.tree.head):
-        prefixes = element.attributes.get("prefix") if element is not None else None
-        if prefixes:
-            place = document if element is root else document.head
-            place.set("prefix", _NOT_IN_XML.sub("", prefixes))
-    subject = iri(page.base)
-    language = page.language_of(page.tree.head or root)
-    for item in OpenGraphExtractor().extract_items(document):
-        namespaces = item["namespace"]
-        for name, content in item["properties"]:
+    head = page.tree.head
+    namespaces = dict(_OPEN_GRAPH)
+    for element in filter(None, (root, head)):
+        namespaces |= prefix_pairs(element.attributes.get("prefix") or "")
+    subject, document = iri(page.base), page.url.partition("#")[0]
+    language = page.language_of(head or root)
+    for node in _limited(page.tree.css("meta[property][content]"), log):
+        attrs = node.attributes
+        content = literal(
+            _NOT_IN_XML.sub("", attrs["content"] or ""), language=language
+        )
+        for name in dict.fromkeys((attrs["property"] or "").split()):
             prefix, _, local = name.partition(":")
-            predicate = iri(namespaces[prefix] + local.strip())
-            yield statement(subject, predicate, literal(content, language=language))
+            namespace = namespaces.get(prefix.lower())
+            if namespace and len(namespace) <= _MAX_NAME_CHARS:
+                predicate = iri(resolve(namespace + local, document))
+                yield statement(subject, predicate, content)
 
 
 def extract_dublin_core(page: Page, log: FaultLog) -> Iterator[str]:
@@ -89,7 +100,7 @@ def extract_dublin_core(page: Page, log: FaultLog) -> Iterator[str]:
     Raises:
         SourceFault: what `Page.tree` raises.
     """
-    from extruct.dublincore import DublinCoreExtractor  # noqa: PLC0415 (as above)
+    from extruct.dublincore import DublinCoreExtractor  # noqa: PLC0415 (slow to import)
 
     schemas = _schemas(page)
     tags = page.tree.css("meta[name][content],link[rel][href]")
@@ -119,7 +130,7 @@ def _document(nodes: list[LexborNode]) -> HtmlElement:
         attributes = {
             name: _NOT_IN_XML.sub("", value or "")
             for name, value in node.attributes.items()
-            if name in {"property", "content", "name", "rel", "href"}
+            if name in {"content", "name", "rel", "href"}
         }
         element = document.makeelement(node.tag or "meta", attributes)
         element.set("number", str(number))
@@ -147,7 +158,8 @@ def _schemas(page: Page) -> dict[str, str]:
 
 def _namespace(name: str, schemas: dict[str, str]) -> str:
     prefix, dot, local = name.lower().partition(".")
-    return schemas.get(prefix, "") if dot and local else ""
+    is_term = dot and local and len(local) <= _MAX_NAME_CHARS
+    return schemas.get(prefix, "") if is_term else ""
 
 
 def _value(page: Page, node: LexborNode) -> str:

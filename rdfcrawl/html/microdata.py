@@ -2,6 +2,10 @@
 
 Source: HTML Standard chapter 5 "Microdata", which says what items and values are;
 Microdata to RDF, Second Edition (W3C Note, 2014), which says what is stated of them.
+
+Where the standard takes the text of an element, or an attribute that is missing,
+`content` comes first, as HTML Microdata (W3C, 2021) section 5.4 and schema.org have it:
+prices and dates are written so.
 """
 
 from __future__ import annotations
@@ -217,18 +221,19 @@ class _Items:
     ) -> tuple[str, bool]:
         """Return a value as a term, and whether it is a literal."""
         tag = node.tag or ""
-        if attribute := _URL_ATTRIBUTES.get(tag):
+        attribute = _URL_ATTRIBUTES.get(tag)
+        if attribute and (attribute in attrs or "content" not in attrs):
             url = escape_url(attrs.get(attribute) or "")
             absolute = resolve(url, self._page.base) if attribute in attrs else ""
             if is_absolute(absolute):
                 return iri(absolute), False
             return literal(url), True
-        if tag == "meta":
-            return self._text(node, attrs.get("content") or ""), True
-        if tag in {"data", "meter"}:
+        if tag in {"data", "meter"} and ("value" in attrs or "content" not in attrs):
             return self._number(node, attrs), True
         if tag == "time":
             return self._time(node, attrs), True
+        if tag == "meta" or "content" in attrs:
+            return self._text(node, attrs.get("content") or ""), True
         return self._text(node, node.text()), True
 
     def _number(self, node: LexborNode, attrs: dict[str, str | None]) -> str:
@@ -240,7 +245,7 @@ class _Items:
         return self._text(node, text)
 
     def _time(self, node: LexborNode, attrs: dict[str, str | None]) -> str:
-        text = attrs.get("datetime") if "datetime" in attrs else node.text()
+        text = attrs.get("datetime", attrs.get("content", node.text()))
         stripped = (text or "").strip()
         for pattern, datatype in _TIMES:
             if pattern.fullmatch(stripped):

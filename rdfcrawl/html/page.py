@@ -78,7 +78,7 @@ class Page:
     @cached_property
     def is_heavy(self) -> bool:
         """Parsing it may take long, so that it needs a bounded process."""
-        return is_heavy(self.data)
+        return is_heavy(self.utf8)
 
     @cached_property
     def tree(self) -> LexborHTMLParser:
@@ -115,11 +115,19 @@ class Page:
         return self._head_tree
 
     @cached_property
+    def is_head_heavy(self) -> bool:
+        """What `is_heavy` is to `tree`, to `head_tree`."""
+        return is_heavy(self._head) if self.head_bytes else self.is_heavy
+
+    @cached_property
     def _head_tree(self) -> LexborHTMLParser:
-        head = self.utf8[: self.head_bytes]
-        if is_heavy(head):
-            check_weight(head)
-        return LexborHTMLParser(head)
+        if self.is_head_heavy:
+            check_weight(self._head)
+        return LexborHTMLParser(self._head)
+
+    @property
+    def _head(self) -> bytes:
+        return self.utf8[: self.head_bytes]
 
     @cached_property
     def base(self) -> str:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 MAX_LINKS: Final = 10_000  # of one page
 
 # Of elements in the body; a page that has none of these need not be parsed whole.
+# Values are cut: without quotes, each would be read to the end of all others.
 _RELATION = re.compile(
-    rb"(?<=[\s\"'/])rel=[\"']?(?:[^\"'>]*\s)?"
+    rb"(?<=[\s\"'/])rel=[\"']?(?:[^\"'>]{0,250}\s)?"
     rb"(?:next|alternate|describedby|linkset|canonical)(?=[\s\"'>])"
 )
 _ROOT = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=/)")
@@ -104,13 +105,9 @@ def _raw_links(
     is_nofollow = wants_hyperlinks and _is_nofollow(tree)
     ordinary = Relation.NOFOLLOW if is_nofollow else Relation.HYPERLINK
     selector = "link[href],a[href],area[href]" if wants_hyperlinks else "[rel][href]"
-    plain: set[str] = set()  # most have no other attribute that counts, and repeat
     for node in tree.css(selector):
         attrs = node.attributes
-        href = attrs["href"] or ""
-        if href in plain:
-            continue
-        href = href.strip()
+        href = (attrs["href"] or "").strip()
         if not href or href[0] == "#":
             continue
         relations = (attrs.get("rel") or "").lower().split()

@@ -85,7 +85,7 @@ class PageReading:
         page = self._page
         needed = self._needed()
         is_whole = has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
-        if not page.is_json and (needed or is_whole) and page.is_heavy:
+        if not page.is_json and self._is_heavy(is_whole=bool(needed) or is_whole):
             self._environment.demand_bounds("a page of very many tags")
         if self._environment.is_bounded:
             limits = self._limits
@@ -97,6 +97,9 @@ class PageReading:
         for extractor in ORDER:
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
+
+    def _is_heavy(self, *, is_whole: bool) -> bool:
+        return self._page.is_heavy if is_whole else self._page.is_head_heavy
 
     def _needed(self) -> frozenset[Extractor]:
         page = self._page

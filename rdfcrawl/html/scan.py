@@ -28,7 +28,9 @@ _OWN_OPEN_GRAPH: Final = rb"(?:og|article|book|music|product|profile|video):"
 # Without one of these attributes RDFa states nothing. Relations state something if
 # they are CURIEs, IRIs, or terms of the initial context of HTML; see RDFa Core 1.1
 # section 7.5 and HTML+RDFa 1.1 section 3.3.
-_RELATION: Final = rb"(?:[^\"'>]*\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
+_RELATION: Final = (
+    rb"(?:[^\"'>]{0,250}\s)?(?:license|describedby|role|(?:[a-z][\w.-]*)?:)"
+)
 _PROLOG_BYTES: Final = 1024  # document type and `version`: "XHTML+RDFa 1.0"
 _RDFA: Final = (
     _attribute(b"typeof"),

@@ -8,6 +8,7 @@ Browsers cut at a depth of 512.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
@@ -16,14 +17,30 @@ MAX_LIGHT_TAGS: Final = 20_000  # if all were nested, parsing took half a second
 MAX_DEPTH: Final = 4096
 MAX_ATTRIBUTES: Final = 1024  # of one element
 _LONG_TAG_BYTES: Final = 4 * 1024
+_LOOKS: Final = 8  # at a byte, as a part of tags that begin in one another
 
 # What has no tags in it; also if it does not end, so that it is read but once.
 _SCRIPT = re.compile(
     rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>]*+)((?:[^>\"']|\"[^\"]*\"|'[^']*')*+)>?")
-_QUOTED = re.compile(rb"\"[^\"]*+\"?|'[^']*+'?")
+# HTML Standard 13.2.5.6 to 13.2.5.39, from the name of a tag to its end.
+_SPACE: Final = rb"\t\n\f\r "
+_NAME: Final = rb"[^>/" + _SPACE + rb"]*+"
+_VALUE: Final = rb"\"[^\"]*+\"?|'[^']*+'?|[^>\"'" + _SPACE + rb"][^>" + _SPACE + rb"]*+"
+_ATTRIBUTE_NAME: Final = rb"[^>/" + _SPACE + rb"][^>/=" + _SPACE + rb"]*+"
+_EQUALS: Final = rb"[" + _SPACE + rb"]*+=[" + _SPACE + rb"]*+"
+_ATTRIBUTE: Final = _ATTRIBUTE_NAME + rb"(?:" + _EQUALS + rb"(?:" + _VALUE + rb")?+)?+"
+_ATTRIBUTES: Final = rb"(?:[/" + _SPACE + rb"]++|" + _ATTRIBUTE + rb")*+"
+_TAG = re.compile(rb"<(/?)([a-zA-Z]" + _NAME + rb")(" + _ATTRIBUTES + rb")>?")
+_EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
+# Begins of tags, but not of those that have few attributes and end before another
+# tag begins: they are told from others by what is quicker to match.
+_ODD_TAG = re.compile(
+    rb"<(?=[a-zA-Z])(?![^<>\"'=/\t\n\f\r ]*+(?:[/\t\n\f\r ]++"
+    rb"(?:[^<>\"'=/\t\n\f\r ]++(?:=(?:\"[^\"<]*+\"|'[^'<]*+'"
+    rb"|[^<>\"'=\t\n\f\r ][^<>\"'\t\n\f\r ]*+))?+)?+){0,64}+>)"
+)
 _VOID: Final = frozenset(
     b"area base br col embed hr img input link meta param source track wbr".split()
 )
@@ -40,17 +57,27 @@ _SCOPES: Final = frozenset(
 
 
 def is_heavy(data: bytes) -> bool:
-    """Tell whether parsing a page may take longer than its length suggests."""
-    pieces = data.split(b"<")
-    if len(pieces) > MAX_LIGHT_TAGS:
+    """Tell whether parsing a page may take longer than its length suggests.
+
+    Whatever looks like a tag is taken for one, on its own, also in a comment, a script
+    or a value: a page cannot hide tags, it can only be heavier than it seems.
+
+    Args:
+        data: in UTF-8.
+    """
+    if data.count(b"<") > MAX_LIGHT_TAGS:
         return True
-    # Most that are long have a short tag before them: scripts, styles.
-    long_tags = (
-        piece.partition(b">")[0] for piece in pieces if len(piece) > _LONG_TAG_BYTES
-    )
-    return any(
-        _has_many_attributes(tag) for tag in long_tags if len(tag) > _LONG_TAG_BYTES
-    )
+    n_bytes_left = _LOOKS * len(data)
+    for odd in _ODD_TAG.finditer(data):
+        begin = odd.start()
+        near = _TAG.match(data, begin, begin + _LONG_TAG_BYTES)
+        if near is None or near.end() < begin + _LONG_TAG_BYTES:
+            continue
+        tag = _TAG.match(data, begin)
+        n_bytes_left -= len(tag[0]) if tag else 0
+        if n_bytes_left < 0 or (tag and _has_many_attributes(tag[3])):
+            return True
+    return False
 
 
 def check_weight(data: bytes) -> None:
@@ -95,5 +122,6 @@ def _close(stack: list[bytes], name: bytes) -> int:
     return 0
 
 
-def _has_many_attributes(tag: bytes) -> bool:
-    return len(_QUOTED.sub(b" ", tag).replace(b"/", b" ").split()) > MAX_ATTRIBUTES
+def _has_many_attributes(attributes: bytes) -> bool:
+    found = islice(_EACH_ATTRIBUTE.finditer(attributes), MAX_ATTRIBUTES + 1)
+    return sum(1 for _ in found) > MAX_ATTRIBUTES

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.chunks import closing
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -44,18 +46,21 @@ class DiscoverPipeline:
 
         What `Document.links` holds is known when the quads are read to their end.
         """
-        if document.chunks is None:
-            return document
+        if document.chunks is not None:
+            await self._read(document, document.chunks)
+        return document
+
+    async def _read(self, document: Document, chunks: AsyncIterator[bytes]) -> None:
         links: set[bytes] = set()
         scan = self._follow.scan
-        async for chunk in document.chunks:
-            links |= scan(chunk)
-            if len(links) >= _MOST_LINKS_HELD:
-                document.n_links += await self._session.add_links(document, links)
-                links.clear()
-                await self._session.worker.room()
+        async with closing(chunks):
+            async for chunk in chunks:
+                links |= scan(chunk)
+                if len(links) >= _MOST_LINKS_HELD:
+                    document.n_links += await self._session.add_links(document, links)
+                    links.clear()
+                    await self._session.worker.room()
         if document.links:
             links |= self._follow.choose(document.links)
         if links:
             document.n_links += await self._session.add_links(document, links)
-        return document

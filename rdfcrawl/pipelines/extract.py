@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -19,13 +18,13 @@ from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.environment import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
 
     from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -42,7 +41,6 @@ class ExtractPipeline:
         self._crawler = crawler
         self._wants_hyperlinks = spider.arguments.follow.wants_hyperlinks
         self._options = options
-        self._environment = Environment(contexts=_NearContexts(self._transport))
         self._sandbox = Sandbox(
             options.processes,
             memory_bytes=options.memory_bytes,
@@ -91,7 +89,8 @@ class ExtractPipeline:
             unpack=self._options.unpack,
         )
         if isinstance(source, bytes):
-            reading = Reading(source, job, environment=self._environment)
+            contexts = _NearContexts(self._transport().contexts, document.url)
+            reading = Reading(source, job, environment=Environment(contexts=contexts))
             try:
                 for chunk in reading:
                     yield chunk
@@ -101,33 +100,28 @@ class ExtractPipeline:
                 _note(document, reading.outcome)
                 if not reading.outcome.left:
                     return
-                # Labels of blank nodes must not meet those given out here.
-                job = replace(
-                    job, extractors=reading.outcome.left, key=f"{job.url}#slow"
-                )
-        async for chunk in self._in_sandbox(document, source, job):
-            yield chunk
-
-    async def _in_sandbox(
-        self, document: Document, source: bytes | Path, job: Job
-    ) -> AsyncIterator[bytes]:
-        reading = await self._sandbox.read(source, job)
-        async for chunk in reading:
-            yield chunk
-        _note(document, reading.outcome)
+                job = job.rest(reading.outcome)
+        sandboxed = await self._sandbox.read(source, job)
+        try:
+            async for chunk in sandboxed:
+                yield chunk
+        finally:
+            await sandboxed.close()
+        _note(document, sandboxed.outcome)
 
     def _transport(self) -> Transport:
         return transport_of(self._crawler)
 
-    async def _load_context(self, url: str, document_url: str) -> ContextDocument:
+    async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self._transport().contexts.load(url, document_url=document_url)
 
 
 class _NearContexts:
-    """The contexts that can be had without waiting; a `ContextSource`."""
+    """The contexts that a document can have without waiting; a `ContextSource`."""
 
-    def __init__(self, transport: Callable[[], Transport]) -> None:
-        self._transport = transport
+    def __init__(self, contexts: ContextStore, document_url: str) -> None:
+        self._contexts = contexts
+        self._document_url = document_url
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return a context that was fetched shortly before.
@@ -135,7 +129,8 @@ class _NearContexts:
         Raises:
             NeedsSandbox: it was not.
         """
-        context = self._transport().contexts.peek(url, document_url=document_url)
+        del document_url  # a page may name another than its own as its base
+        context = self._contexts.peek(url, document_url=self._document_url)
         if context is None:
             raise NeedsSandbox(f"context {url}")
         return context

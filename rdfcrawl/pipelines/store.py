@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
+from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
@@ -66,12 +67,13 @@ class StorePipeline:
     ) -> AsyncIterator[bytes]:
         writer = None
         try:
-            async for chunk in chunks:
-                if writer is None:
-                    graph = graph_iri(document.url)
-                    writer = await self._store.begin(graph, document.started_ms)
-                await writer.write(chunk)
-                yield chunk
+            async with closing(chunks):
+                async for chunk in chunks:
+                    if writer is None:
+                        graph = graph_iri(document.url)
+                        writer = await self._store.begin(graph, document.started_ms)
+                    await writer.write(chunk)
+                    yield chunk
             if writer is not None:
                 await writer.end()
         except BaseException:

@@ -42,6 +42,7 @@ _UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
 _NO_CHARSETS = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
 )
+_WIDE = ("utf-16", "utf-32")  # Python's codecs of this name want a byte order mark
 _XML_ENCODING = re.compile(
     rb"(?P<before>\s*<\?xml\b[^>]{0,200}?)\sencoding\s*=\s*[\"'](?P<name>[^\"'>]*)[\"']"
 )
@@ -78,7 +79,20 @@ def detect_encoding(
     if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
         log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
         return Encoding("utf-8", 0)
+    if info.name in _WIDE:
+        return _wide_encoding(info.name, head, log)
     return Encoding(info.name, 0)
+
+
+def _wide_encoding(name: str, head: bytes, log: FaultLog) -> Encoding:
+    """Return the byte order that shows in the text, as there is no mark of it.
+
+    All syntaxes begin with ASCII, of which the high bytes are zero.
+    """
+    if b"\0" not in head:
+        log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
+        return Encoding("utf-8", 0)
+    return Encoding(f"{name}-be" if head.startswith(b"\0") else f"{name}-le", 0)
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:

@@ -1,16 +1,27 @@
 """How deep a document is nested: the parser recurses on triple terms and JSON.
 
+It does so too on terms of a context of JSON-LD that are defined by one another.
+
 Where it does, a few hundred kilobytes of brackets would overflow the C stack and
 end the process, so that such documents are refused before they are parsed.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 # Measured with an 8 MiB stack: 3,000 levels are read, 30,000 end the process.
 MAX_DEPTH = 500
 
+_MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 are read, not 9,000
+_SMALLEST_LONG_CHAIN_BYTES: Final = 8 * _MAX_CHAIN
+_LOCAL_CONTEXT: Final = re.compile(r'"@context"\s*:\s*(?=[\[{])')
+_DECODER: Final = json.JSONDecoder()
 _JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+(?:"|$)', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _TEXT_TOKEN = re.compile(
@@ -50,3 +61,56 @@ def is_text_too_deep(document: bytes) -> bool:
         elif token[0] == b">>" and depth:
             depth -= 1
     return False
+
+
+def has_long_chain(document: bytes) -> bool:
+    """Tell whether terms of a context are defined by one another in long chains.
+
+    The parser follows such a chain by recursion.
+    """
+    if len(document) < _SMALLEST_LONG_CHAIN_BYTES:
+        return False
+    text = document.decode("utf-8", "replace")
+    n_left = 8 * len(text)  # contexts inside of contexts are decoded again
+    for match in _LOCAL_CONTEXT.finditer(text):
+        try:
+            value, end = _DECODER.raw_decode(text, match.end())
+        except json.JSONDecodeError as error:
+            value, end = None, error.pos
+        except ValueError:  # a number that is too long to be computed
+            return True
+        n_left -= end - match.end()
+        contexts = value if isinstance(value, list) else [value]
+        if n_left < 0 or any(map(_is_chained, contexts)):
+            return True
+    return False
+
+
+def _is_chained(context: object) -> bool:
+    if not isinstance(context, dict) or len(context) <= _MAX_CHAIN:
+        return False
+    lengths: dict[str, int] = {}
+    for start in context:
+        path = [start]
+        while path:
+            needed = [name for name in _needed(context, path[-1]) if name not in path]
+            unknown = next((name for name in needed if name not in lengths), None)
+            if unknown is not None:
+                path.append(unknown)
+            else:
+                longest = max((lengths[name] for name in needed), default=0)
+                lengths[path.pop()] = 1 + longest
+            if len(path) > _MAX_CHAIN or lengths.get(start, 0) > _MAX_CHAIN:
+                return True
+    return False
+
+
+def _needed(context: Mapping[str, object], term: str) -> Iterator[str]:
+    """Yield the terms of the context that the definition of this one refers to."""
+    definition = context[term]
+    values = definition.values() if isinstance(definition, dict) else (definition,)
+    for value in (term, *values):
+        if isinstance(value, str):
+            for name in (value, value.partition(":")[0]):
+                if name != term and name in context:
+                    yield name

@@ -45,7 +45,7 @@ def read_rdf_json(  # one signature for all readers
     *,
     base: str,  # noqa: ARG001
     environment: Environment,  # noqa: ARG001
-    limits: ParseLimits,  # noqa: ARG001
+    limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:
     """Yield the statements of an RDF/JSON document, unchecked, in its order.
@@ -58,12 +58,12 @@ def read_rdf_json(  # one signature for all readers
         source: UTF-8 without byte order mark; at most `MAX_BYTES` are read.
         base: not used.
         environment: not used.
-        limits: not used.
+        limits: `n_errors` counts.
         log: takes the faults.
 
     Raises:
-        SourceFault: `SYNTAX`: the document is no JSON object, breaks off, or is
-            nested too deeply.
+        SourceFault: `SYNTAX`: the document is no JSON object, breaks off, is
+            nested too deeply, or has too much that is no statement.
     """
     data = source if isinstance(source, bytes) else source.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -72,7 +72,7 @@ def read_rdf_json(  # one signature for all readers
     if is_json_too_deep(data):
         raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
     for subject, predicates in _members(data.decode(errors="replace")):
-        yield from _statements(subject, predicates, log)
+        yield from _statements(subject, predicates, limits, log)
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
@@ -111,23 +111,31 @@ def _after_space(text: str, at: int) -> int:
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches
 
 
-def _statements(subject: str, predicates: Any, log: FaultLog) -> Iterator[str]:
+def _statements(
+    subject: str, predicates: Any, limits: ParseLimits, log: FaultLog
+) -> Iterator[str]:
     subject_term = _resource(subject)
     if not isinstance(predicates, tuple):
-        log.note(Reason.SYNTAX, f"no object with predicates: {subject}")
+        _note(f"no object with predicates: {subject}", limits, log)
         return
     for predicate, objects in predicates:
         if not isinstance(objects, list):
-            log.note(Reason.SYNTAX, f"no array of objects: {predicate}")
+            _note(f"no array of objects: {predicate}", limits, log)
             continue
         predicate_term = terms.iri(predicate)
         for each in objects:
             try:
                 term = _object(each)
             except ValueError as error:
-                log.note(Reason.SYNTAX, f"{predicate}: {error}")
+                _note(f"{predicate}: {error}", limits, log)
             else:
                 yield terms.statement(subject_term, predicate_term, term)
+
+
+def _note(detail: str, limits: ParseLimits, log: FaultLog) -> None:
+    log.note(Reason.SYNTAX, detail)
+    if log.count(Reason.SYNTAX) >= limits.n_errors:
+        raise SourceFault(Reason.SYNTAX, "too much that is no statement")
 
 
 def _resource(name: str) -> str:

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.contexts import has_long_chain
 from rdfcrawl.rdf.lenient import well_formed
 from rdfcrawl.rdf.lines import iter_line_blocks
-from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, is_text_too_deep
+from rdfcrawl.rdf.nesting import (
+    MAX_DEPTH,
+    has_long_chain,
+    is_json_too_deep,
+    is_text_too_deep,
+)
 from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
 from rdfcrawl.rdf.recovery import (
     SourceLines,

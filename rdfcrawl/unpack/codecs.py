@@ -8,6 +8,8 @@ from __future__ import annotations
 import bz2
 import lzma
 import sys
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import brotli  # type: ignore[import-untyped]
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PIECE_BYTES: Final = 256 * 1024  # longest piece handed out, so a bomb stays small
+_KEPT_BYTES: Final = (
+    256 * 1024
+)  # of a stream's begin, to decode it again up to an error
+_TRAILER_BYTES: Final = 32  # at least what follows the data of a stream
+_STEP_BYTES: Final = 32 * 1024  # decoded at once: what an error behind them loses
 _ANY: Final = bytes(range(256))
 
 # What the libraries raise for broken input; nothing but them runs where it is caught.
@@ -112,7 +119,7 @@ class Frames:
             data = self._begin(data)
         while (stream := self._stream) is not None:
             try:
-                piece = stream.decompress(data, PIECE_BYTES)
+                piece = stream.decompress(data, _STEP_BYTES)
             except _BROKEN as exc:
                 raise BrokenStream.of(exc) from exc
             if piece:
@@ -143,11 +150,71 @@ class Frames:
         return data
 
 
+class Careful:
+    """A codec that gives out what it decodes up to an error.
+
+    The libraries raise, and what they had decoded of the bytes that they were given
+    last is lost: all of a short document. What may be a checksum is therefore given
+    to them octet by octet; and a stream that is broken near its begin is decoded
+    again in short parts. One that is broken further on loses what was decoded last.
+
+    Args:
+        make: returns the codec, as it is at the begin.
+    """
+
+    def __init__(self, make: Callable[[], Codec]) -> None:
+        self._make = make
+        self._codec = make()
+        self._kept: list[bytes] = []
+        self._n_in = self._n_out = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """The stream has ended."""
+        return self._codec.is_complete
+
+    @property
+    def garbage(self) -> bytes:
+        """Begin of what follows the end."""
+        return self._codec.garbage
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what `data` decodes to; see `Codec`."""
+        self._n_in += len(data)
+        try:
+            for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
+                for piece in self._codec.pieces(part):
+                    self._n_out += len(piece)
+                    yield piece
+        except BrokenStream as error:
+            if self._n_in <= _KEPT_BYTES and not error.needs_memory:
+                yield from self._again(data)
+            raise
+        if self._n_in <= _KEPT_BYTES:
+            self._kept.append(data)
+        else:
+            self._kept.clear()
+
+    def _again(self, data: bytes) -> Iterator[bytes]:
+        """Yield what comes between what was handed out and the error."""
+        codec, n_known = self._make(), self._n_out
+        with suppress(BrokenStream):
+            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+                for piece in codec.pieces(part):
+                    if len(piece) > n_known:
+                        yield piece[n_known:]
+                    n_known = max(0, n_known - len(piece))
+
+
+def _parts(data: bytes, n_bytes: int) -> Iterator[bytes]:
+    return (data[i : i + n_bytes] for i in range(0, len(data), n_bytes))
+
+
 class Brotli:
     """br (RFC 7932); its windows are at most 16 MiB."""
 
     # The library rounds its limit up to the end of a block, at most twice as much.
-    _LIMIT: Final = PIECE_BYTES // 2
+    _LIMIT: Final = _STEP_BYTES
 
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
@@ -244,7 +311,7 @@ class Sized:
 
 def gzip() -> Codec:
     """Return a decoder of gzip, members in a row (RFC 1952 2.2); CRCs are checked."""
-    return Frames(
+    return _careful(
         lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
         follow=b"\x1f",
     )
@@ -263,25 +330,25 @@ def deflate(*, is_bare: bool | None = None) -> Codec:
         flag = igzip_lib.DECOMP_DEFLATE if bare else igzip_lib.DECOMP_ZLIB
         return igzip_lib.IgzipDecompressor(flag=flag)
 
-    return Frames(make, follow=b"")
+    return _careful(make, follow=b"")
 
 
 def bzip2() -> Codec:
     """Return a decoder of bzip2, streams in a row."""
-    return Frames(lambda _: bz2.BZ2Decompressor(), follow=b"B")
+    return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
 
 
 def xz(memory_bytes: int) -> Codec:
     """Return a decoder of xz, streams in a row with padding."""
     limit = memory_bytes + 2**20  # of all it allocates, not only the dictionary
-    return Frames(
+    return _careful(
         lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
     )
 
 
 def raw_lzma(filters: list[dict[str, int]]) -> Codec:
     """Return a decoder of LZMA or LZMA2 without container."""
-    return Frames(
+    return _careful(
         lambda _: lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), follow=b""
     )
 
@@ -293,12 +360,21 @@ def zstandard(window_log: int) -> Codec:
         window_log: base-2 logarithm of the largest window.
     """
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log}
-    return Frames(lambda _: zstd.ZstdDecompressor(options=options))
+    return _careful(lambda _: zstd.ZstdDecompressor(options=options))
 
 
 def lz4_frames() -> Codec:
     """Return a decoder of lz4, frames in a row (LZ4 frame format 1.6)."""
-    return Frames(lambda _: lz4.frame.LZ4FrameDecompressor())
+    return _careful(lambda _: lz4.frame.LZ4FrameDecompressor())
+
+
+def br() -> Codec:
+    """Return a decoder of brotli (RFC 7932)."""
+    return Careful(Brotli)
+
+
+def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> Codec:
+    return Careful(lambda: Frames(make, follow=follow))
 
 
 def codec_of(packing: Packing, *, memory_bytes: int, window_log: int) -> Codec:
@@ -308,7 +384,7 @@ def codec_of(packing: Packing, *, memory_bytes: int, window_log: int) -> Codec:
         Packing.BZIP2: bzip2,
         Packing.XZ: lambda: xz(memory_bytes),
         Packing.ZSTD: lambda: zstandard(window_log),
-        Packing.BROTLI: Brotli,
+        Packing.BROTLI: br,
         Packing.LZ4: lz4_frames,
     }
     return make[packing]()

@@ -77,6 +77,10 @@ class PackedDocument:
     decision: Decision
 
 
+def _is_html(_: Source, decision: Decision) -> bool:
+    return decision.format is formats.HTML
+
+
 def iter_documents(
     source: Source,
     packing: Packing,
@@ -86,6 +90,7 @@ def iter_documents(
     limits: UnpackLimits,
     scratch: Scratch | None,
     log: FaultLog,
+    is_page: Callable[[Source, Decision], bool] = _is_html,
 ) -> Iterator[PackedDocument]:
     """Yield the documents in what is packed, in order, packings in it unfolded.
 
@@ -101,11 +106,14 @@ def iter_documents(
         limits: on all of it.
         scratch: for what must be read out of order; None: a little in memory.
         log: takes the faults; one of `INCOMPLETE` says that something is not there.
+        is_page: given the begin of a member, tells whether extractors read it, what
+            is no serialization of RDF included.
 
     Raises:
         OSError: the source cannot be read.
     """
-    unpacking = _Unpacking(limits, scratch or MemoryScratch(MEMORY_SCRATCH_BYTES), log)
+    scratch = scratch or MemoryScratch(MEMORY_SCRATCH_BYTES)
+    unpacking = _Unpacking(limits, scratch, log, is_page)
     with source.open() as file:
         layer = Layer(Meter(limits), is_container=True)
         stream = _Stream(_as_buffered(file), layer, source.open)
@@ -191,8 +199,15 @@ class _Unpacking:
         n_noted: faults, those that follow from others included.
     """
 
-    def __init__(self, limits: UnpackLimits, scratch: Scratch, log: FaultLog) -> None:
+    def __init__(
+        self,
+        limits: UnpackLimits,
+        scratch: Scratch,
+        log: FaultLog,
+        is_page: Callable[[Source, Decision], bool],
+    ) -> None:
         self._limits, self._scratch, self._log = limits, scratch, log
+        self._is_page = is_page
         self._n_by_name: Counter[int] = Counter()
         self.n_found = 0
         self.n_noted = 0
@@ -293,7 +308,11 @@ class _Unpacking:
             decision = place.decide(head)
             if decision.packing is not None:
                 yield from self.walk(stream, decision.packing, place)
-            elif decision.format is not None or not place.names:
+            elif (
+                decision.format is not None
+                or not place.names
+                or self._is_page(Source(head), decision)
+            ):
                 yield from self._document(stream, place, decision)
             elif head:
                 self._pass_by(place, decision)

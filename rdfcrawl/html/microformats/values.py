@@ -6,6 +6,7 @@ import re
 from datetime import date, datetime, time, timedelta
 
 from rdfcrawl.html.microformats.mapping import Kind
+from rdfcrawl.html.rdfa.iris import escape_url
 from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.terms import XSD
@@ -32,7 +33,7 @@ def value_term(text: str, kind: Kind, language: str) -> str:
     found = ""
     match kind:
         case Kind.IRI:
-            found = _iri(_ABSOLUTE, stripped)
+            found = _iri(_ABSOLUTE, stripped) or _iri(_HTTP, escape_url(stripped))
         case Kind.ANY:
             found = _iri(_HTTP, stripped)
         case Kind.TIME:
@@ -73,10 +74,11 @@ def time_term(text: str) -> str:
     except (ValueError, OverflowError):
         return ""
     if hour is None:
-        return terms.literal(f"{day:%Y-%m-%d}", datatype=XSD + "date")
+        return terms.literal(day.date().isoformat(), datatype=XSD + "date")
     if second and float(second) >= 60:
         return ""
-    moment = f"{day:%Y-%m-%dT%H:%M}:{second or '00'}{_zone(zone or '')}"
+    minutes = day.isoformat(timespec="minutes")
+    moment = f"{minutes}:{second or '00'}{_zone(zone or '')}"
     return terms.literal(moment, datatype=XSD + "dateTime")
 
 

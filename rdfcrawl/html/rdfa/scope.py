@@ -128,7 +128,7 @@ class Names:
                 if name.startswith("xmlns:"):
                     declared[name[6:].lower()] = (value or "").strip()
         if not self._is_first and (pairs := attributes.get("prefix")):
-            declared |= _pairs(pairs)
+            declared |= prefix_pairs(pairs)
         for prefix, iri in declared.items():
             if prefix != "_" and iri and _PREFIX_NAME.fullmatch(prefix):
                 self._set(self.prefixes, prefix, iri, undo)
@@ -211,8 +211,12 @@ class Names:
         return terms.iri(known) if known else ""
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Read `prefix`: words that end in a colon, each with its IRI after it."""
+def prefix_pairs(text: str) -> dict[str, str]:
+    """Read `prefix`: words that end in a colon, each with its IRI after it.
+
+    >>> prefix_pairs("OG: https://ogp.me/ns#")
+    {'og': 'https://ogp.me/ns#'}
+    """
     found: dict[str, str] = {}
     words = iter(text.split())
     for word in words:

@@ -143,17 +143,21 @@ class Section:
         for offsets, number, (begin, end) in zip(
             self._offsets(numbers), numbers.tolist(), spans, strict=True
         ):
-            strings = self._strings_of(number, offsets, places[begin:end])
-            room -= sum(map(len, strings)) + OBJECT_BYTES * len(strings)
+            strings = self._strings_of(number, offsets, places[begin:end], room)
+            room -= _n_bytes(strings)
             if room < 0 and len(indexes) > 1:
                 raise TooMuch
             found += strings
         return found
 
     def _strings_of(
-        self, number: int, offsets: tuple[int, int], wanted: list[int]
+        self, number: int, offsets: tuple[int, int], wanted: list[int], room: int
     ) -> Sequence[bytes | Reason]:
-        """Return strings of one block, at places that rise."""
+        """Return strings of one block, at places that rise.
+
+        Raises:
+            TooMuch: see `strings`.
+        """
         block = self._cache.get((self._what, number))
         begin, end = offsets
         if block is None and 0 < end - begin <= self._most_block_bytes():
@@ -165,7 +169,7 @@ class Section:
                     return few
             block = self._decoded(number, packed, n_strings)
         if block is None:
-            return self._rare(number, offsets, wanted)
+            return self._rare(number, offsets, wanted, room)
         return [block[place] for place in wanted]
 
     def _decoded(
@@ -203,9 +207,13 @@ class Section:
         return min(_LONG_BLOCK_BYTES, self._longest, most)
 
     def _rare(
-        self, number: int, offsets: tuple[int, int], wanted: list[int]
+        self, number: int, offsets: tuple[int, int], wanted: list[int], room: int
     ) -> list[bytes | Reason]:
-        """Return strings of a block that is large or broken."""
+        """Return strings of a block that is large or broken.
+
+        Raises:
+            TooMuch: see `strings`; a few bytes may tell of many long strings.
+        """
         begin, end = offsets
         if not begin < end <= len(self._packed):
             return [Reason.SYNTAX] * len(wanted)
@@ -219,10 +227,17 @@ class Section:
                 if place in places:
                     too_long = Reason.LITERAL_TOO_LONG
                     strings.append(too_long if string is None else string)
+                    room -= _n_bytes(strings[-1:])
+                    if room < 0 and len(wanted) > 1:
+                        raise TooMuch
                     if len(strings) == len(wanted):
                         break
         # What came before the place where it is broken is as good as any.
         return strings + [Reason.SYNTAX] * (len(wanted) - len(strings))
+
+
+def _n_bytes(strings: Sequence[bytes | Reason]) -> int:
+    return sum(map(len, strings)) + OBJECT_BYTES * len(strings)
 
 
 class Dictionary:

@@ -11,10 +11,11 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.contexts import has_long_chain
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, Inlining, NotFastError
+from rdfcrawl.rdf.jsonld.mapped import are_mapped
 from rdfcrawl.rdf.jsonld.walk import Walk, walk
+from rdfcrawl.rdf.nesting import has_long_chain
 from rdfcrawl.rdf.parser import GATHER_BYTES, serialize
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ def _is_fast(value: Any, found: Walk, options: Options) -> bool:
         return False
     if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
         return False
+    if found.has_lists:
+        # Of properties that vanish pyoxigraph writes them as well, of others it does
+        # not write an empty one, and in a container of graphs it ends the process.
+        return False
     if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
         # A graph beside properties that all vanish is the default graph.
         named = value.get("@id") or value.get("@type")
@@ -110,12 +115,22 @@ def _parser(data: bytes, options: Options) -> pyoxigraph.QuadParser:
 
 
 def _inlined(value: Any, found: Walk, options: Options, loader: ContextLoader) -> str:
-    """Return the document as JSON, with the contexts that it names."""
+    """Return the document as JSON, with the contexts that it names.
+
+    Raises:
+        NotFastError: it is not for the fast way.
+        SourceFault, NeedsSandbox: as `ContextLoader.load`.
+    """
     inlining = Inlining(loader, found.strings, base=options.base)
     contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
     if options.context_url:
         contexts = _with_link(value, contexts, inlining.expand(options.context_url))
-    inlining.check_holders(found.holders)
+    outermost = [id(node) for node in (value if isinstance(value, list) else [value])]
+    expanded = {id(node): context for node, context in contexts}
+    roots = [expanded.pop(node, []) for node in outermost]
+    inner = list(expanded.values())
+    if not are_mapped(found.holders, inlining.contexts(), roots=roots, inner=inner):
+        raise NotFastError
     undo: list[tuple[dict[str, Any], Any]] = []
     try:
         for node, context in contexts:

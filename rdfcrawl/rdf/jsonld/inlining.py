@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from rdfcrawl.rdf.jsonld.mapped import (
+    Remote,
+    changes_vocabulary,
+    may_be_no_iri,
+    terms_of,
+)
 from rdfcrawl.rdf.jsonld.references import resolve
 from rdfcrawl.rdf.jsonld.walk import names_in, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
 
@@ -21,7 +26,9 @@ MAX_REFERENCES: Final = 100_000  # followed, as contexts multiply what they name
 
 # What pyoxigraph 0.5.13 does otherwise than the standard, measured with the suite of
 # the JSON-LD 1.1 API. Literals of JSON are whole: a context in them is none.
-NOT_FAST: Final = frozenset({"@base", "@direction", "@import", "@json"})
+NOT_FAST: Final = frozenset(
+    {"@base", "@direction", "@import", "@included", "@json", "@propagate"}
+)
 
 
 class NotFastError(Exception):
@@ -58,7 +65,7 @@ class Inlining:
         """
         found = list(self._expand(context, self._base, ()))
         for entry in found:
-            terms = entry.terms if isinstance(entry, Remote) else entry
+            terms = terms_of(entry)
             if terms and id(terms) not in self._seen:
                 self._see(terms)
         return found
@@ -67,23 +74,9 @@ class Inlining:
     def _names(self) -> set[str]:
         return names_in(self._strings)
 
-    def check_holders(self, holders: set[Any]) -> None:
-        """Look at the properties that have more than a string or number.
-
-        pyoxigraph 0.5.13 drops a property that is no IRI with all that is in its
-        values; the standard drops the one statement.
-
-        Raises:
-            NotFastError: one may be such a property.
-        """
-        names = {name for name in holders if isinstance(name, str)}
-        if any(map(may_be_no_iri, names)):
-            raise NotFastError
-        vocabularies = (terms.get("@vocab") for terms in self._seen.values())
-        if any(isinstance(x, str) and may_be_no_iri(x) for x in vocabularies):
-            names = {name for name in names if ":" not in name and name[0:1] != "@"}
-            if not names <= set().union(*self._seen.values()):
-                raise NotFastError
+    def contexts(self) -> Iterable[dict[str, Any]]:
+        """Return all that were expanded."""
+        return self._seen.values()
 
     def _see(self, terms: dict[str, Any]) -> None:
         """Keep the names that two contexts define: they may be protected."""
@@ -140,15 +133,6 @@ class Inlining:
         if self._n_terms_left < 0:
             raise NotFastError
         return kept
-
-
-class Remote:
-    """A context from elsewhere: large, shared, and not to be changed."""
-
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: dict[str, Any]) -> None:
-        self.terms = terms
 
 
 def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
@@ -212,13 +196,15 @@ def _local(context: dict[str, Any]) -> dict[str, Any]:
                 is_vocabulary = terms is context and name == "@vocab"
                 if may_be_no_iri(definition) and not is_vocabulary:
                     raise NotFastError
-                if definition == "@graph":
+                if definition in _NOT_ALIASED:
                     raise NotFastError
             elif isinstance(definition, dict):
                 _check_definition(name, definition)
                 scoped = definition.get("@context")
                 entries = scoped if isinstance(scoped, list) else [scoped]
                 if any(isinstance(entry, str) for entry in entries):
+                    raise NotFastError
+                if "@context" in definition and changes_vocabulary(entries):
                     raise NotFastError
                 contexts.extend(entry for entry in entries if isinstance(entry, dict))
     return context
@@ -227,7 +213,9 @@ def _local(context: dict[str, Any]) -> dict[str, Any]:
 def _check_definition(name: str, definition: dict[str, Any]) -> None:
     """Raise `NotFastError` for what pyoxigraph 0.5.13 understands otherwise."""
     container = definition.get("@container")
-    if container == "@type" or (isinstance(container, list) and "@type" in container):
+    kinds = container if isinstance(container, list) else [container]
+    # At a set or list in a graph container it panics, which ends the process.
+    if "@graph" in kinds or "@type" in kinds:
         raise NotFastError
     iri = definition.get("@id")
     if isinstance(iri, str):
@@ -235,18 +223,11 @@ def _check_definition(name: str, definition: dict[str, Any]) -> None:
         # the last character of its IRI.
         if iri.endswith(_GEN_DELIMS) and "@prefix" not in definition:
             raise NotFastError
-        if may_be_no_iri(iri) or iri == "@graph":
+        if may_be_no_iri(iri) or iri in _NOT_ALIASED:
             raise NotFastError
     elif "/" in name and ":" not in name and "@reverse" not in definition:
         raise NotFastError  # resolved against the document, not the vocabulary
 
 
+_NOT_ALIASED: Final = frozenset({"@graph", "@list", "@set"})
 _GEN_DELIMS = (":", "/", "?", "#", "[", "]", "@")
-
-
-def may_be_no_iri(key: str) -> bool:
-    """Tell whether a property with this name or IRI may be one that RDF lacks."""
-    return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
-
-
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")

@@ -3,51 +3,64 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
-_TOKEN = re.compile(r'"(?>[^"\\]++|\\.)*+"|[\[\]{},]', re.DOTALL)
-_GRAPH = re.compile(r'"@graph"\s*:\s*\Z')
-_CLOSERS = {"[": "]", "{": "}"}
+if TYPE_CHECKING:
+    import json
+
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def whole_members(text: str, end: int) -> str:
+def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
     """Return a document with those members of its outermost array that are whole.
 
     A node that is cut off may lack its name, so that nothing of it is kept. The
-    outermost array is the document itself or the `@graph` of its only object.
+    outermost array is the document itself, or the `@graph` of its only object if
+    that has said its context before. None if there is no such array.
 
     Args:
-        text: a document of JSON up to its error, and more.
-        end: where the error is.
+        text: a document of JSON that is broken.
+        decoder: reads its parts.
 
-    >>> whole_members('{"@graph": [{"a": 1}, {"b": 2}, {"c"', 35)
-    '{"@graph": [{"a": 1}, {"b": 2}]}'
+    >>> import json
+    >>> whole_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
+    [{'a': 1}, {'b': 2}]
     """
-    stack: list[str] = []
-    array_depth = 0  # of the outermost array, once it is met
-    cut = 0
-    for token in _TOKEN.finditer(text, 0, end):
-        mark = token[0]
-        if mark in _CLOSERS:
-            stack.append(mark)
-            if mark == "[" and not array_depth and _is_outermost(stack, text, token):
-                array_depth, cut = len(stack), token.end()
-        elif mark in {"]", "}"}:
-            if not stack or _CLOSERS[stack.pop()] != mark:
-                break
-            if array_depth and len(stack) == array_depth:
-                cut = token.end()
-            elif array_depth and len(stack) < array_depth:
-                cut = token.start()
-                break
-        elif mark == "," and array_depth and len(stack) == array_depth:
-            cut = token.start()
-    if not array_depth:
-        return ""
-    return text[:cut] + ("]" if array_depth == 1 else "]}")
+    at = _after_space(text, 0)
+    if text.startswith("[", at):
+        return _members(text, at + 1, decoder)
+    found: dict[str, Any] = {}
+    while text.startswith("," if found else "{", at):
+        try:
+            key, at = decoder.raw_decode(text, _after_space(text, at + 1))
+            at = _after_space(text, at)
+            if not isinstance(key, str) or not text.startswith(":", at):
+                return None
+            at = _after_space(text, at + 1)
+            if key == "@graph" and text.startswith("[", at):
+                members = _members(text, at + 1, decoder)
+                return {**found, key: members} if "@context" in found else None
+            found[key], at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        at = _after_space(text, at)
+    return None
 
 
-def _is_outermost(stack: list[str], text: str, token: re.Match[str]) -> bool:
-    if len(stack) == 1:
-        return True
-    before = text[max(0, token.start() - 64) : token.start()]
-    return len(stack) == 2 and stack[0] == "{" and bool(_GRAPH.search(before))
+def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
+    """Return the members of an array from the place behind its bracket."""
+    members: list[Any] = []
+    while True:
+        try:
+            value, at = decoder.raw_decode(text, _after_space(text, at))
+        except (ValueError, RecursionError):
+            return members
+        members.append(value)  # a number may be cut off, but says nothing here
+        at = _after_space(text, at)
+        if not text.startswith(",", at):
+            return members
+        at += 1
+
+
+def _after_space(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches

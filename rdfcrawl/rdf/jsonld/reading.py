@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Final, Never
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
@@ -34,7 +34,7 @@ def read_json_ld(
     """Yield the statements of a document as blocks of canonical N-Quads.
 
     Of a document that is cut off or broken, the nodes before the error are read if
-    they are members of its outermost array.
+    they are members of its outermost array; see `mending`.
 
     Args:
         data: UTF-8 without byte order mark.
@@ -96,21 +96,22 @@ def _value(data: bytes, log: FaultLog) -> Any:
     """Return the document's value, or what can be kept of it."""
     if is_json_too_deep(data):
         raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace").strip(" \t\n\r")
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        fault = SourceFault(Reason.SYNTAX, str(error))
-        kept = whole_members(text, error.pos)
+        value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError) as error:
-        raise SourceFault(Reason.SYNTAX, str(error)) from error
-    try:
-        value = json.loads(kept, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise fault from error
-    log.note(fault.fault.reason, fault.fault.detail)
+        value = whole_members(text, _DECODER)
+        if value is None:
+            raise SourceFault(Reason.SYNTAX, str(error)) from error
+        log.note(Reason.SYNTAX, str(error))
+        return value
+    if end < len(text):
+        log.note(Reason.SYNTAX, f"character {end}: something follows the document")
     return value
 
 
 def _refuse(name: str) -> Never:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

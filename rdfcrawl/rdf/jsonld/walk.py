@@ -17,12 +17,14 @@ class Walk:
         holders: the keys and indexes of what is an object or array.
         strings: all of them, keys and values.
         nodes: the objects that have a context.
+        has_lists: an object has the key `@list` or `@set`.
         is_plain: all numbers are such that libraries agree on them.
     """
 
     holders: set[Any] = field(default_factory=set)
     strings: set[str] = field(default_factory=set)
     nodes: list[dict[str, Any]] = field(default_factory=list)
+    has_lists: bool = False
     is_plain: bool = True
 
 
@@ -37,6 +39,8 @@ def walk(value: Any) -> Walk:
             strings.update(node)
             if "@context" in node:
                 found.nodes.append(node)
+            if "@list" in node or "@set" in node:
+                found.has_lists = True
             entries: Any = node.items()
         else:
             entries = enumerate(node)

@@ -1,0 +1,111 @@
+"""Which names of a document become IRIs by its contexts, as far as one can be sure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pyoxigraph import NamedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Remote:
+    """A context from elsewhere: large, shared, and not to be changed."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: dict[str, Any]) -> None:
+        self.terms = terms
+
+
+def are_mapped(
+    holders: set[Any],
+    contexts: Iterable[dict[str, Any]],
+    *,
+    roots: list[list[Any]],
+    inner: list[list[Any]],
+) -> bool:
+    """Tell whether properties that have more than a string or number are IRIs.
+
+    Of a property that is none, the standard drops all that is in its values;
+    pyoxigraph 0.5.13 writes some of it, and drops some where RDF alone lacks it.
+
+    Args:
+        holders: keys and indexes of what is an object or array.
+        contexts: all of the document.
+        roots: of `Inlining.expand`, of each outermost object.
+        inner: of `Inlining.expand`, of the other objects.
+    """
+    names = {x for x in holders if isinstance(x, str) and x[0:1] != "@"}
+    if not all(map(_gives_iri, names)) or any(map(changes_vocabulary, inner)):
+        return False
+    names = {name for name in names if ":" not in name}
+    for terms in contexts:
+        if any(_is_unmapped(name, terms) for name in names & terms.keys()):
+            return False
+    return all(map(_has_vocabulary, roots)) or all(
+        names <= set().union(*map(terms_of, context)) for context in roots
+    )
+
+
+def terms_of(entry: Any) -> dict[str, Any]:
+    """Return what an entry of a context defines; nothing if it is no object."""
+    if isinstance(entry, Remote):
+        return entry.terms
+    return entry if isinstance(entry, dict) else {}
+
+
+def _has_vocabulary(context: list[Any]) -> bool:
+    """Tell whether names that are not defined become IRIs."""
+    vocabulary: Any = ""
+    for entry in context:
+        vocabulary = "" if entry is None else terms_of(entry).get("@vocab", vocabulary)
+    return _is_vocabulary(vocabulary)
+
+
+def _is_vocabulary(value: Any) -> bool:
+    return isinstance(value, str) and ":" in value and not may_be_no_iri(value)
+
+
+def changes_vocabulary(context: list[Any]) -> bool:
+    """Tell whether names that were IRIs outside may be none inside."""
+    vocabularies = (terms_of(entry).get("@vocab", "x:") for entry in context)
+    return None in context or not all(map(_is_vocabulary, vocabularies))
+
+
+def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
+    """Tell whether a term may be no absolute IRI."""
+    for _ in range(_MAX_ALIASES):
+        iri = terms[name]
+        if isinstance(iri, dict):
+            iri = iri.get("@id", iri.get("@reverse", ":"))
+        if not isinstance(iri, str):
+            return True
+        if ":" in iri or iri.startswith("@"):
+            return False
+        if iri not in terms:
+            return not _is_vocabulary(terms.get("@vocab"))
+        name = iri
+    return True
+
+
+_MAX_ALIASES: Final = 8  # of one another, before a term is not looked at any more
+
+
+def _gives_iri(name: str) -> bool:
+    """Tell whether a name is an IRI, or makes one behind a vocabulary."""
+    try:
+        NamedNode(name if ":" in name else "x:" + name)
+    except ValueError:
+        return False
+    return not name.startswith("_:")
+
+
+def may_be_no_iri(key: str) -> bool:
+    """Tell whether a property with this name or IRI may be one that RDF lacks."""
+    return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
+
+
+_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
