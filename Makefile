@@ -14,8 +14,10 @@ help:
 demo: $(VENV)/installed
 	$(RUN) scrapy demo
 
+# Most tests wait for a server or a crawl now and then: one process more than two cores.
+# The slow ones come first in the alphabet.
 test: $(VENV)/installed-dev
-	$(RUN) pytest
+	$(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed-dev
 	$(RUN) ruff check .

@@ -7,21 +7,27 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
+from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.links import Extent, LinkPolicy, Patterns, load_patterns
+from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, BinaryIO
 
+Take = Literal["all", "datasets"]
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
 MAX_LINE_BYTES: Final = 1 << 16
 
 # A comma belongs to a URL unless another URL begins after it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
+_is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
+_SOURCES = {kind.name.lower(): kind for kind in Kind if kind.is_source}
+VOID: Final = "void"  # of a site, at its well-known place
 _BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 
 
@@ -47,7 +53,8 @@ class CrawlArguments:
     Attributes:
         seeds: URLs separated by commas, or `@FILE`; here, the URLs as they are
             requested, or the file. Empty: the crawl continues.
-        follow: which IRIs are links; see `LinkPolicy.parse`. Default `abox`.
+        follow: which IRIs are links; see `LinkPolicy.parse`. Default `abox`, and
+            `none` for the spiders of sources.
         scope: `any` (default), `domain`, `host` or `prefix`: what a link has to
             have in common with a seed.
         depth: links followed from a seed, 0 to 255. The default 255 is no limit,
@@ -56,6 +63,25 @@ class CrawlArguments:
         allow: file of regular expressions; a link has to match one of them.
         deny: file of regular expressions; a link must match none of them.
         fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
+        harvest: kinds of sources that are harvested when a link or a document shows
+            one: `sitemap`, `resourcesync`, `ckan`, `sparql`, and `void`, what each
+            site says of its datasets at `/.well-known/void`; separated by commas, or
+            `all` or `none`. Default `ckan,sparql`. A source that is named by an
+            argument is harvested in any case.
+        sites: of the spider `sitemap`: sites, or their sitemaps.
+        slice: of the spider `sitemap`: cut dumps into a graph for each resource.
+        sources: of the spider `resourcesync`: sites, or documents of ResourceSync.
+        audit: of the spider `resourcesync`: compare what is there with the lists of
+            resources, not only what the lists of changes say.
+        portals: of the spider `ckan`: front pages of portals.
+        organization, group, q, fq: of the spider `ckan`: which datasets of a portal,
+            in the words of its search.
+        endpoints: of the spider `sparql`.
+        graphs, skip_graphs: of the spider `sparql`: IRIs of the named graphs to take,
+            or to leave, separated by commas or `@FILE`; `default` is the default graph.
+        take: of the spider `sparql`: `all` statements (default), or the descriptions
+            of `datasets` alone.
+        query: of the spider `sparql`: file of a query to take the results of instead.
     """
 
     seeds: tuple[str, ...] | Path = ()
@@ -66,12 +92,31 @@ class CrawlArguments:
     allow: Patterns = field(default_factory=Patterns)
     deny: Patterns = field(default_factory=Patterns)
     fresh: bool = False
+    harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
+    sites: tuple[str, ...] | Path = ()
+    slice: bool = False
+    sources: tuple[str, ...] | Path = ()
+    audit: bool = False
+    portals: tuple[str, ...] | Path = ()
+    organization: str = ""
+    group: str = ""
+    q: str = ""
+    fq: str = ""
+    endpoints: tuple[str, ...] | Path = ()
+    graphs: frozenset[str] = frozenset()
+    skip_graphs: frozenset[str] = frozenset()
+    take: Take = "all"
+    query: UserQuery | None = None
 
     @classmethod
-    def parse(cls, arguments: Mapping[str, object]) -> Self:
+    def parse(cls, arguments: Mapping[str, object], spider: str = "linkeddata") -> Self:
         """Read the arguments of a spider; absent ones and None have their default.
 
         `_job` is accepted and left alone: scrapyd gives it to every spider.
+
+        Args:
+            arguments: name and text of each.
+            spider: name of the spider; it has arguments that others have not.
 
         Raises:
             ConfigError: an argument is unknown or has a wrong value, a seed is no
@@ -82,17 +127,26 @@ class CrawlArguments:
             for name, value in arguments.items()
             if value is not None and name != "_job"
         }
-        unknown = sorted(given.keys() - _PARSERS.keys())
+        names = arguments_of(spider)
+        unknown = sorted(given.keys() - set(names))
         if unknown:
             raise ConfigError(
                 f"argument {unknown[0]}={given[unknown[0]]}: unknown; must be one of"
-                f" {', '.join(_PARSERS)}"
+                f" {', '.join(names)}"
             )
+        if spider in _OWN:
+            given.setdefault("follow", "none")  # its sources are what is wanted
         return cls(**{name: _PARSERS[name](name, text) for name, text in given.items()})
 
 
-def iter_seeds(arguments: CrawlArguments) -> Iterator[str | BadSeed]:
-    """Yield the seeds as they are requested, in order, duplicates included.
+def arguments_of(spider: str) -> list[str]:
+    """Return the names of the arguments that a spider takes."""
+    foreign = {name for each, names in _OWN.items() if each != spider for name in names}
+    return [name for name in _PARSERS if name not in foreign]
+
+
+def iter_seeds(seeds: tuple[str, ...] | Path) -> Iterator[str | BadSeed]:
+    """Yield seeds as they are requested, in order, duplicates included.
 
     A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
     skipped; `.gz` is decompressed. It is streamed, never held in memory.
@@ -101,10 +155,10 @@ def iter_seeds(arguments: CrawlArguments) -> Iterator[str | BadSeed]:
         A requestable URL, or what is wrong with a line; a file that breaks off ends
         with a `BadSeed`.
     """
-    if isinstance(arguments.seeds, Path):
-        yield from _iter_seed_file(arguments.seeds)
+    if isinstance(seeds, Path):
+        yield from _iter_seed_file(seeds)
     else:
-        yield from arguments.seeds
+        yield from seeds
 
 
 def _iter_seed_file(path: Path) -> Iterator[str | BadSeed]:
@@ -158,8 +212,8 @@ def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
         return tuple(map(_seed, _split_urls(text.strip(", ")))) if text else ()
     except BadUri as error:
         raise ConfigError(
-            f"argument {name}={text}: must be http(s) URLs separated by commas, or"
-            f" @FILE: {error}"
+            f"argument {name}={text}: must be http(s) or ftp(s) URLs separated by"
+            f" commas, or @FILE: {error}"
         ) from error
 
 
@@ -210,6 +264,61 @@ def _boolean(name: str, text: str) -> bool:
         ) from None
 
 
+def _harvest(name: str, text: str) -> frozenset[Kind | str]:
+    sources: dict[str, Kind | str] = {**_SOURCES, VOID: VOID}
+    words: dict[str, set[Kind | str]] = {
+        "all": set(sources.values()),
+        "none": set(),
+    } | {word: {source} for word, source in sources.items()}
+    try:
+        chosen = [words[word.strip()] for word in text.split(",")]
+    except KeyError as error:
+        raise ConfigError(
+            f"argument {name}={text}: {error} must be one of {', '.join(words)}"
+        ) from None
+    return frozenset().union(*chosen)
+
+
+def _graphs(name: str, text: str) -> frozenset[str]:
+    if text.startswith("@"):
+        try:
+            lines = Path(text[1:]).read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"argument {name}={text}: cannot be read: {error}"
+            ) from error
+        entries = [line.strip() for line in lines if not line.startswith("#")]
+    else:
+        entries = list(map(str.strip, _split_urls(text)))
+    for entry in filter(None, entries):
+        if entry != "default" and not _is_iri(entry):
+            raise ConfigError(
+                f"argument {name}={text}: {entry!r} must be an IRI, or `default`"
+            )
+    return frozenset(filter(None, entries))
+
+
+def _take(name: str, text: str) -> Take:
+    for word in get_args(Take):
+        if text == word:
+            return cast("Take", word)
+    raise ConfigError(
+        f"argument {name}={text}: must be one of {', '.join(get_args(Take))}"
+    )
+
+
+def _query(name: str, text: str) -> UserQuery:
+    try:
+        query = Path(text.removeprefix("@")).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"argument {name}={text}: cannot be read: {error}") from error
+    return parse_user_query(query, name=f"argument {name}={text}")
+
+
+def _text(_name: str, text: str) -> str:
+    return text
+
+
 _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "seeds": _seeds,
     "follow": _follow,
@@ -219,4 +328,25 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "allow": _patterns,
     "deny": _patterns,
     "fresh": _boolean,
+    "harvest": _harvest,
+    "sites": _seeds,
+    "slice": _boolean,
+    "sources": _seeds,
+    "audit": _boolean,
+    "portals": _seeds,
+    "organization": _text,
+    "group": _text,
+    "q": _text,
+    "fq": _text,
+    "endpoints": _seeds,
+    "graphs": _graphs,
+    "skip_graphs": _graphs,
+    "take": _take,
+    "query": _query,
+}
+_OWN: Final[dict[str, tuple[str, ...]]] = {
+    "sitemap": ("sites", "slice"),
+    "resourcesync": ("sources", "audit"),
+    "ckan": ("portals", "organization", "group", "q", "fq"),
+    "sparql": ("endpoints", "graphs", "skip_graphs", "take", "query"),
 }

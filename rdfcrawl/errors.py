@@ -66,6 +66,16 @@ class Reason(StrEnum):
     FOREIGN_GRAPH = "foreign_graph"
     PARSE_SECS = "parse_secs"
     PARSE_CRASH = "parse_crash"
+    # the source
+    BAD_ANSWER = "bad_answer"
+    TOO_MANY_ENTRIES = "too_many_entries"
+    CROSS_SITE = "cross_site"
+    UNCONFIRMED_CLAIM = "unconfirmed_claim"
+    BAD_FIXITY = "bad_fixity"
+    UNSUPPORTED_PATCH = "unsupported_patch"
+    SAMPLE_DIFFERS = "sample_differs"
+    PAGING_LOOP = "paging_loop"
+    INCOMPLETE = "incomplete"
     # the crawl
     LEASES_LOST = "leases_lost"
     INTERNAL = "internal"

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extract.job import Job
@@ -14,22 +14,28 @@ from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.ftp import FtpExchange
+from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Document, Record
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.fetch.answer import Exchange
     from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
+
+_SCHEMES: Final = tuple(f"{scheme}://" for scheme in CRAWLED_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,7 @@ class Question:
         fetch: limits and manners of requests.
         robots_agent: product token for robots.txt, which is not obeyed if empty.
         extract: how documents are read.
+        logins: of FTP servers.
     """
 
     target: str
@@ -53,6 +60,7 @@ class Question:
     fetch: FetchOptions
     robots_agent: str
     extract: ExtractOptions
+    logins: FtpLogins = NO_LOGINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +122,7 @@ class _Web:
 
     options: FetchOptions
     spool: Spool
-    exchange: HttpExchange
+    exchange: Exchange
     robots: RobotsCache | None
     contexts: ContextStore
 
@@ -130,7 +138,12 @@ async def _open_web(question: Question, folder: Path) -> AsyncIterator[_Web]:
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
         )
-        exchange = await stack.enter_async_context(HttpExchange(options, spool))
+        exchange = SchemeExchange(
+            await stack.enter_async_context(HttpExchange(options, spool)),
+            await stack.enter_async_context(
+                FtpExchange(options, spool, logins=question.logins)
+            ),
+        )
         manners = robots = None
         if question.robots_agent:
             manners = RobotsOptions(agent=question.robots_agent, retry_times=0)
@@ -148,10 +161,12 @@ async def _open_web(question: Question, folder: Path) -> AsyncIterator[_Web]:
 
 
 async def _find(question: Question, web: _Web) -> Document:
-    if not question.target.lower().startswith(("http://", "https://")):
+    if not question.target.lower().startswith(_SCHEMES):
         path = Path(question.target)
         if not path.is_file():
-            raise ConfigError(f"{question.target}: no such file, and no http(s) URL")
+            raise ConfigError(
+                f"{question.target}: no such file, and no URL that is crawled"
+            )
         return _of_file(path)
     try:
         url = requestable(question.target)

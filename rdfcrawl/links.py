@@ -32,7 +32,7 @@ MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are
 # term's position is known from the start of its line, and what a literal contains is
 # never looked at: nothing is searched behind the begin of the object.
 _TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
-_LINK = rb"<((?i:https?)://[^>#]*+)[^>]*+>"
+_LINK = rb"<((?i:https?|ftps?)://[^>#]*+)[^>]*+>"
 _find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
@@ -59,8 +59,16 @@ _WORDS: dict[str, frozenset[Position]] = {
 } | {str(position): frozenset({position}) for position in Position}
 # Links that are made for crawlers of data, and those that scraping rules ask for.
 _SIGNPOSTS = frozenset(
-    {Relation.ALTERNATE, Relation.DESCRIBEDBY, Relation.LINKSET, Relation.NEXT}
+    {
+        Relation.ALTERNATE,
+        Relation.DESCRIBEDBY,
+        Relation.LINKSET,
+        Relation.NEXT,
+        Relation.DATASET,
+    }
 )
+# What is data of the document that names it, and not something else.
+_OWN_DATA = frozenset({Relation.DATASET})
 _RELATIONS: dict[str, Relation] = {str(relation): relation for relation in Relation}
 _is_iri_or_prefix = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\*]*\*?")
 
@@ -107,11 +115,12 @@ class LinkPolicy:
           of rdf:type), or `abox` = `subject,object`, `tbox` = `predicate,type`, `all`;
           without any of these it is `abox`;
         * relations of links in pages and headers, to follow beside `alternate`,
-          `describedby`, `linkset` and `next`: `hyperlink`, `nofollow`, `canonical`;
+          `describedby`, `linkset`, `next` and `dataset` (dumps, endpoints and pages of
+          collections that statements name): `hyperlink`, `nofollow`, `canonical`;
         * `+IRI`: follow objects of this predicate, and of no other but those so named;
         * `-IRI`: do not follow objects of this predicate; `-` and a relation: do not
           follow such links;
-        * `none`: no position and no relation but those that are named.
+        * `none`: no position and no relation but `dataset` and those that are named.
 
         An IRI that ends in `*` is a prefix; one with a comma can only be given so.
 
@@ -156,8 +165,13 @@ class LinkPolicy:
         """Whether the hyperlinks of pages are asked for."""
         return bool(self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW})
 
+    @property
+    def wants_datasets(self) -> bool:
+        """Whether datasets and collections are taken that documents describe."""
+        return Relation.DATASET in self.relations
+
     def scan(self, chunk: bytes) -> set[bytes]:
-        r"""Return the distinct http and https IRIs at the positions of the policy.
+        r"""Return the distinct http(s) and ftp(s) IRIs at the positions of the policy.
 
         The terms of a triple term count at their own positions within it.
 
@@ -318,7 +332,7 @@ def _positions(words: set[str]) -> frozenset[Position]:
 def _relations(words: set[str]) -> frozenset[Relation]:
     named = {_RELATIONS[word] for word in words if word in _RELATIONS}
     not_wanted = {_RELATIONS[word[1:]] for word in words if word.startswith("-")}
-    default = frozenset() if "none" in words else _SIGNPOSTS
+    default = _OWN_DATA if "none" in words else _SIGNPOSTS
     return (default | named) - not_wanted
 
 

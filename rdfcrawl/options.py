@@ -13,11 +13,12 @@ import socket
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extract.reading import rules_in
+from rdfcrawl.fetch.ftp_logins import FtpLogins
 from rdfcrawl.fetch.guard import Guard, parse_networks
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.client import FrontierOptions
@@ -77,6 +78,36 @@ class Display(StrEnum):
     OFF = "off"
 
 
+class ObeyRobots(StrEnum):
+    """For which portals robots.txt counts when it forbids the API of a portal."""
+
+    ALWAYS = "always"
+    DISCOVERED = "discovered"  # not for those that the operator named
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How sources are harvested.
+
+    Attributes:
+        sitemap_entries: of one sitemap are queued at once; it is asked for again
+            when its host has nothing else to do.
+        ckan_robots: for which portals robots.txt counts.
+        ckan_rows: datasets asked for at once.
+        ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
+        sparql_rows: statements asked for at once, to begin with.
+        files: folder for the files of ResourceSync, or None: they are not kept.
+    """
+
+    sitemap_entries: int = 10_000
+    ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
+    ckan_rows: int = 100
+    ckan_keys: tuple[tuple[str, str], ...] = ()
+    sparql_rows: int = 10_000
+    files: Path | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ProgressOptions:
     """How the progress of a crawl is shown."""
@@ -85,9 +116,17 @@ class ProgressOptions:
     log_secs: float  # between two lines
 
 
+RUN: Final = "CRAWL_RUN"
+"""Setting by which `scrapy workers` tells its workers their run; for nobody else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions:
-    """The options of one worker of one crawl."""
+    """The options of one worker of one crawl.
+
+    `run` is the run of the crawl that the worker was started for, if it was started by
+    `scrapy workers`: it must not begin another one when the others are done before.
+    """
 
     crawl_id: str
     worker: str
@@ -96,11 +135,14 @@ class CrawlOptions:
     redis_url: str | None
     redis_server: str | None
     is_persistent: bool
+    run: int | None
     frontier: FrontierOptions
     work: WorkerOptions
     fetch: FetchOptions
     keys: PolitenessKey
     normal_form: NormalForm
+    sources: SourceOptions
+    ftp_logins: FtpLogins
     fetches_with_scrapy: bool
 
     @classmethod
@@ -128,6 +170,7 @@ class CrawlOptions:
             redis_url=redis_url_of(settings),
             redis_server=settings.get("REDIS_SERVER") or None,
             is_persistent=settings.getbool("SCHEDULER_PERSIST"),
+            run=settings.getint(RUN) if settings.get(RUN) is not None else None,
             frontier=_frontier(settings, budget),
             work=_work(settings, worker),
             fetch=_fetch(settings, paths.spool),
@@ -135,8 +178,20 @@ class CrawlOptions:
                 _one_of(Grouping, "POLITENESS_KEY", settings.get("POLITENESS_KEY"))
             ),
             normal_form=NormalForm(_session_parameters(settings)),
+            sources=_sources(settings),
+            ftp_logins=ftp_logins(),
             fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
         )
+
+
+def ftp_logins() -> FtpLogins:
+    """Return the logins of FTP servers, which the environment has.
+
+    Raises:
+        ConfigError: `FTP_CREDENTIALS` is wrong.
+    """
+    name = "FTP_CREDENTIALS"
+    return FtpLogins.parse(name, os.environ.get(name, ""))
 
 
 def crawl_id_of(settings: BaseSettings, spider: str) -> str:
@@ -242,6 +297,35 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
         guard=_guard(settings),
     )
+
+
+def _sources(settings: BaseSettings) -> SourceOptions:
+    files = settings.get("RESOURCESYNC_FILES")
+    return SourceOptions(
+        sitemap_entries=integer(settings, "SITEMAP_ENTRIES", 1, 50_000),
+        ckan_robots=_one_of(ObeyRobots, "CKAN_ROBOTS", settings.get("CKAN_ROBOTS")),
+        ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
+        ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
+        sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
+        files=Path(str(files)).expanduser().absolute() if files else None,
+    )
+
+
+def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys in an environment variable: one, or one for each URL.
+
+    A key alone is one for all portals that the operator names; its URL is empty.
+
+    Raises:
+        ConfigError: an entry is neither.
+    """
+    entries = text.split()
+    if len(entries) == 1 and "://" not in entries[0]:
+        return (("", entries[0]),)
+    pairs = [entry.partition("=")[::2] for entry in entries]
+    if not all("://" in url and key for url, key in pairs):
+        raise ConfigError(f"{name}: want a key, or URL=KEY for each portal")
+    return tuple(pairs)
 
 
 def _guard(settings: BaseSettings) -> Guard:

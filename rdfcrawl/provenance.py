@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from rdfcrawl import __version__
+from rdfcrawl.sitemaps.listing import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ _END = f" <{GRAPH}> .\n"
 _INTEGER_END = f'"^^<{_XSD}integer>{_END}'
 
 Status = Literal[
-    "SUCCESSFUL", "PARTIAL", "FAILED", "UNCHANGED", "REDIRECTED", "UNKNOWN"
+    "SUCCESSFUL", "PARTIAL", "FAILED", "UNCHANGED", "REDIRECTED", "DELETED", "UNKNOWN"
 ]
 
 # RFC 3987 2.2, as far as N-Quads needs it: absolute, with or without an authority.
@@ -121,6 +122,9 @@ def describe(document: Document, worker: Worker) -> bytes:
     parts = [_activity(document, name, crawled, status, worker)]
     if status in ("SUCCESSFUL", "PARTIAL"):
         parts.append(_entity(document, name, crawled))
+    if document.is_deleted:
+        graph = graph_iri(document.url)
+        parts.append(f"<{graph}> <{_PROV}wasInvalidatedBy> <{name}>{_END}")
     if document.status:
         parts.append(_response(document, name))
     if record.chain or len(document.requested) > 1:
@@ -135,13 +139,22 @@ def describe(document: Document, worker: Worker) -> bytes:
 
 
 def activity_iri(document: Document, worker: Worker) -> str:
-    """Return the name of one crawl: it follows from worker, URL and start."""
-    key = _digest(worker.iri, document.record.url, str(document.started_ms))
+    """Return the name of one crawl: it follows from worker, URL and start.
+
+    Of a page of a source there may be several at once, and several documents of one.
+    """
+    record = document.record
+    names = [worker.iri, record.url, str(document.started_ms)]
+    if record.kind.is_source:
+        names += [record.task, document.url]
+    key = _digest(*names)
     return f"urn:rdfcrawl:activity:{key}"
 
 
 def status_of(document: Document) -> Status:
     """Return what became of a document, in a word; see `docs/provenance.md`."""
+    if document.is_deleted:
+        return "DELETED"
     if document.n_quads:
         return "PARTIAL" if document.is_partial else "SUCCESSFUL"
     if document.faults or document.is_partial:
@@ -163,6 +176,8 @@ def _activity(
         )
     if record.parent:
         parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
+    if record.task:
+        parent += _task(record.task, name)
     if document.format is not None:
         read = (
             f"<{name}> <{_RC}format> {literal(document.format.name)}{_END}"
@@ -180,6 +195,21 @@ def _activity(
         f'<{name}> <{_SQ}depth> "{record.depth}{_INTEGER_END}'
         f'<{name}> <{_RC}links> "{document.n_links}{_INTEGER_END}'
         f"{times}{parent}{read}"
+    )
+
+
+def _task(task: str, activity: str) -> str:
+    """Return what a record's task says: what a sitemap listed, or part of a source.
+
+    A URI that links have led to was first seen when its parent was crawled.
+    """
+    listing = Listing.decode(task)
+    if listing is None:
+        return f"<{activity}> <{_RC}task> {literal(task)}{_END}"
+    return (
+        f'<{activity}> <{_RC}source> "sitemap"{_END}'
+        f'<{activity}> <{_RC}priority> "{listing.priority}"^^<{_XSD}decimal>{_END}'
+        f"<{activity}> <{_RC}listedAt> {_time(listing.listed * 1000)}{_END}"
     )
 
 
@@ -204,12 +234,14 @@ def _response(document: Document, activity: str) -> str:
         )
         if value
     )
+    n_bytes = ""
+    if document.requested:  # else it is one of several that the answer stands for
+        n_bytes = f'<{name}> <{_RC}bytes> "{document.n_bytes}{_INTEGER_END}'
     return (
         f"<{activity}> <{_PROV}used> <{name}>{_END}"
         f"<{name}> <{_TYPE}> <{_HTTP}Response>{_END}"
         f'<{name}> <{_HTTP}statusCodeValue> "{document.status}{_INTEGER_END}'
-        f'<{name}> <{_RC}bytes> "{document.n_bytes}{_INTEGER_END}'
-        f"{declared}"
+        f"{n_bytes}{declared}"
     )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import Format
 
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
+MAX_TASK_CHARS: Final = 8192
 
 
 class Kind(IntEnum):
@@ -21,6 +22,16 @@ class Kind(IntEnum):
 
     PAGE = 0
     DUMP = 1
+    # Sources: what is meant by one of their URLs is said by the record's task.
+    SITEMAP = 2
+    RESOURCESYNC = 3
+    CKAN = 4
+    SPARQL = 5
+
+    @property
+    def is_source(self) -> bool:
+        """Whether its answers are no documents but lead to them."""
+        return self > Kind.DUMP
 
 
 class Relation(StrEnum):
@@ -31,6 +42,7 @@ class Relation(StrEnum):
     LINKSET = "linkset"  # RFC 9264
     CANONICAL = "canonical"
     NEXT = "next"  # the next page of a list
+    DATASET = "dataset"  # what statements say of datasets and of pages of collections
     HYPERLINK = "hyperlink"
     NOFOLLOW = "nofollow"  # a hyperlink that its page does not vouch for
 
@@ -77,6 +89,12 @@ class Record:
         chain: URLs that redirected here from other hosts, in order.
         lost: leases lost with it in flight (a worker died); 0 to 3.
         retries: times it was tried and put back; 0 to `MAX_RETRIES`.
+        task: which part of a source is meant (a page, a partition, a cursor), in the
+            words of its kind; ASCII without control characters, at most
+            `MAX_TASK_CHARS`. Records of sources are the same if URL, kind and task
+            are; of others, if URL and `change` are.
+        change: stands for a change of a document that was seen before, and for which
+            it is fetched again; empty for all others.
     """
 
     url: str
@@ -86,6 +104,35 @@ class Record:
     chain: tuple[str, ...] = ()
     lost: int = 0
     retries: int = 0
+    task: str = ""
+    change: str = ""
+
+
+class Urgency(IntEnum):
+    """When a record is wanted, among those of its host."""
+
+    SOON = 1
+    ORDINARY = 2
+    LATER = 3  # when the host has nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A record that a source leads to.
+
+    Attributes:
+        record: to be queued; its URL need not be requestable.
+        is_own: it is a part of the source itself, and not a link that the crawl's
+            scope and filters judge.
+        urgency: when it is wanted.
+        change: of a document that was seen before, what says that it changed since:
+            it is fetched again, once for each change.
+    """
+
+    record: Record
+    is_own: bool = False
+    urgency: Urgency = Urgency.ORDINARY
+    change: str = ""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -103,6 +150,8 @@ class Document:
         status: HTTP status of the last answer; 0 if there was none.
         media_type: declared by the server, lower case, without parameters.
         charset: declared by the server; empty if it was not.
+        cache_control: of the header `Cache-Control`, unparsed.
+        excuse: begin of the body of an answer of 4xx or 5xx.
         n_bytes: length of the decoded body.
         started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
         format: what the body was read as; unset if it was not read.
@@ -111,12 +160,17 @@ class Document:
         members: of an archive, the first 100.
         n_members: of an archive.
         extracted: statements by extractor, of what several extractors read.
+        is_read: its source has read the body; there is nothing to extract.
         chunks: N-Quads, at most about 256 KiB each, ending on line borders.
+        is_followed: its quads are looked through for links.
         http_links: of the header `Link`, unparsed.
+        server, sql_state: of the headers `Server` and `X-SQL-State`.
         links: of the page and of `http_links`; complete when `chunks` are read.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
+        children: what a source leads to, to be queued before this is done.
+        is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
     """
 
@@ -128,8 +182,10 @@ class Document:
     charset: str = ""
     etag: str = ""
     last_modified: str = ""
+    cache_control: str = ""
     body: bytes | None = None
     path: Path | None = None
+    excuse: bytes = b""
     n_bytes: int = 0
     started_ms: int = 0
     ended_ms: int = 0
@@ -140,11 +196,17 @@ class Document:
     n_members: int = 0
     extracted: dict[str, int] = field(default_factory=dict)
     http_links: str = ""
+    server: str = ""
+    sql_state: str = ""
     links: set[Link] = field(default_factory=set)
+    is_read: bool = False
     chunks: AsyncIterator[bytes] | None = None
+    is_followed: bool = True
     n_quads: int = 0
     is_partial: bool = False
     n_links: int = 0
+    children: list[Child] = field(default_factory=list)
+    is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -173,6 +235,8 @@ class Visit:
         not_before_secs: the host is to be left alone for so long after the visit.
         host_refused: the host did not answer or said that it is busy.
         is_lost: the lease is lost; somebody else may visit the host by now.
+        current: of `documents`, the one that is processed; others that it stands for
+            may be in the pipelines in its place.
     """
 
     key: str
@@ -189,3 +253,9 @@ class Visit:
     not_before_secs: float = 0.0
     host_refused: bool = False
     is_lost: bool = False
+    current: Document | None = None
+
+    def index(self, document: Document) -> int:
+        """Return the index in the batch of the record of a document."""
+        record = document.record
+        return next(i for i, each in enumerate(self.records) if each is record)

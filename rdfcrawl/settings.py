@@ -64,6 +64,13 @@ DOWNLOADER_MIDDLEWARES = {
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
 }
 
+# Sources.
+SITEMAP_ENTRIES = 10_000  # queued at once
+CKAN_ROBOTS = "discovered"
+CKAN_ROWS = 100
+SPARQL_ROWS = 10_000
+RESOURCESYNC_FILES = None  # folder for the files of resources
+
 # The document.
 RDF_LITERAL_MAX_BYTES = 1024 * 1024
 RDF_PARSE_SECS = 30.0
@@ -77,6 +84,7 @@ SCRAPING_RULES = None  # file or folder
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
+    "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
     "rdfcrawl.pipelines.store.StorePipeline": 500,
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,

@@ -21,9 +21,12 @@ from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import RDF
+from rdfcrawl.sitemaps.resourcesync.documents import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rdfcrawl.sitemaps.resourcesync.documents import RsLink
 
 _JSON_LD_TESTS = "https://w3c.github.io/json-ld-api/tests/"
 
@@ -126,3 +129,30 @@ def rdfa_as_html(
     """Return the same for a page that is served as HTML whatever it is."""
     del media_type
     return rdfa(data, "text/html", base, version, query)
+
+
+def resource_sync(body: bytes, url: str) -> dict[str, Any]:
+    """Return the facts of a ResourceSync document."""
+    log = FaultLog()
+    reading = Reading(body, url=url, log=log)
+    entries = list(reading)
+    if not reading.is_complete or log.count(Reason.REPAIRED):
+        raise SyntaxError(str(log.all()))
+
+    def links(of: tuple[RsLink, ...]) -> list[dict[str, str]]:
+        return [{"rel": x.rel, "href": x.href, **x.facts.attributes} for x in of]
+
+    return {
+        "index": reading.heading.is_index,
+        "md": dict(reading.heading.facts.attributes),
+        "ln": links(reading.heading.links),
+        "items": [
+            {
+                "loc": entry.loc,
+                "lastmod": entry.lastmod or None,
+                "md": dict(entry.facts.attributes),
+                "ln": links(entry.links),
+            }
+            for entry in entries
+        ],
+    }

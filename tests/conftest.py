@@ -155,6 +155,7 @@ class RawServers:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 request = _parse_request(head, server, connection)
                 server.requests.append(request)
+                await reader.readexactly(int(request.headers.get("content-length", 0)))
                 if not await _reply(server, request, writer):
                     return
         except (ConnectionError, asyncio.IncompleteReadError):

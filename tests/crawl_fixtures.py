@@ -257,9 +257,10 @@ class Commands:
         *,
         folder: Path | None = None,
         arguments: Mapping[str, object] | None = None,
+        spider: str = "linkeddata",
         **settings: Any,
     ) -> RunningCrawl:
-        """Start `scrapy crawl linkeddata` from a file of seeds."""
+        """Start `scrapy crawl` from a file of seeds."""
         folder = folder or self.folder()
         given = [f"-a{name}={value}" for name, value in (arguments or {}).items()]
         if seeds:
@@ -267,7 +268,8 @@ class Commands:
             text = "".join(f"{seed}\n" for seed in seeds)
             path.write_bytes(text.encode(errors="surrogateescape"))
             given.append(f"-aseeds=@{path}")
-        return self.start("crawl", "linkeddata", *given, folder=folder, **settings)
+        settings.setdefault("CRAWL_ID", spider)
+        return self.start("crawl", spider, *given, folder=folder, **settings)
 
     def crawl(
         self,
@@ -275,11 +277,12 @@ class Commands:
         *,
         folder: Path | None = None,
         arguments: Mapping[str, object] | None = None,
+        spider: str = "linkeddata",
         **settings: Any,
     ) -> CrawlResult:
-        """Run `scrapy crawl linkeddata` to its end."""
+        """Run `scrapy crawl` to its end."""
         return self.start_crawl(
-            seeds, folder=folder, arguments=arguments, **settings
+            seeds, folder=folder, arguments=arguments, spider=spider, **settings
         ).wait()
 
     @staticmethod

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def seeds_of(text: str) -> list[str | BadSeed]:
     """Return the seeds of an argument `seeds`."""
-    return list(iter_seeds(CrawlArguments.parse({"seeds": text})))
+    return list(iter_seeds(CrawlArguments.parse({"seeds": text}).seeds))
 
 
 def test_defaults() -> None:
@@ -32,7 +32,7 @@ def test_defaults() -> None:
     assert not arguments.allow.expressions
     assert not arguments.deny.expressions
     assert arguments.fresh is False
-    assert list(iter_seeds(arguments)) == []
+    assert list(iter_seeds(arguments.seeds)) == []
 
 
 def test_every_argument(tmp_path: Path) -> None:
@@ -72,10 +72,14 @@ def test_fresh(text: str, value: bool) -> None:
     ("name", "text", "allowed"),
     [
         pytest.param("seed", "http://a/", "one of seeds, follow", id="unknown"),
-        pytest.param("seeds", "example.org", r"must be http\(s\) URLs", id="no-scheme"),
-        pytest.param("seeds", "ftp://a/b", r"must be http\(s\) URLs", id="ftp"),
+        pytest.param(
+            "seeds", "example.org", r"must be http\(s\) or ftp", id="no-scheme"
+        ),
+        pytest.param("seeds", "sftp://a/b", r"must be http\(s\) or ftp", id="sftp"),
         pytest.param("seeds", "http://a,b.org", "comma in the host", id="comma"),
-        pytest.param("seeds", "http://a/,http://", r"must be http\(s\) URLs", id="two"),
+        pytest.param(
+            "seeds", "http://a/,http://", r"must be http\(s\) or ftp", id="two"
+        ),
         pytest.param("seeds", "@/no/such/file", "@FILE", id="missing-file"),
         pytest.param("seeds", "@/", "@FILE", id="folder"),
         pytest.param("follow", "links", "must be one of abox", id="follow"),
@@ -186,7 +190,7 @@ def test_seed_file_is_streamed(tmp_path: Path) -> None:
     try:
         last: list[str | BadSeed] = []
         n_seeds = 0
-        for seed in iter_seeds(arguments):
+        for seed in iter_seeds(arguments.seeds):
             last = [*last[-1:], seed]
             n_seeds += 1
         _, peak_bytes = tracemalloc.get_traced_memory()

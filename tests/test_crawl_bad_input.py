@@ -20,7 +20,7 @@ GOOD = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\
 TRIPLE = ("http://example.org/s", "http://example.org/p", "http://example.org/o")
 MAX_BYTES = 300_000
 UNRESOLVED = "http://no-such-host.invalid/x"
-BAD_SEEDS = ("not a URL", "ftp://example.org/x", "http://[::1/x", "http://\udcff/")
+BAD_SEEDS = ("not a URL", "sftp://example.org/x", "http://[::1/x", "http://\udcff/")
 TURTLE = "text/turtle"
 HTML = b"<!DOCTYPE html>\n<html><head><title>t</title></head><body>x</body></html>"
 RDF_XML = b"""<?xml version="1.0"?>

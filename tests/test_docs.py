@@ -39,6 +39,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md")))
 IDS = [page.name for page in PAGES]
+SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
 _fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -361,6 +362,7 @@ def test_commands_in_pages_are_accepted(
     monkeypatch.chdir(tmp_path)
     for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt"):
         Path(name).touch()
+    Path("people.rq").write_text("SELECT ?s ?p ?o { ?s ?p ?o }", encoding="utf-8")
     told = names(read("settings.md"), "setting")
     for line in block.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
@@ -368,7 +370,8 @@ def test_commands_in_pages_are_accepted(
             continue
         assert words[1] in commands()
         given = [pair.partition("=") for pair in after("-a", words)]
-        CrawlArguments.parse({name: value for name, _, value in given})
+        spider = next((word for word in words if word in SPIDERS), "linkeddata")
+        CrawlArguments.parse({name: value for name, _, value in given}, spider)
         assert {pair.partition("=")[0] for pair in after("-s", words)} <= told
 
 

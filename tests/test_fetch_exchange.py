@@ -82,7 +82,7 @@ async def test_uri_is_requested_byte_for_byte(
     assert server.targets == [target]
 
 
-@pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [Kind.PAGE, Kind.DUMP], ids=lambda kind: kind.name)
 async def test_request_names_crawler_and_types(
     raw_server: RawServers, fetch_options: MakeOptions, kind: Kind
 ) -> None:

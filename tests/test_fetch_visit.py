@@ -447,7 +447,7 @@ async def test_record_that_marked_its_target_says_so(
         ("/a", Reason.REDIRECT_LOOP),
         ("http://start.example/", Reason.REDIRECT_LOOP),
         ("file:///etc/passwd", Reason.REDIRECT_BAD_TARGET),
-        ("ftp://127.0.0.1/", Reason.REDIRECT_BAD_TARGET),
+        ("sftp://127.0.0.1/", Reason.REDIRECT_BAD_TARGET),
         ("data:text/turtle,x", Reason.REDIRECT_BAD_TARGET),
         ("http://[::bad/", Reason.REDIRECT_BAD_TARGET),
         ("", Reason.REDIRECT_BAD_TARGET),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.intake import (
     LINK_BAND,
     SEED_BAND,
@@ -17,7 +19,7 @@ from rdfcrawl.frontier.intake import (
 )
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
-from rdfcrawl.records import Kind, Record
+from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record, Urgency
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
 
 PAGE = "https://a.example/page"
@@ -232,3 +234,116 @@ def test_a_forgotten_link_is_offered_again() -> None:
     assert taken(intake, link) == []
     intake.forget_recent()
     assert len(taken(intake, link)) == 1
+
+
+def test_two_tasks_of_one_source_are_two_records() -> None:
+    """If two records differ in their task alone, then a source has both."""
+    records = [Record(PAGE, Kind.SPARQL, task=task) for task in ("0 a", "0 b", "0 a")]
+    first, second, third = new_intake().children(map(own, records), [])
+    assert first.fingerprint == third.fingerprint != second.fingerprint
+
+
+def test_task_of_a_page_does_not_make_another_page() -> None:
+    """If two records of pages differ in their task alone, then they are the same."""
+    records = [Record(PAGE, task=task) for task in ("a", "b")]
+    first, second = new_intake().children(map(own, records), [])
+    assert first.fingerprint == second.fingerprint
+
+
+def test_children_are_queued_by_their_urgency() -> None:
+    """If a child is wanted soon or later, then its band says so."""
+    children = [Child(Record(PAGE), urgency=urgency) for urgency in Urgency]
+    found = new_intake().children(children, [])
+    assert [candidate.item[:1] for candidate in found] == [b"1", b"2", b"3"]
+
+
+def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
+    """If a child is denied or too deep, then only a page of the source is kept."""
+    intake = new_intake(deny="page", max_depth=3)
+    record = Record(PAGE, Kind.CKAN, depth=9)
+    listed = [Child(record), Child(Record(PAGE, depth=9))]
+    assert intake.children([*listed, own(record)], []) == intake.children(
+        [own(record)], []
+    )
+    assert intake.turned.too_deep == 2
+    assert new_intake(deny="page").children([Child(Record(PAGE))], []) == []
+
+
+def test_child_without_a_url_is_a_fault_of_its_document() -> None:
+    """If a source lists what is no URL, then the document has one fault, counted."""
+    faults: list[Fault] = []
+    children = [Child(Record(url)) for url in ("http://[", "no", PAGE)]
+    assert len(new_intake().children(children, faults)) == 1
+    assert [(fault.reason, fault.count) for fault in faults] == [(Reason.BAD_URI, 2)]
+
+
+def own(record: Record) -> Child:
+    """Return a page of the source itself."""
+    return Child(record, is_own=True)
+
+
+def test_changed_document_is_queued_once_for_each_change() -> None:
+    """If a document was seen before, then each of its changes is another record."""
+    intake = new_intake()
+    changes = ["", "2026-01-01", "2026-01-02", "2026-01-02"]
+    found = intake.children([Child(Record(PAGE), change=x) for x in changes], [])
+    marks = [candidate.fingerprint for candidate in found]
+    assert len(set(marks)) == 3
+    assert marks[2] == marks[3]
+    assert marks[0] == intake.seen_only(PAGE).fingerprint
+
+
+def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
+    """If a changed document is redirected elsewhere, then its target has changed."""
+    intake = new_intake()
+    (found,) = intake.children([Child(Record(PAGE), change="2026-01-02 é")], [])
+    record = unpack(found.item[1:], found.key)
+    assert record.change
+    target = replace(record, url="https://b.example/", chain=(PAGE,))
+    again = intake.redirected(target)
+    assert again is not None
+    assert unpack(again.item[1:], again.key) == target
+    assert again.fingerprint != intake.seen_only(target.url).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("x" * (MAX_TASK_CHARS + 1), Reason.TOO_LARGE),
+        ("a\0b", Reason.INTERNAL),
+        ("a\nb", Reason.INTERNAL),
+        ("é", Reason.INTERNAL),
+    ],
+)
+def test_task_that_no_record_holds_is_a_fault(task: str, reason: Reason) -> None:
+    """If a task is too long or no plain text, then the others are queued."""
+    faults: list[Fault] = []
+    records = [Record(PAGE, Kind.CKAN, task=each) for each in (task, "0")]
+    (found,) = new_intake().children(map(own, records), faults)
+    assert unpack(found.item[1:], found.key) == records[1]
+    assert [fault.reason for fault in faults] == [reason]
+
+
+def test_longest_task_comes_back() -> None:
+    """If a task is as long as it may be, then it is queued as it is."""
+    record = Record(PAGE, Kind.SPARQL, task="x" * MAX_TASK_CHARS)
+    (found,) = new_intake().children([own(record)], [])
+    assert unpack(found.item[1:], found.key) == record
+
+
+@pytest.mark.parametrize(
+    ("parent", "held"),
+    [
+        ("http://p.example/žena", "http://p.example/%C5%BEena"),
+        ("http://p.example/a\0b", "http://p.example/a%00b"),
+        ("urn:žena", ""),
+    ],
+)
+def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
+    """If a document is named by any IRI, then what it leads to is queued."""
+    children = [Child(Record("https://b.example/", parent=parent))]
+    found = new_intake().children(children, [])
+    found += new_intake().links(
+        [b"https://b.example/"], parent=Record(PAGE), url=parent
+    )
+    assert [unpack(x.item[1:], x.key).parent for x in found] == [held, held]

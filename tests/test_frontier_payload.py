@@ -16,6 +16,7 @@ _hosts = st.sampled_from(
 )
 _ports = st.sampled_from(["", ":80", ":443", ":8080", ":65535"])
 _tails = st.text(max_size=400)
+_printable = "".join(map(chr, range(0x20, 0x7F)))
 _raw_urls = st.builds("{}://{}{}/{}".format, _schemes, _hosts, _ports, _tails)
 
 
@@ -47,6 +48,8 @@ def records(draw: st.DrawFn) -> Record:
         tuple(draw(st.lists(urls(), max_size=3))),
         draw(st.integers(0, 3)),
         draw(st.integers(0, 3)),
+        draw(st.text(_printable, max_size=50)),
+        draw(st.text("0123456789abcdef-", max_size=17)),
     )
 
 

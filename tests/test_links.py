@@ -29,7 +29,7 @@ TURTLE = """
     PREFIX : <http://a.example/>
     PREFIX owl: <http://www.w3.org/2002/07/owl#>
     :s :p :o, _:b, "l", "x"@en, "5"^^:datatype ; a :Class ; owl:imports :vocabulary .
-    _:b :q <https://b.example/o#frag>, <urn:x>, <mailto:a@b>, <ftp://c/d> .
+    _:b :q <https://b.example/o#frag>, <urn:x>, <mailto:a@b>, <ftp://c/d>, <sftp://c> .
     <urn:s> <urn:p> <HTTP://d.example/> .
 """
 
@@ -56,7 +56,8 @@ def links(follow: str, turtle: str = TURTLE) -> set[str]:
     return {iri.decode().removeprefix("http://a.example/") for iri in found}
 
 
-OBJECTS = {"o", "vocabulary", "https://b.example/o", "HTTP://d.example/"}
+OBJECTS = {"o", "vocabulary", "https://b.example/o", "HTTP://d.example/", "ftp://c/d"}
+QS = {"https://b.example/o", "ftp://c/d"}
 OWL_IMPORTS = "http://www.w3.org/2002/07/owl"
 A = "http://a.example/"
 
@@ -79,9 +80,9 @@ A = "http://a.example/"
         pytest.param(f"+{A}p", {"s", "o"}, id="only-with-default"),
         pytest.param(f"object,+{A}p", {"o"}, id="only"),
         pytest.param(f"object,+{A}", set(), id="only-is-no-prefix"),
-        pytest.param(f"object,+{A}*", {"o", "https://b.example/o"}, id="only-prefix"),
+        pytest.param(f"object,+{A}*", {"o", *QS}, id="only-prefix"),
         pytest.param(f"object,+{A}*,-{A}q", {"o"}, id="skip-wins"),
-        pytest.param(f"object,+{A}p,+{A}q", {"o", "https://b.example/o"}, id="two"),
+        pytest.param(f"object,+{A}p,+{A}q", {"o", *QS}, id="two"),
         pytest.param(f"object,type,+{A}p", {"o", "Class"}, id="only-and-type"),
         pytest.param(f"type,-{A}p", {"Class"}, id="type-and-skip"),
         pytest.param(
@@ -222,13 +223,15 @@ def test_escapes_are_decoded() -> None:
 @pytest.mark.parametrize(
     ("follow", "expected"),
     [
-        ("abox", {"alternate", "describedby", "linkset", "next"}),
-        ("hyperlink", {"alternate", "describedby", "linkset", "next", "hyperlink"}),
-        ("none,hyperlink,canonical", {"hyperlink", "canonical"}),
-        ("object,-alternate,-linkset", {"describedby", "next"}),
-        ("none", set()),
+        ("abox", {"alternate", "describedby", "linkset", "next", "dataset"}),
+        ("hyperlink,-dataset", {"alternate", "describedby", "linkset", "next",
+                                "hyperlink"}),
+        ("none,hyperlink,canonical", {"hyperlink", "canonical", "dataset"}),
+        ("object,-alternate,-linkset", {"describedby", "next", "dataset"}),
+        ("none", {"dataset"}),
+        ("none,-dataset", set()),
     ],
-)
+)  # fmt: skip
 def test_relations_are_followed_as_asked(follow: str, expected: set[str]) -> None:
     """If links state relations, then those that `follow` names are chosen."""
     policy = LinkPolicy.parse(follow)

@@ -27,7 +27,7 @@ from rdfcrawl.provenance import (
     literal,
     status_of,
 )
-from rdfcrawl.records import Document, Record
+from rdfcrawl.records import Document, Kind, Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -408,3 +408,34 @@ def test_every_term_is_in_the_docs() -> None:
     for namespace, prefix in prefixes.items():
         for term in re.findall(rf"<{re.escape(namespace)}(\w+)>", written.decode()):
             assert f"`{prefix}{term}`" in text, term
+
+
+def test_each_document_of_a_page_is_a_crawl_of_its_own() -> None:
+    """If pages and documents of a source begin together, then all are kept apart."""
+    url = "http://example.org/sparql"
+    records = [Record(url, Kind.SPARQL, task=f"0! {n}") for n in range(3)]
+    names = {
+        activity_iri(document(record=record, url=graph), WORKER)
+        for record in records
+        for graph in (url, f"{url}#1", f"{url}#2")
+    }
+    assert len(names) == 9
+
+
+def test_what_a_source_has_deleted_is_invalidated() -> None:
+    """If a source says that a document is gone, then its graph is invalidated."""
+    record = Record("http://example.org/", Kind.CKAN, task="2! {}")
+    gone = document(
+        record=record,
+        url="http://example.org/d",
+        requested=(),
+        is_deleted=True,
+        n_quads=0,
+        n_bytes=0,
+    )
+    found = read(describe(gone, WORKER))
+    name = activity_iri(gone, WORKER)
+    assert found[name][f"{SQ}status"] == ["DELETED"]
+    assert found[name][f"{RC}task"] == ["2! {}"]
+    assert found["http://example.org/d"] == {f"{PROV}wasInvalidatedBy": [name]}
+    assert f"{RC}bytes" not in found[f"{name}:response"]

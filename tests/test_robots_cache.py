@@ -210,7 +210,7 @@ async def test_crawl_delay(
     check_invariant(visit)
 
 
-@pytest.mark.parametrize("location", ["", "ftp://h.example/", "http://["])
+@pytest.mark.parametrize("location", ["", "sftp://h.example/", "http://["])
 async def test_robots_that_redirects_nowhere_is_unavailable(
     raw_server: RawServers, fetch_options: MakeOptions, location: str
 ) -> None:

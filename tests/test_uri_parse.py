@@ -122,7 +122,7 @@ def test_requestable_resolves() -> None:
     [
         pytest.param("mailto:me@example.org", id="mailto"),
         pytest.param("file:///etc/hostname", id="file"),
-        pytest.param("ftp://a/b", id="ftp"),
+        pytest.param("sftp://a/b", id="sftp"),
         pytest.param("urn:isbn:0451450523", id="urn"),
         pytest.param("http://a/" + "x" * MAX_URL_CHARS, id="long"),
         pytest.param("http://a/" + "ä" * (MAX_URL_CHARS // 6), id="long-when-escaped"),

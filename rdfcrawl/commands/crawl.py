@@ -102,7 +102,7 @@ def check_operator(
 ) -> None:
     """Exit with 2 and one line if an argument or a setting is wrong."""
     try:
-        CrawlArguments.parse(arguments)
+        CrawlArguments.parse(arguments, spider)
         CrawlOptions.read(settings, spider)
         extract_options(settings)
         segment_limits(settings)

@@ -18,6 +18,7 @@ from rdfcrawl.dataweb.process import (
     serve_until_stopped,
 )
 from rdfcrawl.dataweb.recall import RecallReport, judge
+from rdfcrawl.dataweb.sources import parse_sources
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def make_config(opts: argparse.Namespace) -> WebConfig:
     }
     if "weights" in given:
         given["weights"] = parse_weights(given["weights"])
+    if "sources" in given:
+        given["sources"] = parse_sources(given["sources"])
     if opts.compressions is not None:
         given["profile"] = opts.compressions
     return WebConfig(**values | given)
@@ -188,7 +191,7 @@ def _format_row(kind: str, n_found: int, n_expected: int, macro: float) -> str:
 def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     defaults = WebConfig()
     for option, name, kind, meaning in _OPTIONS:
-        default = "all equal" if name == "weights" else getattr(defaults, name)
+        default = "ORCA's, all equal" if name == "weights" else getattr(defaults, name)
         parser.add_argument(
             option,
             dest=name,
@@ -201,7 +204,16 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
         dest="compressions",  # `profile` is Scrapy's own
         choices=list(map(str, Profile)),
         help="formats of dumps: ORCA's of 2020 (gz, bz2, zip) or 2021 (tar, tar.gz,"
-        " zip), or every serialization with every compression, one after another",
+        " zip), or every serialization with every compression, one after another, and"
+        " further kinds of nodes",
+    )
+    parser.add_argument(
+        "--source",
+        dest="sources",
+        action="append",
+        metavar="KIND.OPTION=VALUE",
+        help="of the nodes of the extended profile, as portal.n_datasets=20000; may be"
+        " given again",
     )
     parser.add_argument(
         "--experiment",

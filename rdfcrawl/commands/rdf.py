@@ -20,7 +20,7 @@ from rdfcrawl.extract.reading import rules_in
 from rdfcrawl.formats import HTML
 from rdfcrawl.inspection import Inspection, Question, inspect
 from rdfcrawl.links import LinkPolicy
-from rdfcrawl.options import CrawlOptions, extract_options
+from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.lines import iter_line_blocks
@@ -126,6 +126,7 @@ class Command(ScrapyCommand):
                 ),
                 robots_agent=agent if settings.getbool("ROBOTSTXT_OBEY") else "",
                 extract=extract_options(settings),
+                logins=ftp_logins(),
             )
         except ConfigError as error:
             fail(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,36 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import Node
 
+_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
+
 MAX_TARGETS = 200_000  # per host; what is beyond is not looked up for repeats
 MAX_USER_AGENTS = 20  # per host
+MAX_KEPT = 200_000  # requests of one host that are kept one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request, as it was answered.
+
+    Attributes:
+        at: Unix time in seconds of the answer.
+        method, target: as they were sent.
+        status: of the answer.
+        n_bytes: of the answer, head and body.
+        user_agent, accept: fields of the request; empty if absent.
+        is_conditional: it had `If-None-Match` or `If-Modified-Since`.
+        body: of a POST.
+    """
+
+    at: float
+    method: str
+    target: str
+    status: int
+    n_bytes: int = 0
+    user_agent: str = ""
+    accept: str = ""
+    is_conditional: bool = False
+    body: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,10 +103,17 @@ class HostLog:
 
 
 class AccessLog:
-    """Keeps the figures of one node while it is served."""
+    """Keeps the figures of one node while it is served.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        node: whose log it is.
+        keeps_requests: each request is kept too (`MAX_KEPT` of them).
+    """
+
+    def __init__(self, node: Node, *, keeps_requests: bool = False) -> None:
         self._node = node
+        self._keeps_requests = keeps_requests
+        self._kept: list[Asked] = []
         self._figures = HostLog(
             index=node.plan.index,
             kind=str(node.plan.kind),
@@ -161,6 +197,34 @@ class AccessLog:
         self._figures.bytes_sent += n_bytes
         if is_first and status == 200:
             self._figures.n_documents += 1
+
+    def keep(self, request: Request, status: int, n_bytes: int) -> None:
+        """Keep one request, if requests are kept."""
+        if not self._keeps_requests or len(self._kept) >= MAX_KEPT:
+            return
+        fields = request.fields
+        self._kept.append(
+            Asked(
+                at=time.time(),
+                method=request.method,
+                target=request.target,
+                status=status,
+                n_bytes=n_bytes,
+                user_agent=fields.get("user-agent", ""),
+                accept=request.accept,
+                is_conditional=not _CONDITIONS.isdisjoint(fields),
+                body=request.body.decode(errors="replace"),
+            )
+        )
+
+    @property
+    def requests(self) -> tuple[Asked, ...]:
+        """The requests that were kept, in the order of their answers."""
+        return tuple(self._kept)
+
+    def forget(self) -> None:
+        """Drop the requests that were kept; the figures stay."""
+        self._kept.clear()
 
     def figures(self) -> HostLog:
         """Give the figures as they are now."""

@@ -16,13 +16,26 @@ MAX_TRIPLES_PER_NODE = 1_000_000
 
 
 class NodeKind(StrEnum):
-    """The five ways in which a node publishes RDF, in the order of their ids."""
+    """The ways in which a node publishes RDF, in the order of their ids."""
 
     DEREFERENCING = "deref"
     CKAN = "ckan"
     SPARQL = "sparql"
     DUMP = "dump"
     RDFA = "rdfa"
+    # The others occur in the extended profile only.
+    SITEMAP = "sitemap"
+    SEMANTIC = "semantic"
+    RESOURCESYNC = "resourcesync"
+    PORTAL = "portal"
+    ENDPOINT = "endpoint"
+    FTP = "ftp"
+    CATALOG = "catalog"
+    PAGED = "paged"
+
+
+ORCA_KINDS = tuple(NodeKind)[:5]
+"""The kinds of node that ORCA has."""
 
 
 class Profile(StrEnum):
@@ -34,7 +47,7 @@ class Profile(StrEnum):
 
 
 def _equal_weights() -> dict[NodeKind, float]:
-    return dict.fromkeys(NodeKind, 1.0)
+    return dict.fromkeys(ORCA_KINDS, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +70,8 @@ class WebConfig:
         rdfa_dir: unpacked RDFa test suite whose pages RDFa nodes serve; empty for
             the pages of this package.
         latency_ms: every answer is held back so long.
+        sources: options of the kinds that only the extended profile has, as
+            `{NodeKind.PORTAL: {"n_datasets": 20_000}}`; see `nodes`.
 
     Raises:
         ConfigError: a parameter is out of its range; the message names it.
@@ -76,6 +91,7 @@ class WebConfig:
     profile: Profile = Profile.ORCA_2020
     rdfa_dir: str = ""
     latency_ms: float = 0.0
+    sources: dict[NodeKind, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_range("nodes", self.n_nodes, 1, MAX_NODES)
@@ -107,6 +123,9 @@ class WebConfig:
             raise ConfigError("weights must be finite and at least 0")
         if not self.kinds:
             raise ConfigError("weights must have one that is above 0")
+        others = [kind for kind in self.kinds if kind not in ORCA_KINDS]
+        if others and self.profile is not Profile.EXTENDED:
+            raise ConfigError(f"{others[0]} nodes are of the extended profile only")
         if len(self.kinds) > self.n_nodes:
             raise ConfigError(
                 f"nodes is {self.n_nodes}, but weights name {len(self.kinds)} kinds"
@@ -142,6 +161,10 @@ def parse_config(text: str) -> WebConfig:
     """
     try:
         members: dict[str, Any] = json.loads(text)
+        members["sources"] = {
+            NodeKind(kind): options
+            for kind, options in members.get("sources", {}).items()
+        }
         members["weights"] = {
             NodeKind(kind): float(weight) for kind, weight in members["weights"].items()
         }

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_FIELDS = 100  # parameters of one query string or form
 
@@ -20,6 +24,7 @@ class Request:
         accept: value of `Accept`, several joined by a comma; empty if absent.
         content_type: value of `Content-Type`; empty if absent.
         body: at most `protocol.MAX_BODY_BYTES`.
+        fields: all header fields, by their names in lower case.
     """
 
     method: str
@@ -27,6 +32,7 @@ class Request:
     accept: str = ""
     content_type: str = ""
     body: bytes = b""
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -70,7 +76,8 @@ class Response:
         if content_type:
             lines.append(f"Content-Type: {content_type}")
         lines += [f"{name}: {value}" for name, value in headers]
-        lines.append(f"Content-Length: {len(body)}")
+        if status != 304:  # there it would be the length of the 200 (RFC 9110, 8.6)
+            lines.append(f"Content-Length: {len(body)}")
         self.status = status
         self.head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
         self.body = body

@@ -1,8 +1,8 @@
 """The web in a process of its own, beside the crawler that it serves.
 
 Parent and child talk in lines of JSON. The child writes a line when it accepts
-connections, one for each line `log` on its standard input, and a last one when its
-standard input ends: it cannot outlive its parent.
+connections, one for each line on its standard input (`log`, or JSON), and a last one
+when its standard input ends: it cannot outlive its parent.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from rdfcrawl.dataweb.accesslog import WebLog, parse_log
+from rdfcrawl.dataweb.accesslog import Asked, WebLog, parse_log
+from rdfcrawl.dataweb.nodes.site import Site
 from rdfcrawl.dataweb.server import ServedHere, serve
 from rdfcrawl.errors import ConfigError
 
@@ -72,6 +74,24 @@ class ServedWeb:
             return self._last
         self._write(b"log\n")
         return parse_log(self._read_line(ANSWER_SECS))
+
+    def requests(self, index: int) -> tuple[Asked, ...]:
+        """Give the requests of a node; those of ORCA's kinds are not kept."""
+        kept = self._command({"do": "requests", "node": index})
+        return tuple(Asked(**one) for one in kept)
+
+    def change(self, index: int, **arguments: Any) -> Any:
+        """Change the content of a node, as its `change` does, and write the truth.
+
+        Raises:
+            ConfigError: nodes of this kind do not change, or not so.
+        """
+        asked = {"do": "change", "node": index, "arguments": arguments}
+        return self._command(asked)
+
+    def _command(self, asked: dict[str, Any]) -> Any:
+        self._write(json.dumps(asked).encode() + b"\n")
+        return self._read_line(ANSWER_SECS)["result"]
 
     def stop(self) -> WebLog:
         """End the server and give the last log; a second call gives it again."""
@@ -183,7 +203,10 @@ async def _serve(
             raise ConfigError(f"cannot write to {directory}: {error}") from error
         on_start(served)
         if read_commands:
-            await loop.connect_read_pipe(lambda: _Commands(served, stopped), sys.stdin)
+            truth = directory / TRUTH_NAME
+            await loop.connect_read_pipe(
+                lambda: _Commands(served, stopped, truth), sys.stdin
+            )
         await stopped.wait()
         log = served.log()
         path = directory / LOG_NAME
@@ -194,8 +217,8 @@ async def _serve(
 class _Commands(asyncio.Protocol):
     """Obeys the lines that the parent process writes."""
 
-    def __init__(self, served: ServedHere, stopped: asyncio.Event) -> None:
-        self._served, self._stopped = served, stopped
+    def __init__(self, served: ServedHere, stopped: asyncio.Event, truth: Path) -> None:
+        self._served, self._stopped, self._truth = served, stopped, truth
         self._rest = b""
 
     def data_received(self, data: bytes) -> None:
@@ -206,6 +229,26 @@ class _Commands(asyncio.Protocol):
                 write_line(self._served.log().to_json())
             elif line == b"stop":
                 self._stopped.set()
+            elif line:
+                write_line(self._obey(json.loads(line)))
+
+    def _obey(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Do what a line of JSON says; what cannot be done is an `error`."""
+        index = asked["node"]
+        if not 0 <= index < len(self._served.web.nodes):
+            return {"error": f"there is no node {index}"}
+        if asked["do"] == "requests":
+            kept = self._served.requests(index)
+            return {"result": [asdict(one) for one in kept]}
+        node = self._served.web.nodes[index]
+        if not isinstance(node, Site):
+            return {"error": f"{node.plan.kind} nodes do not change"}
+        try:
+            result = node.change(**asked["arguments"])
+        except (NotImplementedError, TypeError, ValueError) as error:
+            return {"error": str(error)}
+        self._served.web.write_truth(self._truth)
+        return {"result": result}
 
     def eof_received(self) -> None:
         """Stop: the parent is gone."""

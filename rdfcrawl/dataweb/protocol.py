@@ -179,6 +179,7 @@ class NodeProtocol(asyncio.Protocol):
             head.fields.get("accept", ""),
             head.fields.get("content-type", ""),
             body,
+            head.fields,
         )
         return request, head
 
@@ -222,9 +223,11 @@ class NodeProtocol(asyncio.Protocol):
         if not head.keeps_alive:
             lines = lines[:-2] + b"Connection: close\r\n\r\n"
         body = b"" if request.method == "HEAD" else response.body
-        self._transport.write(lines + body)
         n_bytes = len(lines) + len(body)
+        # Before it is sent: who has an answer finds the request in the log.
         self._log.request_ended(response.status, n_bytes, is_first=is_first)
+        self._log.keep(request, response.status, n_bytes)
+        self._transport.write(lines + body)
         if not head.keeps_alive:
             self._transport.close()
             self._buffer = b""

@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.accesslog import AccessLog, WebLog, collect_log
+from rdfcrawl.dataweb.accesslog import AccessLog, Asked, WebLog, collect_log
+from rdfcrawl.dataweb.config import ORCA_KINDS
+from rdfcrawl.dataweb.nodes.base import OwnProtocol
 from rdfcrawl.dataweb.protocol import NodeProtocol
 from rdfcrawl.dataweb.web import DataWeb, build_web, list_addresses
 from rdfcrawl.errors import ConfigError
@@ -26,47 +28,77 @@ BACKLOG = 128  # connections of one host that wait to be accepted
 PORT_TRIES = 20
 
 
+class Host:
+    """One node at its address, served by this event loop."""
+
+    def __init__(self, node: Node, log: AccessLog, *, latency_secs: float) -> None:
+        self.node, self.log = node, log
+        self._latency_secs = latency_secs
+        self._server: asyncio.Server | None = None
+        self._transports: set[asyncio.Transport] = set()
+
+    async def start(self, listener: socket.socket) -> None:
+        """Accept connections at a socket that is bound."""
+        if isinstance(self.node, OwnProtocol):
+            self.node.listen(listener, self.log)
+            return
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            self._protocol, sock=listener, backlog=BACKLOG
+        )
+
+    async def stop(self) -> None:
+        """Accept no more and cut the connections."""
+        if isinstance(self.node, OwnProtocol):
+            self.node.close()
+        if self._server is None:
+            return
+        self._server.close()
+        for transport in list(self._transports):
+            transport.abort()
+        await self._server.wait_closed()
+
+    def _protocol(self) -> NodeProtocol:
+        return NodeProtocol(
+            self.node,
+            self.log,
+            latency_secs=self._latency_secs,
+            open_transports=self._transports,
+        )
+
+
 class ServedHere:
     """A web that this event loop serves."""
 
     def __init__(self, web: DataWeb) -> None:
         self.web = web
-        self._logs = [AccessLog(node) for node in web.nodes]
-        self._servers: list[asyncio.Server] = []
-        self._transports: set[asyncio.Transport] = set()
-        self._latency_secs = web.config.latency_ms / 1000
+        latency_secs = web.config.latency_ms / 1000
+        self._hosts = [
+            Host(
+                node,
+                AccessLog(node, keeps_requests=node.plan.kind not in ORCA_KINDS),
+                latency_secs=latency_secs,
+            )
+            for node in web.nodes
+        ]
 
     def log(self) -> WebLog:
         """Give the figures as they are now."""
-        return collect_log(self._logs)
+        return collect_log(host.log for host in self._hosts)
+
+    def requests(self, index: int) -> tuple[Asked, ...]:
+        """Give the requests of one node; those of ORCA's kinds are not kept."""
+        return self._hosts[index].log.requests
 
     async def start(self, sockets: list[socket.socket]) -> None:
         """Accept connections; one socket per node, in their order."""
-        loop = asyncio.get_running_loop()
-        for node, log, listener in zip(
-            self.web.nodes, self._logs, sockets, strict=True
-        ):
-
-            def protocol(node: Node = node, log: AccessLog = log) -> NodeProtocol:
-                return NodeProtocol(
-                    node,
-                    log,
-                    latency_secs=self._latency_secs,
-                    open_transports=self._transports,
-                )
-
-            self._servers.append(
-                await loop.create_server(protocol, sock=listener, backlog=BACKLOG)
-            )
+        for host, listener in zip(self._hosts, sockets, strict=True):
+            await host.start(listener)
 
     async def stop(self) -> None:
         """Accept no more and cut the connections."""
-        for server in self._servers:
-            server.close()
-        for transport in list(self._transports):
-            transport.abort()
-        for server in self._servers:
-            await server.wait_closed()
+        for host in self._hosts:
+            await host.stop()
 
 
 @asynccontextmanager

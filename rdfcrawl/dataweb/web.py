@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.config import NodeKind
+from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
 from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
 from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
@@ -18,6 +18,7 @@ from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.rdfgraph import draw_rdf_graph
+from rdfcrawl.dataweb.sources import options_of
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -138,22 +139,33 @@ def _iter_plans(
         }.get(kind, "")
         if kind is NodeKind.DUMP:
             path = f"{dumps[index].path}#dataset-0-resource-0"
+        uri = origin_of(address, config.port) + path
+        if kind not in ORCA_KINDS:
+            options = options_of(config, kind, index)
+            uri = options.access_uri(origin_of(address, config.port))
         yield NodePlan(
             index=index,
             kind=kind,
             address=address,
             port=config.port,
-            access_uri=origin_of(address, config.port) + path,
+            access_uri=uri,
         )
 
 
 def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> Node:
-    if plan.kind is NodeKind.CKAN:
-        return CkanNode(plan)
+    if plan.kind not in ORCA_KINDS:
+        node: Node = options_of(config, plan.kind, plan.index).build(plan)
+        return node
     if plan.kind is NodeKind.RDFA:
         if config.rdfa_dir:
             return RdfaNode(plan, read_suite_pages(config.rdfa_dir, plan.origin))
         return RdfaNode(plan, make_pages(plan.origin))
+    return _build_drawn(plan, config, dump)
+
+
+def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> Node:
+    if plan.kind is NodeKind.CKAN:
+        return CkanNode(plan)
     rng = _random(config, f"data-{plan.index}")
     objects = _draw_objects(plan, config, rng)
     if plan.kind is NodeKind.SPARQL:

@@ -25,6 +25,12 @@ ACCEPT: Final = {
     # a file of everything, which nobody wants instead of a page.
     Kind.DUMP: f"{_RDF}, {_RARE}, application/vnd.hdt;q=0.7, application/gzip;q=0.7, "
     "*/*;q=0.5",
+    Kind.SITEMAP: "application/xml, text/xml;q=0.9, text/plain;q=0.8, "
+    "application/rss+xml;q=0.8, application/atom+xml;q=0.8, */*;q=0.5",
+    Kind.RESOURCESYNC: "application/xml, text/xml;q=0.9, */*;q=0.5",
+    Kind.CKAN: "application/json, */*;q=0.1",
+    Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
+    "text/turtle;q=0.8, */*;q=0.1",
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.errors import Fault
+
+
+MAX_EXCUSE_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,8 @@ class Ask:
         spool_bytes: a longer body is written to a spool file.
         timeout_secs: for the whole exchange, from connecting to the last byte.
         headers: further headers of the request, names and values.
+        data: body of a POST; empty for a GET.
+        is_final: whatever the answer is, it is not asked for once more in the visit.
     """
 
     accept: str
@@ -28,11 +33,35 @@ class Ask:
     spool_bytes: int
     timeout_secs: float
     headers: tuple[tuple[str, str], ...] = ()
+    data: bytes = b""
+    is_final: bool = False
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether 304 is an answer to it (RFC 9110 13.1)."""
+        return any(name.lower().startswith("if-") for name, _ in self.headers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How a record is asked for that is more than the GET of its URL.
+
+    Attributes:
+        url: on the host of the record's URL.
+        accept: value of the `Accept` header; empty for that of the kind.
+        headers: further headers of the request, names and values.
+        data: body of a POST; empty for a GET.
+    """
+
+    url: str
+    accept: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    data: bytes = b""
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What came back for one GET; header values are as the server sent them.
+    """What came back for one request; header values are as the server sent them.
 
     Attributes:
         status: HTTP status, 0 if there was none.
@@ -42,8 +71,12 @@ class Answer:
         retry_after: of `Retry-After`, unparsed.
         cache_control: of `Cache-Control`, unparsed.
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
+        server: of `Server`.
+        sql_state: of `X-SQL-State`, by which Virtuoso says that it has stopped early.
         body: a small body; only answers of 2xx have one.
         path: spool file of a large body.
+        excuse: begin of the body of an answer of 4xx or 5xx, at most
+            `MAX_EXCUSE_BYTES`.
         n_bytes: length of the decoded body.
         fault: what was wrong below the meaning of the status.
         is_partial: the body is cut off.
@@ -59,8 +92,11 @@ class Answer:
     retry_after: str = ""
     cache_control: str = ""
     http_links: str = ""
+    server: str = ""
+    sql_state: str = ""
     body: bytes | None = None
     path: Path | None = None
+    excuse: bytes = b""
     n_bytes: int = 0
     fault: Fault | None = None
     is_partial: bool = False
@@ -68,7 +104,7 @@ class Answer:
 
 
 class Exchange(Protocol):
-    """Whatever can do one GET: aiohttp, or Scrapy's downloader."""
+    """Whatever can do one request: aiohttp, or Scrapy's downloader."""
 
     async def get(self, url: str, ask: Ask) -> Answer:
         """Ask for `url`, once, without following redirects or raising faults.

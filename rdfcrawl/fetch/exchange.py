@@ -14,7 +14,7 @@ from yarl import URL
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.guard import GuardBlocked, GuardedResolver
 from rdfcrawl.fetch.names import NameResolver
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
+_SQL_STATE: Final = "X-SQL-State"
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
 
@@ -151,8 +152,12 @@ class HttpExchange:
         headers = None
         if ask.headers or ask.accept is not self._session_accept:
             headers = {hdrs.ACCEPT: ask.accept, **dict(ask.headers)}
-        response = await self._session.get(
-            target, allow_redirects=False, headers=headers
+        response = await self._session.request(
+            hdrs.METH_POST if ask.data else hdrs.METH_GET,
+            target,
+            allow_redirects=False,
+            headers=headers,
+            data=ask.data or None,
         )
         transfer.response = response
         try:
@@ -160,7 +165,10 @@ class HttpExchange:
             if 200 <= response.status < 300:
                 await self._read(response, ask, answer, transfer)
             else:
-                await _skip(response.content)
+                excuse = await _skip(response.content)
+                if response.status >= 400:
+                    coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
+                    answer.excuse = _decoded_begin(excuse, coding)
         finally:
             # Once the body has been read to its end, the connection is back in the
             # pool; otherwise it cannot be used again.
@@ -251,14 +259,32 @@ def _unread(content: aiohttp.StreamReader) -> bytes:
     return content._read_nowait(-1)  # noqa: SLF001
 
 
-async def _skip(content: aiohttp.StreamReader) -> None:
-    """Read a body that nobody wants; its faults do not matter."""
+async def _skip(content: aiohttp.StreamReader) -> bytes:
+    """Read a body that nobody wants, and return its begin; its faults do not matter."""
+    begin = b""
     n_bytes = 0
     try:
         while n_bytes < SKIP_BYTES and not content.at_eof():
-            n_bytes += len(await content.readany())
+            piece = await content.readany()
+            n_bytes += len(piece)
+            if len(begin) < MAX_EXCUSE_BYTES:
+                begin += piece[: MAX_EXCUSE_BYTES - len(begin)]
     except aiohttp.ClientError:
-        return
+        pass
+    return begin
+
+
+def _decoded_begin(octets: bytes, coding: str) -> bytes:
+    """Return the begin of what the begin of a body decodes to, as far as it does."""
+    begin = b""
+    try:
+        for piece in Decoder(coding, max_ratio=MAX_EXCUSE_BYTES).pieces(octets):
+            begin += piece
+            if len(begin) >= MAX_EXCUSE_BYTES:
+                break
+    except SourceFault:
+        pass
+    return begin[:MAX_EXCUSE_BYTES]
 
 
 def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> None:
@@ -276,6 +302,10 @@ def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> Non
     if hdrs.LINK in headers:
         value = ", ".join(headers.getall(hdrs.LINK))
         answer.http_links = _text(value, MAX_HEADER_BYTES)
+    if value := get(hdrs.SERVER):
+        answer.server = _text(value)
+    if value := get(_SQL_STATE):
+        answer.sql_state = _text(value)
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         answer.retry_after = _text(get(hdrs.RETRY_AFTER, ""))

@@ -105,12 +105,15 @@ class FetchOptions:
 
     def ask(self, kind: Kind) -> Ask:
         """Return how a URI of `kind` is asked for."""
-        is_dump = kind is Kind.DUMP
+        # A list of resources or a result of a query may be as long as a dump.
+        is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL)
         return Ask(
             accept=self.accept[kind],
             max_bytes=self.max_dump_bytes if is_dump else self.max_document_bytes,
             spool_bytes=self.spool_bytes,
             timeout_secs=self.dump_timeout_secs if is_dump else self.timeout_secs,
+            # An endpoint that fails is asked for less.
+            is_final=kind is Kind.SPARQL,
         )
 
     def ask_robots(self, max_bytes: int) -> Ask:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.records import Record
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that name one other URI to ask (RFC 9110 15.4)."""
+
+_BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
+# What another server may know of us; all else may be a secret of the first one.
+_OF_NO_SECRET: Final = frozenset(
+    {"content-type", "if-modified-since", "if-none-match", "range"}
+)
 
 
 def resolve_redirect(base: str, location: str) -> str:
     """Return the URL to request for `Location` in an answer of `base`.
 
     Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`: none, no URL, or not http(s).
+        SourceFault: `REDIRECT_BAD_TARGET`: none, or no URL that is crawled.
 
     >>> resolve_redirect("http://example.org/id/a", "../doc/a#it")
     'http://example.org/doc/a'
@@ -26,3 +40,57 @@ def resolve_redirect(base: str, location: str) -> str:
         return requestable(location, base)
     except BadUri as exc:
         raise SourceFault(Reason.REDIRECT_BAD_TARGET, exc.fault.detail) from exc
+
+
+def ask_after(ask: Ask, status: int, url: str, target: str) -> Ask:
+    """Return how to ask for the target of a redirect from `url`.
+
+    A POST becomes a GET where a browser does so, and credentials stay with the server
+    that they are for: another scheme, host or port is another server, except for https
+    instead of http, each on its own port.
+    """
+    if ask.data and status in _BECOMES_GET:
+        headers = tuple(h for h in ask.headers if h[0].lower() != "content-type")
+        ask = replace(ask, data=b"", headers=headers)
+    if ask.headers and not _is_same_server(origin_of(url), origin_of(target)):
+        headers = tuple(h for h in ask.headers if h[0].lower() in _OF_NO_SECRET)
+        ask = replace(ask, headers=headers)
+    return ask
+
+
+def _is_same_server(origin: str, target: str) -> bool:
+    """Tell whether both origins are one server, or the target is its secure one."""
+    if origin == target:
+        return True
+    scheme, _, host = origin.partition("://")
+    return scheme == "http" and _has_no_port(host) and target == f"https://{host}"
+
+
+def _has_no_port(host: str) -> bool:
+    return ":" not in host[host.rfind("]") + 1 :]
+
+
+def moved(record: Record, requested: Sequence[str], target: str) -> Record:
+    """Return the record of a redirect's target on another host.
+
+    What was asked for a record of a source may be longer than its URL, by a path or a
+    query; the source then is where the target begins.
+
+    Args:
+        record: that was asked for.
+        requested: what was asked for it, in order.
+        target: of the last answer.
+
+    Raises:
+        SourceFault: `REDIRECT_BAD_TARGET`: what was asked of a source cannot be asked
+            there.
+    """
+    chain = (*record.chain, *requested)
+    asked = requested[0].removeprefix(record.url)
+    if record.kind.is_source and asked:
+        base = target.removesuffix(asked)
+        if base == target or not requested[0].startswith(record.url):
+            detail = f"not where a source could be: {target}"
+            raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail[: Fault.MAX_DETAIL])
+        target = requestable(base)
+    return replace(record, url=target, chain=chain, lost=0, retries=0)

@@ -1,4 +1,4 @@
-"""One GET through Scrapy's downloader and its middlewares (`FETCH_WITH_SCRAPY`)."""
+"""One request through Scrapy's downloader and its middlewares (`FETCH_WITH_SCRAPY`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.exchange import note_headers
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class ScrapyExchange:
         answer = Answer()
         request = Request(
             url,
+            method="POST" if ask.data else "GET",
+            body=ask.data,
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
@@ -78,6 +80,8 @@ class ScrapyExchange:
     def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
         note_headers(answer, response.status, _text_headers(response))
         if not 200 <= response.status < 300:
+            if response.status >= 400:
+                answer.excuse = response.body[:MAX_EXCUSE_BYTES]
             return
         sink = self._spool.sink(ask)
         try:

@@ -10,7 +10,9 @@ from rdfcrawl.fetch.context_cache import SharedContexts
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.ftp import FtpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.records import Record
 
 
 class Transport:
@@ -33,7 +36,7 @@ class Transport:
 
     Attributes:
         visitor: makes the visits.
-        exchange: does one GET: aiohttp, or Scrapy's downloader.
+        exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
         robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
         contexts: gives the contexts of JSON-LD.
     """
@@ -49,12 +52,14 @@ class Transport:
             memory_limit_bytes=options.fetch.visit_memory_bytes,
         )
         self._http: HttpExchange | None = None
-        self.exchange: Exchange
+        web: Exchange
         if options.fetches_with_scrapy:
-            self.exchange = ScrapyExchange(crawler, self._spool)
+            web = ScrapyExchange(crawler, self._spool)
         else:
-            self.exchange = self._http = HttpExchange(options.fetch, self._spool)
+            web = self._http = HttpExchange(options.fetch, self._spool)
             self._http.open()
+        self._ftp = FtpExchange(options.fetch, self._spool, logins=options.ftp_logins)
+        self.exchange: Exchange = SchemeExchange(web, self._ftp)
         self.visitor = Visitor(
             self.exchange,
             self._spool,
@@ -62,7 +67,9 @@ class Transport:
             key_of=session.key_of,
             is_new=session.is_new,
             prime=session.prime,
+            question=spider.sources.question,
         )
+        self._is_exempt = spider.sources.is_exempt
         self.robots = self._robots(crawler)
         self.contexts = self._contexts(crawler, session)
 
@@ -74,6 +81,8 @@ class Transport:
             RobotsFetch(self.exchange, self._spool, options),
             _robots_options(crawler, options),
             sleep=self.visitor.sleepers.sleep,
+            is_exempt=self._is_exempt,
+            url_of=self._url_of,
         )
 
     def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
@@ -94,6 +103,12 @@ class Transport:
             count=count,
         )
 
+    async def _url_of(self, record: Record) -> str:
+        try:
+            return (await self.visitor.ask(record))[0]
+        except Exception:  # the visit meets the same, and says so
+            return record.url
+
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
         await self.contexts.close()
@@ -101,6 +116,7 @@ class Transport:
             await self.robots.close()
         if self._http:
             await self._http.close()
+        await self._ftp.close()
         self._spool.close()
 
 

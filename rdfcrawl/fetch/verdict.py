@@ -39,8 +39,16 @@ _CLASS_REASONS: Final = {
 }
 
 
-def judge_answer(answer: Answer, options: FetchOptions) -> Verdict:
-    """Say what to do next, and set `answer.fault` to what the status means."""
+def judge_answer(
+    answer: Answer, options: FetchOptions, *, is_conditional: bool = False
+) -> Verdict:
+    """Say what to do next, and set `answer.fault` to what the status means.
+
+    Args:
+        answer: to judge.
+        options: limits and manners.
+        is_conditional: it was asked whether something has changed.
+    """
     status = answer.status
     if status in options.busy_codes:
         answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
@@ -52,6 +60,8 @@ def judge_answer(answer: Answer, options: FetchOptions) -> Verdict:
         return Verdict.AGAIN if passes else Verdict.DONE
     if status in REDIRECTS:
         return Verdict.REDIRECT
+    if status == 304 and is_conditional:
+        return Verdict.DONE
     _judge_status(answer)
     return Verdict.AGAIN if status in options.retry_codes else Verdict.DONE
 

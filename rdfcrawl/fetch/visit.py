@@ -13,19 +13,20 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
 from rdfcrawl.fetch.pace import Pace, Sleepers
-from rdfcrawl.fetch.redirects import resolve_redirect
+from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.records import MAX_RETRIES, Kind
 from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.answer import Ask, Exchange, Question
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.records import Document, Visit
+    from rdfcrawl.records import Document, Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class Visitor:
         options: limits and manners.
         key_of: politeness key of a URL; a redirect within a key is followed.
         prime: called with a URL before its key is asked for the first time.
+        question: says how a record of a source is asked for.
         is_new: marks a redirect target as seen in the frontier, and says whether
             it had not been: one that had is somebody else's to fetch.
     """
@@ -52,6 +54,7 @@ class Visitor:
         key_of: Callable[[str], str],
         is_new: Callable[[str], Awaitable[bool]],
         prime: Callable[[str], Awaitable[None]] | None = None,
+        question: Callable[[Record], Awaitable[Question | None]] | None = None,
     ) -> None:
         self.exchange = exchange
         self.spool = spool
@@ -59,8 +62,31 @@ class Visitor:
         self.key_of = key_of
         self.is_new = is_new
         self.prime = prime
-        self.asks = {kind: options.ask(kind) for kind in Kind}
+        self.question = question
+        self._asks = {kind: options.ask(kind) for kind in Kind}
         self.sleepers = Sleepers()
+
+    async def ask(self, record: Record) -> tuple[str, Ask]:
+        """Return what to ask for first for a record, and how.
+
+        Raises:
+            Exception: whatever its source raises.
+        """
+        ask = self._asks[record.kind]
+        if self.question is None or not (record.kind.is_source or record.task):
+            return record.url, ask
+        question = await self.question(record)
+        if question is None:
+            return record.url, ask
+        if host_of(question.url) != host_of(record.url):
+            # The lease, the delay and the rules are those of the record's host.
+            raise SourceFault(Reason.CROSS_SITE, question.url[: Fault.MAX_DETAIL])
+        return question.url, replace(
+            ask,
+            accept=question.accept or ask.accept,
+            headers=question.headers,
+            data=question.data,
+        )
 
     @property
     def memory_bytes(self) -> int:
@@ -117,7 +143,11 @@ class _Course:
         """Ask for one after another, until there is nothing more to ask for."""
         while self._queue and self._busy is None:
             attempt = self._queue[0]
-            verdict = await self._try(attempt)
+            asked = await self._asked(attempt)
+            if asked is None:
+                self._queue.popleft()
+                continue
+            verdict = await self._try(attempt, *asked)
             if verdict is None:
                 return
             # No await from here on: an attempt is in one place at any time.
@@ -132,10 +162,26 @@ class _Course:
                 case _:
                     self._finish(attempt)
 
-    async def _try(self, attempt: Attempt) -> Verdict | None:
-        """Ask for a record and follow it; None if the visit is over before."""
+    async def _asked(self, attempt: Attempt) -> tuple[str, Ask] | None:
+        """Return what to ask for a record; None if its source cannot say.
+
+        That is the fault of this record, and not of the others.
+        """
         attempt.requested = []
-        url = attempt.record.url
+        try:
+            return await self._visitor.ask(attempt.record)
+        except SourceFault as exc:
+            attempt.best = attempt.best or attempt.document(Answer(), [exc.fault])
+            self._finish(attempt)
+        except Exception:  # the edge: a source may fail with what a server made it say
+            logger.exception("Nothing to ask for %s", attempt.record.url)
+            fault = Fault(Reason.INTERNAL, "the source failed")
+            attempt.best = attempt.best or attempt.document(Answer(), [fault])
+            self._set_aside.append(attempt)
+        return None
+
+    async def _try(self, attempt: Attempt, url: str, ask: Ask) -> Verdict | None:
+        """Ask for a record and follow it; None if the visit is over before."""
         while await self._pace.turn(attempt.not_before):
             if self._visit.is_lost:
                 return None
@@ -143,19 +189,22 @@ class _Course:
                 attempt.started_ms = now_ms()
             origin = origin_of(url)
             attempt.requested.append(url)
-            answer = await self._visitor.exchange.get(
-                url, self._visitor.asks[attempt.record.kind]
+            answer = await self._visitor.exchange.get(url, ask)
+            verdict = judge_answer(
+                answer, self._options, is_conditional=ask.is_conditional
             )
-            verdict = judge_answer(answer, self._options)
             if answer.status:
                 self._answered.add(origin)
             target = None
             if verdict is Verdict.REDIRECT:
                 target, verdict = await self._follow(attempt, url, answer)
+            if verdict is Verdict.AGAIN and ask.is_final:
+                verdict = Verdict.DONE
             if target is None:
                 self._note(attempt, answer)
                 self._note_trouble(attempt, answer, verdict, origin)
                 return verdict
+            ask = ask_after(ask, answer.status, url, target)
             url = target
             if origin_of(url) in self._dead:
                 attempt.dead_origin = origin_of(url)
@@ -177,9 +226,10 @@ class _Course:
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
         if self._visitor.key_of(target) != self._visit.key:
-            self._visit.outlinks.append(
-                replace(record, url=target, chain=chain, lost=0, retries=0)
-            )
+            try:
+                self._visit.outlinks.append(moved(record, attempt.requested, target))
+            except SourceFault as exc:
+                answer.fault = exc.fault
             return None, Verdict.DONE
         if not await self._claim(attempt, target):
             return None, Verdict.DONE
@@ -187,14 +237,17 @@ class _Course:
 
     async def _claim(self, attempt: Attempt, target: str) -> bool:
         """Say whether `target` is for this record to fetch."""
-        if target in attempt.claimed:
+        record = attempt.record
+        # What answers a source is not the page of that URL: nobody else fetches it.
+        if target in attempt.claimed or record.kind.is_source:
             return True
         self._visit.known.append(target)
         # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
         attempt.claimed.add(target)
         is_new = await self._visitor.is_new(target)
-        # A record that was lost or put back may itself have marked its target.
-        if is_new or attempt.record.lost > 0 or attempt.record.retries > 0:
+        # A record that was lost or put back may itself have marked its target; of one
+        # that has changed, the target was seen before that.
+        if is_new or record.lost > 0 or record.retries > 0 or record.change:
             return True
         attempt.claimed.discard(target)
         return False

@@ -147,6 +147,17 @@ class Frontier:
         self._fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
 
+    async def begin_run(self) -> int:
+        """Return the number of this run: so many runs of the crawl are over.
+
+        Those that begin together, or while the run goes on, get the same number.
+        """
+        return int(await self.redis.scard(self.key("runs")))
+
+    async def end_run(self, run: int) -> None:
+        """Take note that a run is over; once more, by another worker, is the same."""
+        await self.redis.sadd(self.key("runs"), run)
+
     async def clear(self) -> None:
         """Forget everything about the crawl; its documents are not touched."""
         # No name of a crawl has "/" in it: partitions are never another crawl's.

@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.client import Candidate
+from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.links import Extent
-from rdfcrawl.records import Kind, Record
+from rdfcrawl.records import MAX_TASK_CHARS, Kind, Record, Urgency
 from rdfcrawl.uri import BadUri, NormalForm, PolitenessKey, fingerprint, partition_of
 from rdfcrawl.uri import requestable as to_requestable
 
@@ -18,10 +20,17 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.links import LinkFilter
+    from rdfcrawl.records import Child
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
+LATER_BAND: Final = b"3"  # what is wanted when the host has nothing else
 _SEEN_ONLY: Final = b"k"
+_BANDS: Final = {
+    Urgency.SOON: SEED_BAND,
+    Urgency.ORDINARY: LINK_BAND,
+    Urgency.LATER: LATER_BAND,
+}
 _MAX_CACHED: Final = 100_000
 # A file that is called so is a dump as long as nobody says otherwise: it may be larger
 # and take longer than a page.
@@ -40,6 +49,8 @@ class Turned:
     bad: int = 0
     filtered: int = 0
     too_deep: int = 0
+    covered: int = 0
+    no_rdf: int = 0  # distributions that are said to be something else
 
 
 class RecentLinks:
@@ -77,6 +88,10 @@ class Intake:
         link_filter: scope, allow and deny; not asked for seeds.
         partitions: of the crawl.
         max_depth: links further away from a seed are not followed.
+
+    Attributes:
+        turned: what was not offered.
+        covered: URLs that are part of what is taken as a whole.
     """
 
     def __init__(
@@ -89,6 +104,7 @@ class Intake:
         max_depth: int,
     ) -> None:
         self.turned = Turned()
+        self.covered = Covered()
         self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._partitions = partitions
@@ -129,6 +145,7 @@ class Intake:
         if depth > self._max_depth:
             self.turned.too_deep += len(links)
             return []
+        url = _parent(url)
         far = self._far
         if far:  # a dump has millions of links to hosts that are out of scope
             # `_authority` is written out: a call costs as much again.
@@ -151,6 +168,9 @@ class Intake:
                 continue
             if not admits(target):
                 self._turn_away(link, target)
+                continue
+            if self.covered and self.covered.covers(target):
+                self.turned.covered += 1
                 continue
             record = Record(target, kind_of(target), depth, url)
             candidates.append(self.candidate(record, LINK_BAND))
@@ -177,6 +197,50 @@ class Intake:
         url = to_requestable(text.strip())
         return self.candidate(Record(url, kind_of(url)), SEED_BAND)
 
+    def children(
+        self, children: Iterable[Child], faults: list[Fault]
+    ) -> list[Candidate]:
+        """Return the candidates among what a source has led to.
+
+        Its own pages are always wanted; what lies elsewhere is judged like a link.
+
+        Args:
+            children: of one document.
+            faults: of the document; one is added if some have no URL, or a task that
+                no record holds.
+        """
+        candidates = []
+        bad: list[Fault] = []
+        for child in children:
+            record = child.record
+            try:
+                url = to_requestable(record.url)
+                _check_task(record.task)
+            except SourceFault as error:
+                bad.append(error.fault)
+                continue
+            if not child.is_own:
+                if record.depth > self._max_depth:
+                    self.turned.too_deep += 1
+                    continue
+                if not self._link_filter.admits(url):
+                    self.turned.filtered += 1
+                    continue
+                if not _takes_dataset(record) and self.covered.covers(url):
+                    self.turned.covered += 1
+                    continue
+            change = ""
+            if child.change and not record.kind.is_source:
+                change = f"{fingerprint(child.change):x}"
+            record = replace(
+                record, url=url, parent=_parent(record.parent), change=change
+            )
+            candidates.append(self.candidate(record, _BANDS[child.urgency]))
+        if bad:
+            self.turned.bad += len(bad)
+            faults.append(replace(bad[0], count=len(bad)))
+        return candidates
+
     def redirected(self, record: Record) -> Candidate | None:
         """Return the candidate of a redirect's target on another host, if wanted."""
         if not self._link_filter.admits(record.url):
@@ -191,11 +255,21 @@ class Intake:
         return Candidate(self._partition(key), key, mark, _SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
-        """Return the candidate of a record whose URL is requestable."""
+        """Return the candidate of a record whose URL is requestable.
+
+        Args:
+            record: to be queued.
+            band: of its host's queue.
+        """
         url = record.url
         key = self._key_of(url)
-        mark = fingerprint(self._normalize(url))
-        return Candidate(self._partition(key), key, mark, band + pack(record, key))
+        name = self._normalize(url)
+        if record.kind.is_source:
+            name = f"{name} {int(record.kind)} {record.task}"
+        elif record.change:
+            name = f"{name} {record.change}"
+        item = band + pack(record, key)
+        return Candidate(self._partition(key), key, fingerprint(name), item)
 
     def _partition(self, key: str) -> int:
         partition = self._partition_of.get(key)
@@ -205,6 +279,36 @@ class Intake:
             partition = partition_of(key, self._partitions)
             self._partition_of[key] = partition
         return partition
+
+
+def _takes_dataset(record: Record) -> bool:
+    """Tell whether a record is one by which a dataset is taken as a whole."""
+    return record.kind.is_source or record.task.startswith("[")
+
+
+def _check_task(task: str) -> None:
+    """Refuse what a payload cannot hold.
+
+    Raises:
+        SourceFault: `TOO_LARGE` if it is too long, `INTERNAL` if it is no plain text.
+    """
+    if len(task) > MAX_TASK_CHARS:
+        raise SourceFault(Reason.TOO_LARGE, "the task of a source")
+    if not (task.isascii() and task.isprintable()):
+        raise SourceFault(Reason.INTERNAL, "the task of a source is no plain text")
+
+
+def _parent(url: str) -> str:
+    """Return the URL of a document as a payload holds it.
+
+    Sources name documents by what a server says, which may be any IRI.
+    """
+    if url.isascii() and url.isprintable():
+        return url
+    try:
+        return to_requestable(url)
+    except BadUri:
+        return ""
 
 
 def _authority(link: bytes) -> bytes:

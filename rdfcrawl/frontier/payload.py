@@ -8,6 +8,8 @@ A payload is small, because there is one per queued URI:
     \0 s p  if there is a parent: s = one byte, length of a prefix that the parent
             shares with the URL; p = the rest of the parent
     \0 c    for each URL that redirected here
+    \0 \x02 c  if it is fetched again for a change
+    \0 \x01 t  if there is a task
 
 The Lua operations read and change the head only (`lua/claim.lua`, `lua/reap.lua`).
 URLs are ASCII without control characters (WHATWG), so \0 can part them; the byte s
@@ -20,6 +22,7 @@ from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import compact, expand
 
 _MAX_SHARED = 255
+_TASK, _CHANGE = "\x01", "\x02"  # no URL begins so
 _KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -30,11 +33,15 @@ def pack(record: Record, key: str) -> bytes:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
     url, parent = record.url, record.parent
     text = f"{chr(head)}{chr(min(record.depth, 255))}{compact(url, key)}"
-    if parent or record.chain:
+    if parent or record.chain or record.task or record.change:
         shared = _shared_length(url, parent)
         text = f"{text}\0{chr(shared)}{parent[shared:]}"
         for hop in record.chain:
             text = f"{text}\0{hop}"
+        if record.change:
+            text = f"{text}\0{_CHANGE}{record.change}"
+        if record.task:
+            text = f"{text}\0{_TASK}{record.task}"
     return text.encode("latin-1")  # one byte per character: URLs are ASCII
 
 
@@ -49,7 +56,9 @@ def unpack(payload: bytes, key: str) -> Record:
     url = expand(text[2:end], key)
     tail, *chain = text[end + 2 :].split("\0")
     parent = url[: payload[end + 1]] + tail
-    return Record(url, kind, depth, parent, tuple(chain), lost, retries)
+    task = chain.pop()[1:] if chain and chain[-1].startswith(_TASK) else ""
+    change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
+    return Record(url, kind, depth, parent, tuple(chain), lost, retries, task, change)
 
 
 def _shared_length(url: str, parent: str) -> int:
@@ -59,5 +68,5 @@ def _shared_length(url: str, parent: str) -> int:
     end = min(url.rfind("/") + 1, _MAX_SHARED)
     if url[:end] == parent[:end]:
         return end
-    end = min(url.find("/", 8) + 1, _MAX_SHARED)
+    end = min(url.find("/", url.find("://") + 3) + 1, _MAX_SHARED)
     return end if url[:end] == parent[:end] else 0

@@ -173,6 +173,8 @@ class FrontierScheduler(BaseScheduler):
             "link/bad": turned.bad,
             "link/filtered": turned.filtered,
             "link/too_deep": turned.too_deep,
+            "link/covered": turned.covered,
+            "link/no_rdf": turned.no_rdf,
         }
         for name, value in figures.items():
             self._stats.set_value(name, value)
@@ -191,7 +193,7 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
         for document in visit.documents:  # or the pipelines
-            self._put_back(visit, _index(visit, document), is_at_fault=True)
+            self._put_back(visit, visit.index(document), is_at_fault=True)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         session.worker.finish(visit)
@@ -213,12 +215,16 @@ class FrontierScheduler(BaseScheduler):
     def _item_failed(
         self, item: object, response: Response | None, failure: Failure
     ) -> None:
-        """Put back a document that a pipeline failed with: it is not stored."""
+        """Put back a document that a pipeline failed with: it is not stored.
+
+        If it is one that a page of a source stands for, the page is put back.
+        """
         visit = response.meta.get("visit") if response is not None else None
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
             is_at_fault = not isinstance(error, StoreFault)
-            self._put_back(visit, _index(visit, item), is_at_fault=is_at_fault)
+            index = visit.index(visit.current or item)
+            self._put_back(visit, index, is_at_fault=is_at_fault)
             if isinstance(error, StoreFault):
                 self._stop(error)
 
@@ -258,11 +264,6 @@ class FrontierScheduler(BaseScheduler):
                 fault = StoreFault(str(problem))
                 self._stop(fault)
                 raise fault from problem
-
-
-def _index(visit: Visit, document: Document) -> int:
-    """Return the index of a document's record in the batch."""
-    return next(i for i, r in enumerate(visit.records) if r is document.record)
 
 
 def _is_plain(request: Request) -> bool:

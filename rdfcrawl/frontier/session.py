@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.shelf import Shelf
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.links import Extent, LinkFilter, Scope
@@ -22,15 +24,22 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Document, Record
+    from rdfcrawl.records import Child, Document, Record
 
 logger = logging.getLogger(__name__)
 
 _SEEDS_AT_ONCE = 500
+_CRAWL = "crawl:"  # stands for the crawl itself where a source is asked for
+_COVERED = "covered"  # table: prefix -> dataset
 
 
 class CrawlSession:
-    """Everything that a worker needs of its crawl; `join` makes one."""
+    """Everything that a worker needs of its crawl; `join` makes one.
+
+    Attributes:
+        shelf: what the pages of sources know of each other.
+        run: how often the crawl was over before and was run again.
+    """
 
     def __init__(
         self,
@@ -45,6 +54,8 @@ class CrawlSession:
         self._link = link
         self._persistent = link.outage.persistent
         self._n_outages = 0
+        self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
+        self.run = 0
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook()
         self._keys = PolitenessKey(options.keys.grouping, self._addresses.address)
@@ -105,6 +116,10 @@ class CrawlSession:
             account_for=account_for,
         )
         await self.frontier.open()
+        if options.run is None:
+            self.run = await self.frontier.begin_run()
+        else:
+            self.run = options.run
         self.intake = Intake(
             keys=self._keys,
             normal_form=options.normal_form,
@@ -113,6 +128,7 @@ class CrawlSession:
             max_depth=self.arguments.depth,
         )
         await self._widen_scope(())
+        await self._learn_covered()
         await self.worker.open()
 
     async def close(self, *, forget: bool = False) -> None:
@@ -122,8 +138,12 @@ class CrawlSession:
             forget: clear the frontier if the crawl is over.
         """
         try:
-            if forget and (await self.frontier.counts()).is_over:
+            if not (await self.frontier.counts()).is_over:
+                return
+            if forget:
                 await self.frontier.clear()
+            elif self.worker.has_started:  # else nothing may have been queued yet
+                await self.frontier.end_run(self.run)
         finally:
             await self._link.close()
 
@@ -132,7 +152,7 @@ class CrawlSession:
     async def add_seeds(self, seeds: Iterable[str]) -> int:
         """Queue seeds, which are requestable URLs; return how many were new."""
         new = 0
-        for group in _groups(seeds, _SEEDS_AT_ONCE):
+        for group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._widen_scope(group)
             await self._prime(group)
             candidates = [self.intake.seed(seed) for seed in group]
@@ -141,6 +161,25 @@ class CrawlSession:
             )
             new += added.new
         return new
+
+    async def add_sources(
+        self, children: Sequence[Child], *, widens: bool = True
+    ) -> int:
+        """Queue what sources begin with; return how many records were new.
+
+        Args:
+            children: the records.
+            widens: the scope of the crawl, to what is around them.
+        """
+        urls = [child.record.url for child in children]
+        if widens:
+            await self._widen_scope(urls)
+        await self._prime(urls)
+        candidates = self.intake.children(children, [])
+        added = await self._persistent(
+            partial(self.frontier.add, candidates), what="sources"
+        )
+        return added.new
 
     async def _widen_scope(self, seeds: Iterable[str]) -> None:
         """Take seeds into the crawl's scope, which all of its workers share."""
@@ -170,6 +209,7 @@ class CrawlSession:
         entries = await self._start_urls.peek(_SEEDS_AT_ONCE)
         if not entries:
             await self._widen_scope(())
+            await self._learn_covered()
             return 0
         await self.add_seeds(self._requestable(map(seed_of, entries)))
         await self._start_urls.remove(entries)
@@ -184,6 +224,25 @@ class CrawlSession:
                 logger.warning("start_urls: %r: %s", seed[:200], fault)
             else:
                 yield seed
+
+    # -- what is taken as a whole ------------------------------------------------------
+
+    async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
+        """Leave out URLs with these prefixes: a dataset has them all."""
+        await self.shelf.put(_CRAWL, _COVERED, dict.fromkeys(prefixes, dataset))
+        await self._learn_covered()
+
+    async def uncover(self, prefixes: Iterable[str]) -> None:
+        """Crawl URLs with these prefixes again."""
+        await self.shelf.drop(_CRAWL, _COVERED, prefixes)
+        await self._learn_covered()
+
+    async def _learn_covered(self) -> None:
+        """Take over what other workers have covered meanwhile."""
+        found = [prefix async for prefix, _ in self.shelf.entries(_CRAWL, _COVERED)]
+        if self.intake.covered.prefixes != frozenset(found):
+            self.intake.covered.replace(found)
+            self.intake.forget_recent()
 
     # -- links ---------------------------------------------------------------------
 
@@ -202,6 +261,14 @@ class CrawlSession:
             url=document.url,
             faults=document.faults,
         )
+        self.worker.offer(candidates)
+        return len(candidates)
+
+    async def add_children(self, document: Document) -> int:
+        """Offer what a source leads to; return how many records went on."""
+        children = document.children
+        await self._prime([child.record.url for child in children])
+        candidates = self.intake.children(children, document.faults)
         self.worker.offer(candidates)
         return len(candidates)
 
@@ -228,14 +295,3 @@ class CrawlSession:
     async def _prime(self, urls: Iterable[str]) -> None:
         if self.options.keys.grouping is Grouping.IP:
             await self._addresses.prime(urls)
-
-
-def _groups(seeds: Iterable[str], size: int) -> Iterable[list[str]]:
-    group: list[str] = []
-    for seed in seeds:
-        group.append(seed)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.sources.base import Sources
 
 
 @runtime_checkable
@@ -21,6 +22,7 @@ class VisitingSpider(Protocol):
     options: CrawlOptions
     arguments: CrawlArguments
     session: CrawlSession | None
+    sources: Sources
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:

@@ -82,7 +82,9 @@ class AccountPipeline:
         if document.n_quads:
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
-        if document.status:
+        if (
+            document.status and document.requested
+        ):  # not for each that a page stands for
             counts[f"http/status/{document.status}"] += 1
             counts["http/bytes"] += document.n_bytes
         if document.format is not None:

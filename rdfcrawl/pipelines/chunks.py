@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+T = TypeVar("T")
+
 
 @asynccontextmanager
-async def closing(chunks: AsyncIterator[bytes]) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Give chunks up when the block is left, though it failed before their end.
+async def closing(chunks: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Give chunks, or documents, up when the block is left, however it is.
 
     Else the child process that reads them would be taken until a garbage collection,
     and other documents would wait for it.

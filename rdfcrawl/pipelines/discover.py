@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.records import Document
+    from rdfcrawl.sources.scan import Scan
 
 _MOST_LINKS_HELD = 50_000
 
@@ -46,21 +47,38 @@ class DiscoverPipeline:
 
         What `Document.links` holds is known when the quads are read to their end.
         """
+        scan = self._spider.sources.scan()
+        links: set[bytes] = set()
         if document.chunks is not None:
-            await self._read(document, document.chunks)
+            await self._read(document, document.chunks, scan, links)
+        # First, as they know more of what they lead to than links do.
+        document.children += await self._spider.sources.beyond(document, scan)
+        if document.children:
+            document.n_links += await self._session.add_children(document)
+        if links:
+            document.n_links += await self._session.add_links(document, links)
         return document
 
-    async def _read(self, document: Document, chunks: AsyncIterator[bytes]) -> None:
-        links: set[bytes] = set()
-        scan = self._follow.scan
+    async def _read(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        scan: Scan | None,
+        links: set[bytes],
+    ) -> None:
+        """Read to the end; what is left in `links` is still to be added."""
+        find = self._follow.scan
         async with closing(chunks):
             async for chunk in chunks:
-                links |= scan(chunk)
+                if not document.is_followed:
+                    continue
+                links |= find(chunk)
+                if scan is not None:
+                    scan.feed(chunk)
+                    links -= scan.urls  # they are asked for as what they are
                 if len(links) >= _MOST_LINKS_HELD:
                     document.n_links += await self._session.add_links(document, links)
                     links.clear()
                     await self._session.worker.room()
         if document.links:
             links |= self._follow.choose(document.links)
-        if links:
-            document.n_links += await self._session.add_links(document, links)

@@ -69,8 +69,9 @@ class ExtractPipeline:
         await self._sandbox.close()
 
     async def process_item(self, document: Document) -> Document:
-        """Give the document its quads; one without a body has none."""
-        document.chunks = self._chunks(document)
+        """Give the document its quads, unless its source has given it some."""
+        if document.chunks is None and not document.is_read:
+            document.chunks = self._chunks(document)
         return document
 
     async def _chunks(self, document: Document) -> AsyncIterator[bytes]:

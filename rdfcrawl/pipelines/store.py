@@ -57,8 +57,16 @@ class StorePipeline:
         self._is_open = False
 
     async def process_item(self, document: Document) -> Document:
-        """Tee the document's quads into the store; documents without any are not."""
-        if document.chunks is not None:
+        """Tee the document's quads into the store; documents without any are not.
+
+        What its source has deleted is replaced by nothing.
+        """
+        if document.is_deleted:
+            writer = await self._store.begin(
+                graph_iri(document.url), document.started_ms
+            )
+            await writer.end()
+        elif document.chunks is not None:
             document.chunks = self._tee(document, document.chunks)
         return document
 
@@ -74,9 +82,21 @@ class StorePipeline:
                         writer = await self._store.begin(graph, document.started_ms)
                     await writer.write(chunk)
                     yield chunk
+            if writer is None and _replaces(document):
+                writer = await self._store.begin(
+                    graph_iri(document.url), document.started_ms
+                )
             if writer is not None:
                 await writer.end()
         except BaseException:
             if writer is not None:
                 await writer.abandon()
             raise
+
+
+def _replaces(document: Document) -> bool:
+    """Tell whether a document without statements may have had some before."""
+    record = document.record
+    is_same = document.status == 304
+    is_whole = not (document.faults or document.is_partial or is_same)
+    return is_whole and bool(record.kind.is_source or record.change)

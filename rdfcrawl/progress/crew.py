@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.frontier.link import FrontierLink, start_anew
-from rdfcrawl.options import CrawlOptions, progress_options
+from rdfcrawl.options import RUN, CrawlOptions, progress_options
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.snapshot import take_snapshot
 from rdfcrawl.progress.watch import watch
@@ -70,10 +70,12 @@ class Crew:
         link = await FrontierLink.connect(self._options, self._settings)
         try:
             await link.frontier.open()
-            if CrawlArguments.parse(self._arguments).fresh:
+            if CrawlArguments.parse(self._arguments, self._spider).fresh:
                 await start_anew(link.frontier, self._options.paths)
                 await link.frontier.open()
                 del self._arguments["fresh"]
+            run = await link.frontier.begin_run()
+            self._overrides = [*self._overrides, f"{RUN}={run}"]
             first = await take_snapshot(link.frontier)
             code = await self._keep_all(link.frontier)
             last = await take_snapshot(link.frontier)

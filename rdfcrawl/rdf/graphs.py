@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Trust = Literal["same-origin", "all"]
 
 _MAX_KNOWN = 4096  # graph names remembered
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
 # Characters of URLs (WHATWG) that an IRI may not have (RFC 3987 2.2)
 _NO_IRI_CHARACTERS = re.compile(r"[\x00-\x20<>\"{}|\\^`\x7f-\x9f\[\]]")
 

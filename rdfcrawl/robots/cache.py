@@ -88,6 +88,9 @@ class RobotsCache:
         fetch: does one GET, follows no redirect and raises no fault.
         options: limits.
         sleep: waits between requests to a host.
+        is_exempt: tells which records are asked for although they are disallowed,
+            because the operator wants it so.
+        url_of: gives the URL that is asked for a record, if that is another one.
     """
 
     def __init__(
@@ -96,8 +99,12 @@ class RobotsCache:
         options: RobotsOptions,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        is_exempt: Callable[[Record], bool] = lambda _: False,
+        url_of: Callable[[Record], Awaitable[str]] | None = None,
     ) -> None:
         self._fetch = fetch
+        self._is_exempt = is_exempt
+        self._url_of = url_of
         self._options = options
         self._sleep = sleep
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
@@ -131,7 +138,7 @@ class RobotsCache:
         if unreachable:
             self._put_off(visit, unreachable, is_mixed=bool(rules_of))
         if any(rules is not ALLOW_ALL for rules in rules_of.values()):
-            self._strike_out(visit, rules_of)
+            self._strike_out(visit, rules_of, await self._urls(visit))
         return visit.delay_secs
 
     async def rules(self, origin: str, *, delay_secs: float = 0.0) -> Rules | None:
@@ -205,7 +212,19 @@ class RobotsCache:
             _, dropped = self._entries.popitem(last=False)
             self._n_bytes -= dropped.rules.n_bytes
 
-    def _strike_out(self, visit: Visit, rules_of: dict[str, Rules]) -> None:
+    async def _urls(self, visit: Visit) -> dict[int, str]:
+        """Return what is going to be asked for, by index of the record."""
+        return {
+            index: await self._url_of(record)
+            if record.kind.is_source and self._url_of
+            else record.url
+            for index in visit.pending
+            for record in (visit.records[index],)
+        }
+
+    def _strike_out(
+        self, visit: Visit, rules_of: dict[str, Rules], urls: dict[int, str]
+    ) -> None:
         """Turn what must not be asked for into documents."""
         left = []
         for index in visit.pending:
@@ -214,7 +233,7 @@ class RobotsCache:
             if rules.delay_secs > self._options.max_delay_secs:
                 detail = f"Crawl-delay is {rules.delay_secs:g} s"
                 fault = Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
-            elif rules.allows(record.url):
+            elif rules.allows(urls[index]) or self._is_exempt(record):
                 left.append(index)
                 continue
             else:
@@ -267,12 +286,12 @@ class RobotsCache:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of an absolute http(s) URL, as it is spelt.
+    """Return scheme, host and port of an absolute URL, as it is spelt.
 
     >>> origin_of("https://example.org:8443/a?b")
     'https://example.org:8443'
     """
-    end = url.find("/", 8)  # past "http://" and "https://"
+    end = url.find("/", url.find("://") + 3)
     return url if end < 0 else url[:end]
 
 

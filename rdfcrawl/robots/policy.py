@@ -78,7 +78,10 @@ class Rules:
     def allows(self, url: str) -> bool:
         """Say whether `url`, of the origin the rules are for, may be asked for."""
         parser = self._parser
-        return parser is None or bool(parser.can_fetch(url, self.agent))
+        if parser is None or parser.can_fetch(url, self.agent):
+            return True
+        # RFC 9309 2.2.2: /robots.txt itself is implicitly allowed.
+        return url[url.find("/", url.find("://") + 3) :] == "/robots.txt"
 
 
 ALLOW_ALL: Final = Rules()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 
 from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.fetch.transport import transport_of
+from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.options import CrawlOptions
-from rdfcrawl.records import Document, Record
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.records import MAX_RETRIES, Child, Document, Record
+from rdfcrawl.sources import MAKERS
+from rdfcrawl.sources.base import Desk, Sources
+from rdfcrawl.sources.datasets import Datasets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -22,6 +29,10 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Visit
 
+logger = logging.getLogger(__name__)
+
+_SEEDS_AT_ONCE = 500
+
 
 class RdfSpider(Spider):
     """A spider that visits hosts; `docs/spiders.md` lists its arguments.
@@ -29,6 +40,7 @@ class RdfSpider(Spider):
     Attributes:
         arguments: what was given by `-a`, parsed.
         options: the settings, parsed.
+        sources: what turns answers of sources into documents.
         session: the worker's connection to its crawl, once the scheduler is open.
     """
 
@@ -38,6 +50,7 @@ class RdfSpider(Spider):
         super().__init__(*args, **kw)
         self.arguments = arguments
         self.options = options
+        self.sources = Sources(MAKERS, self._desk, arguments.harvest)
         self.session: CrawlSession | None = None
 
     @classmethod
@@ -47,7 +60,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
-        arguments = CrawlArguments.parse(kwargs)
+        arguments = CrawlArguments.parse(kwargs, cls.name)
         options = CrawlOptions.read(
             crawler.settings, cls.name, budget=arguments.max_per_host
         )
@@ -57,20 +70,39 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
-        if self.session is None:
-            raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
+        session = self._joined()
         bad: list[BadSeed] = []
-        await self.session.add_seeds(self._good_seeds(bad))
+        await session.add_seeds(_good(iter_seeds(self.arguments.seeds), bad))
+        for group in in_groups(_good(iter_seeds(self.named()), bad), _SEEDS_AT_ONCE):
+            roots = [self.root(url, session.run) for url in group]
+            await session.add_sources([Child(root, is_own=True) for root in roots])
+        async for children in self.sources.again():
+            await session.add_sources(children, widens=False)
         for seed in bad:
             where = f"{seed.path.name}:{seed.line}"
             yield Document(record=Record(where), url=where, faults=[seed.fault])
 
-    def _good_seeds(self, bad: list[BadSeed]) -> Iterator[str]:
-        for seed in iter_seeds(self.arguments):
-            if isinstance(seed, BadSeed):
-                bad.append(seed)
-            else:
-                yield seed
+    def named(self) -> tuple[str, ...] | Path:
+        """Return the sources that the operator named, or the file of them."""
+        return ()
+
+    def root(self, url: str, run: int) -> Record:
+        """Return the record that the harvest of a source begins with.
+
+        Args:
+            url: that the operator named it by.
+            run: of the crawl; another run gives another record.
+        """
+        raise NotImplementedError
+
+    def _joined(self) -> CrawlSession:
+        if self.session is None:
+            raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
+        return self.session
+
+    def _desk(self) -> Desk:
+        session = self._joined()
+        return Desk(self.arguments, self.options, session, Datasets(session))
 
     async def parse(self, response: Response) -> None:
         """Send what a visit brought back through the pipelines, one by one.
@@ -81,10 +113,52 @@ class RdfSpider(Spider):
         visit: Visit = response.meta["visit"]
         process = self.crawler.engine.scraper.start_itemproc_async
         release = transport_of(self.crawler).visitor.release
-        while visit.documents:  # what is left there was not processed
-            document = visit.documents[0]
+        n_failed = 0
+        while len(visit.documents) > n_failed:  # what is left there was not processed
+            document = visit.current = visit.documents[n_failed]
             try:
-                await process(document, response=response)
+                if document.record.kind.is_source:
+                    await self._harvest(document, visit, response)
+                else:
+                    await process(document, response=response)
+            except Exception:  # the edge: a page that its source cannot read
+                logger.exception("Error in the harvest of %s", document.record.url)
+                n_failed += 1
+            else:
+                del visit.documents[n_failed]
             finally:
+                visit.current = None
                 release(document)
-            del visit.documents[0]
+
+    async def _harvest(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        """Process the documents that an answer of a source stands for.
+
+        If one of them fails, the answer is put back, and what its source would
+        remember of it is left for the next time.
+        """
+        process = self.crawler.engine.scraper.start_itemproc_async
+        index = visit.index(document)
+        try:
+            async with closing(self.sources.harvest(document)) as documents:
+                async for each in documents:
+                    await process(each, response=response)
+                    if index in visit.returned:
+                        return
+        except Exception:
+            if document.record.retries < MAX_RETRIES:
+                raise
+            logger.exception("%s: given up", document.record.url)
+            fault = Fault(Reason.INTERNAL, "the source failed")
+            document.faults.append(fault)
+            document.is_read, document.chunks = True, None
+            await process(document, response=response)
+
+
+def _good(seeds: Iterator[str | BadSeed], bad: list[BadSeed]) -> Iterator[str]:
+    for seed in seeds:
+        if isinstance(seed, BadSeed):
+            bad.append(seed)
+        else:
+            yield seed

@@ -40,7 +40,7 @@ _UNRESERVED = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
 _HEX_DIGITS = "0123456789ABCDEFabcdef"
-_PARTS = re.compile(r"((?:https?|ftp)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
+_PARTS = re.compile(r"((?:https?|ftps?)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
 # RFC 3986 3.3 and 3.4: what may stand unescaped in a path or query. A "%" without two
 # digits may not; were it left alone, decoding what follows could make it an escape.
 _NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
@@ -95,7 +95,7 @@ class NormalForm:
         object.__setattr__(self, "_drop_sessions", in_path.sub)
 
     def normalize(self, url: str) -> str:
-        """Return the normal form of an absolute http, https or ftp URL.
+        """Return the normal form of an absolute URL of http(s) or ftp(s).
 
         Beyond what WHATWG parsing does: no fragment, no userinfo; escapes of
         unreserved characters are decoded, the others are upper case, and what RFC

@@ -12,7 +12,7 @@ import ada_url
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 
-CRAWLED_SCHEMES: Final = frozenset({"http", "https"})
+CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
 MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
 MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
 
@@ -35,6 +35,7 @@ _UNCHANGED = re.compile(
     re.DOTALL,
 ).fullmatch
 _USERINFO = re.compile(r"\A([a-z]+://)[^/]*@")
+_HAS_PORT = re.compile(r"//[^/]*:[0-9]+/").match
 
 
 class BadUri(SourceFault, ValueError):
@@ -53,7 +54,8 @@ def parse_uri(text: str, base: str | None = None) -> str:
 
     Returns:
         The URL in WHATWG serialization (`href`), fragment and userinfo included.
-        It is ASCII: other characters are percent-encoded, hosts are A-labels.
+        It is ASCII: other characters are percent-encoded, hosts are A-labels. The
+        standard does not know ftps: it is parsed as ftp is, with the port 990.
 
     Raises:
         BadUri: also a `ValueError`; it is no URL, is relative to nothing, or one of
@@ -70,7 +72,7 @@ def parse_uri(text: str, base: str | None = None) -> str:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
     except ValueError:
         raise BadUri(f"not a URL: {text[:200]!r}") from None
-    return str(href)
+    return _parse_ftps(href) if href.startswith("ftps:") else str(href)
 
 
 def requestable(
@@ -111,6 +113,23 @@ def requestable(
     if len(url) > max_chars:
         raise BadUri(f"longer than {max_chars} characters: {url[:100]!r}...")
     return str(url)
+
+
+def _parse_ftps(href: str) -> str:
+    """Return a URL of ftps as the standard would have it, were the scheme special.
+
+    Raises:
+        BadUri: it would be no URL.
+    """
+    rest = href[5:]
+    try:
+        parsed = ada_url.normalize_url(f"http:{rest}")[5:]
+        if not _HAS_PORT(parsed):  # 80 is dropped there, and is another one here
+            parsed = ada_url.normalize_url(f"https:{rest}")[6:]
+    except ValueError:
+        raise BadUri(f"not a URL: {href[:200]!r}") from None
+    authority, slash, path = parsed[2:].partition("/")
+    return f"ftps://{authority.removesuffix(':990')}{slash}{path}"
 
 
 def _scalar_values(text: str) -> str:

@@ -1,4 +1,6 @@
-"""The five kinds of node: what each publishes, how it answers, what is true of it.
+"""The kinds of node: what each publishes, how it answers, what is true of it.
 
-A node is pure: a request goes in, a response comes out. It opens no connection.
+A node is pure: a request goes in, a response comes out. It opens no connection; only
+the FTP server speaks for itself. Those of the extended profile may be changed while
+they are served (`site.Site`).
 """

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyoxigraph as ox
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.dataweb.accesslog import AccessLog
     from rdfcrawl.dataweb.config import NodeKind
     from rdfcrawl.dataweb.messages import Request, Response
 
@@ -69,6 +71,17 @@ class Node(ABC):
     @abstractmethod
     def iter_truth(self) -> Iterator[Statement]:
         """Yield what a crawler should find; a blank node stands for any term."""
+
+
+@runtime_checkable
+class OwnProtocol(Protocol):
+    """A node that does not speak HTTP, and serves itself."""
+
+    def listen(self, listener: socket.socket, log: AccessLog) -> None:
+        """Serve at a socket that is bound, in a thread of its own."""
+
+    def close(self) -> None:
+        """Serve no more."""
 
 
 def origin_of(address: str, port: int) -> str:

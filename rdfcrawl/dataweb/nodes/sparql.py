@@ -30,7 +30,7 @@ ENDPOINT_PATH = "/sparql"
 MAX_ROWS = 10_000  # `ResultSetMaxRows` of a stock Virtuoso; what is beyond is cut off
 
 _SD = "http://www.w3.org/ns/sparql-service-description#"
-_RESULTS = Negotiator(
+RESULTS = Negotiator(
     {
         "application/sparql-results+json": ox.QueryResultsFormat.JSON,
         "application/sparql-results+xml": ox.QueryResultsFormat.XML,
@@ -41,10 +41,10 @@ _RESULTS = Negotiator(
     }
 )
 # Without a query: the service description, or a form for people.
-_FRONT: Negotiator[ox.RdfFormat | str] = Negotiator(
+FRONT: Negotiator[ox.RdfFormat | str] = Negotiator(
     {"text/html": "text/html", **RDF_MEDIA_TYPES}
 )
-_FORM = b"""<!DOCTYPE html>
+FORM = b"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>SPARQL Query Editor</title></head>
 <body><form action="/sparql"><textarea name="query"></textarea>
 <button>Run</button></form></body></html>
@@ -52,7 +52,7 @@ _FORM = b"""<!DOCTYPE html>
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
+class SparqlQuery:
     """One query of the SPARQL protocol."""
 
     text: str
@@ -76,11 +76,12 @@ class SparqlNode(Node):
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND
         try:
-            query = _parse_request(request)
+            query = parse_request(request)
             if query is None:
                 return self._describe(request)
             return self._evaluate(query, request.accept)
-        except (SyntaxError, ValueError) as error:
+        # A function that the store lacks is a RuntimeError of its own.
+        except (SyntaxError, ValueError, RuntimeError) as error:
             return text_response(400, f"{type(error).__name__}: {error}")
 
     def iter_truth(self) -> Iterator[Statement]:
@@ -103,7 +104,7 @@ class SparqlNode(Node):
         )
         return store
 
-    def _evaluate(self, query: _Query, accept: str) -> Response:
+    def _evaluate(self, query: SparqlQuery, accept: str) -> Response:
         # The lists' types are wider than their content: lists are invariant.
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
             ox.NamedNode(iri) for iri in query.default_graphs
@@ -119,22 +120,22 @@ class SparqlNode(Node):
         )
         if isinstance(answer, ox.QueryTriples):
             return _respond_triples(answer, accept)
-        table_format = _RESULTS.choose(accept)
+        table_format = RESULTS.choose(accept)
         if table_format is None:
             return NOT_ACCEPTABLE
         if isinstance(answer, ox.QueryBoolean):
-            return _respond_boolean(answer, table_format)
+            return respond_boolean(answer, table_format)
         variables = [variable.value for variable in answer.variables]
         rows = ([row[i] for i in range(len(variables))] for row in answer)
         body = WRITERS[table_format](variables, islice(rows, MAX_ROWS)).encode()
         return Response(200, body, content_type=table_format.media_type)
 
     def _describe(self, request: Request) -> Response:
-        chosen = _FRONT.choose(request.accept)
+        chosen = FRONT.choose(request.accept)
         if chosen is None:
             return NOT_ACCEPTABLE
         if isinstance(chosen, str):
-            return Response(200, _FORM, content_type="text/html; charset=utf-8")
+            return Response(200, FORM, content_type="text/html; charset=utf-8")
         body = serialize(self._description(), chosen)
         return Response(200, body, content_type=chosen.media_type)
 
@@ -147,7 +148,7 @@ class SparqlNode(Node):
         yield service, f"<{_SD}feature>", f"<{_SD}UnionDefaultGraph>"
 
 
-def _parse_request(request: Request) -> _Query | None:
+def parse_request(request: Request) -> SparqlQuery | None:
     """Read the three ways to send a query (SPARQL 1.1 Protocol, 2.1); None if none.
 
     Raises:
@@ -168,7 +169,7 @@ def _parse_request(request: Request) -> _Query | None:
         return None
     if len(fields["query"]) > 1:
         raise ValueError("more than one query")
-    return _Query(
+    return SparqlQuery(
         fields["query"][0],
         tuple(fields.get("default-graph-uri", ())),
         tuple(fields.get("named-graph-uri", ())),
@@ -183,9 +184,10 @@ def _respond_triples(triples: ox.QueryTriples, accept: str) -> Response:
     return Response(200, body, content_type=rdf_format.media_type)
 
 
-def _respond_boolean(
+def respond_boolean(
     answer: ox.QueryBoolean, table_format: ox.QueryResultsFormat
 ) -> Response:
+    """Answer an ASK query."""
     # CSV and TSV define no boolean result.
     if table_format not in (ox.QueryResultsFormat.JSON, ox.QueryResultsFormat.XML):
         table_format = ox.QueryResultsFormat.JSON

@@ -1,0 +1,307 @@
+r"""What documents say of datasets and of the ways to get them.
+
+    <d> void:dataDump <f> . <e> sd:endpoint <q> . <x> dcat:downloadURL <g> .
+
+Sources: VoID (W3C Note 2011) sections 3 and 4, DCAT 3 sections 6.7 and 6.8, SPARQL 1.1
+Service Description section 3, schema.org `DataDownload`, Semantic Sitemaps section 2.2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.catalogs.alternatives import group_alternatives
+from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
+from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
+from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.uri import BadUri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_FACTS: Final = 100_000  # of one document
+
+_VOID = "http://rdfs.org/ns/void#"
+_DCAT = "http://www.w3.org/ns/dcat#"
+_SD = "http://www.w3.org/ns/sparql-service-description#"
+_DCT = "http://purl.org/dc/terms/"
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_SCHEMA = ("http://schema.org/", "https://schema.org/")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A way to a dataset that a document names.
+
+    Attributes:
+        dataset: IRI, or what stands for it within the document.
+        way: what is at the URL.
+        url: absolute, as it was found; not checked.
+        formats: what is said of the format: media types, names, IRIs.
+    """
+
+    dataset: str
+    way: Way
+    url: str
+    formats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What a document says of datasets.
+
+    Attributes:
+        named: ways to them, in the order they came.
+        links: pages that belong to them, or that may have their data in them.
+        spaces: of a dataset, the prefixes that its URIs have.
+        n_left_out: URLs of data that are said not to be RDF.
+    """
+
+    named: tuple[Named, ...] = ()
+    links: tuple[str, ...] = ()
+    spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    n_left_out: int = 0
+
+    def without(self, way: Way) -> Findings:
+        """Return the same, without the datasets' ways of a kind."""
+        return replace(self, named=tuple(x for x in self.named if x.way is not way))
+
+
+# Predicates that name a URL, and those that say more of it.
+_WAYS: Final = {
+    _VOID + "dataDump": Way.DUMP,
+    _VOID + "sparqlEndpoint": Way.SPARQL,
+    _SD + "endpoint": Way.SPARQL,
+}
+_DOWNLOAD: Final = _DCAT + "downloadURL"
+_ACCESS: Final = _DCAT + "accessURL"  # perhaps of a page about the file
+_CONTENTS: Final = frozenset(each + "contentUrl" for each in _SCHEMA)  # of any media
+_FILES: Final = frozenset({_DOWNLOAD, _ACCESS}) | _CONTENTS
+_SERVICE: Final = _DCAT + "endpointURL"  # of whatever kind
+_PAGES: Final = frozenset(
+    _VOID + name for name in ("rootResource", "exampleResource", "subset")
+)
+_SPACE: Final = _VOID + "uriSpace"
+_PATTERN: Final = _VOID + "uriRegexPattern"
+_FORMATS: Final = frozenset(
+    {_DCAT + "mediaType", _DCT + "format", _DCT + "conformsTo"}
+    | {each + "encodingFormat" for each in _SCHEMA}
+)
+_PARTS: Final = frozenset(
+    {_DCAT + "distribution", _DCAT + "accessService"}
+    | {each + "distribution" for each in _SCHEMA}
+)
+_SERVED: Final = _DCAT + "servesDataset"
+_LABELS: Final = frozenset({_RDF + "value", _RDFS + "label"})  # of formats
+
+# What every such predicate has in it: a chunk without any of these is not looked at.
+_MARKS: Final = (b"/ns/void#", b"/ns/dcat#", b"schema.org/", b"description#endpoint>")
+_PREDICATES: Final = (
+    *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
+)  # fmt: skip
+_OBJECT: Final = rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
+_find = re.compile(
+    rb"\n(<[^>]*+>|_:[^ ]*+) <(%s)> %s"
+    % (b"|".join(re.escape(each.encode()) for each in _PREDICATES), _OBJECT)
+).findall
+_find_labels = re.compile(
+    rb"\n(_:[^ ]*+) <(?:%s)> %s"
+    % (b"|".join(re.escape(each.encode()) for each in _LABELS), _OBJECT)
+).findall
+_is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
+_MAX_PARTS: Final = 3  # dataset, distribution, service
+
+
+@dataclass(slots=True)
+class AccessScan:
+    """Gathers the ways to datasets from the statements of one document.
+
+    Attributes:
+        urls: named by any way so far, UTF-8: they are no ordinary links.
+    """
+
+    urls: set[bytes] = field(default_factory=set)
+    _named: dict[tuple[str, str, Way], None] = field(default_factory=dict)
+    _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
+    _services: dict[tuple[str, str], None] = field(default_factory=dict)
+    _pages: dict[str, None] = field(default_factory=dict)
+    _spaces: dict[str, dict[str, None]] = field(default_factory=dict)
+    _formats: dict[str, list[str]] = field(default_factory=dict)
+    _labels: dict[str, list[str]] = field(default_factory=dict)  # of blank formats
+    _whole: dict[str, str] = field(default_factory=dict)  # part -> dataset
+    _n_facts: int = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next statements: whole lines of canonical N-Quads."""
+        if not any(mark in chunk for mark in _MARKS):
+            return
+        lines = b"\n" + chunk
+        for subject, predicate, obj in _find(lines):
+            if self._n_facts >= MAX_FACTS:
+                return
+            self._n_facts += 1
+            self._take(*map(_decoded, (subject, predicate, obj)))
+        if b"/ns/dcat#" in chunk:
+            for subject, obj in _find_labels(lines):
+                if self._n_facts >= MAX_FACTS:
+                    return
+                self._n_facts += 1
+                labels = self._labels.setdefault(_decoded(subject), [])
+                labels.append(_text(_decoded(obj)))
+
+    def _take(self, subject: str, predicate: str, obj: str) -> None:
+        if predicate in _FORMATS:
+            self._formats.setdefault(subject, []).append(obj)
+        elif predicate == _SERVED:
+            self._whole.setdefault(subject, obj)
+        elif predicate in _PARTS:
+            self._whole.setdefault(obj, subject)
+        elif predicate in (_SPACE, _PATTERN):
+            find = space_of if predicate == _SPACE else space_of_pattern
+            if space := find(_text(obj)):
+                self._spaces.setdefault(subject, {})[space] = None
+        elif _is_web(obj[1:-1]):
+            self._take_url(subject, predicate, obj[1:-1].partition("#")[0])
+
+    def _take_url(self, subject: str, predicate: str, url: str) -> None:
+        if predicate == _SERVICE:
+            self._services[subject, url] = None
+            return
+        self.urls.add(url.encode())
+        if predicate in _PAGES:
+            self._pages[url] = None
+        elif predicate in _FILES:
+            self._files.setdefault((subject, url), predicate)
+        else:
+            self._named[subject, url, _WAYS[predicate]] = None
+
+    def found(self, document_url: str) -> list[Named]:
+        """Return the ways; see `read`."""
+        return list(self.read(document_url).named)
+
+    def read(self, document_url: str) -> Findings:
+        """Return what was said of datasets.
+
+        A data service is an endpoint if something says that it speaks SPARQL. A file
+        is a dump if its format or name say that it is RDF; a page, if nobody says
+        what it is.
+
+        Args:
+            document_url: names the datasets that have no IRI, with a fragment.
+        """
+        accesses = [
+            self._access(subject, way, url, document_url)
+            for subject, url, way in self._named
+        ]
+        links = dict(self._pages)
+        left_out: dict[str, None] = {}
+        for subject, url, predicate in self._iter_files():
+            kind = self._kind(subject, url)
+            if kind is TargetKind.DUMP:
+                accesses.append(self._access(subject, Way.DUMP, url, document_url))
+            elif kind is TargetKind.SPARQL:
+                accesses.append(self._access(subject, Way.SPARQL, url, document_url))
+            elif kind is not None and kind not in FETCHED:
+                left_out[url] = None
+            elif kind is not None and (
+                predicate not in _CONTENTS or subject in self._whole
+            ):
+                links[url] = None
+        for subject, url in self._services:
+            access = self._access(subject, Way.SPARQL, url, document_url)
+            if any("sparql" in each.lower() for each in access.formats):
+                accesses.append(access)
+        taken = {access.url for access in accesses}
+        return Findings(
+            named=tuple(dict.fromkeys(accesses)),
+            links=tuple(url for url in links if url not in taken),
+            spaces={
+                self._name(subject, document_url): tuple(spaces)
+                for subject, spaces in self._spaces.items()
+            },
+            n_left_out=len(left_out.keys() - taken),
+        )
+
+    def _iter_files(self) -> Iterator[tuple[str, str, str]]:
+        """Yield files; where a distribution has its own, no page about it."""
+        direct = {who for (who, _), name in self._files.items() if name == _DOWNLOAD}
+        for (subject, url), predicate in self._files.items():
+            if predicate != _ACCESS or subject not in direct:
+                yield subject, url, predicate
+
+    def _kind(self, subject: str, url: str) -> TargetKind | None:
+        """Return what is behind a URL; None if it is none that is asked for.
+
+        An endpoint is one only if it is said to be one.
+        """
+        kinds = []
+        for text in self._formats_of(subject) or ("",):
+            try:
+                target = classify(url, file_format=text)
+            except BadUri:
+                return None
+            if target.kind is TargetKind.SPARQL and target.reason == "path":
+                kinds.append(TargetKind.UNKNOWN)
+            elif target.reason == "format":
+                kinds.insert(0, target.kind)
+            else:
+                kinds.append(target.kind)
+        sure = (x for x in (TargetKind.SPARQL, TargetKind.DUMP) if x in kinds)
+        return next(sure, kinds[0])
+
+    def _formats_of(self, subject: str) -> tuple[str, ...]:
+        texts: list[str] = []
+        for term in self._formats.get(subject, ()):
+            blank = term.startswith("_:")
+            texts += self._labels.get(term, ()) if blank else (term[1:-1],)
+        return tuple(texts)
+
+    def _access(self, subject: str, way: Way, url: str, document_url: str) -> Named:
+        name = self._name(subject, document_url)
+        return Named(name, way, url, self._formats_of(subject))
+
+    def _name(self, subject: str, document_url: str) -> str:
+        dataset = subject
+        for _ in range(_MAX_PARTS):
+            dataset = self._whole.get(dataset, dataset)
+        if dataset.startswith("<"):
+            return dataset[1:-1]
+        return f"{document_url}#{dataset.removeprefix('_:')}"
+
+
+def _decoded(term: bytes) -> str:
+    return term.decode("utf-8", "replace")
+
+
+def _text(term: str) -> str:
+    """Return what a literal or an IRI says; a few escapes are all that occurs here."""
+    return re.sub(r"\\(.)", r"\1", term[1:-1])
+
+
+def ways_by_dataset(named: Iterable[Named]) -> dict[str, tuple[Access, ...]]:
+    """Return the ways to each dataset, the one to try first at first.
+
+    All dumps of a dataset are parts of it: most often they are. Those that differ in
+    their format alone are mirrors of one part.
+
+    Args:
+        named: ways of one document.
+
+    Source: Semantic Sitemaps section 2.2: a dump before an endpoint.
+    """
+    urls: dict[str, dict[Way, dict[str, None]]] = {}
+    for each in named:
+        urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
+    ways = {}
+    for dataset, of_way in urls.items():
+        dumps, endpoints = of_way.get(Way.DUMP), of_way.get(Way.SPARQL)
+        found = []
+        if dumps:
+            found.append(Access(Way.DUMP, group_alternatives(dumps)))
+        if endpoints:
+            found.append(Access(Way.SPARQL, (tuple(endpoints),)))
+        ways[dataset] = tuple(found)
+    return ways

@@ -1,0 +1,65 @@
+"""Files that have the same data in several formats: told by their names.
+
+all.nt.gz, all.ttl, all.rdf: the first is taken, the others only if it fails
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Best first: what is read fastest and loses nothing.
+_FORMATS: Final = (
+    "nq", "nquads", "nt", "ntriples", "ttl", "turtle", "trig", "rdf", "owl", "xml",
+    "rdfxml", "n3", "jsonld", "hdt", "trix", "rj", "json", "html",
+)  # fmt: skip
+_PACKED: Final = frozenset({"gz", "bz2", "xz", "zst", "br", "zip", "7z", "tgz", "tar"})
+_RANKS: Final = {name: rank for rank, name in enumerate(_FORMATS)}
+_WORST: Final = len(_FORMATS)
+_parameter = re.compile(r"(?i:(?<=[?&])(?:_?format|output|f)=([^&#]*))").search
+
+
+def group_alternatives(urls: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the URLs, those of the same data together, the best of them first.
+
+    They are of the same data if they differ only in what names their format and
+    packing: the ends of the path, or a parameter `format` or `output`.
+
+    >>> group_alternatives(["http://a/x.rdf", "http://a/x.nt.gz", "http://a/y.nt"])
+    (('http://a/x.nt.gz', 'http://a/x.rdf'), ('http://a/y.nt',))
+    """
+    groups: dict[str, dict[str, tuple[int, int]]] = {}
+    for url in urls:
+        stem, rank = _split(url)
+        groups.setdefault(stem, {})[url] = rank
+    return tuple(
+        tuple(sorted(group, key=group.__getitem__)) for group in groups.values()
+    )
+
+
+def _split(url: str) -> tuple[str, tuple[int, int]]:
+    """Return what a URL has in common with alternatives, and its rank among them."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url, (_WORST, 0)
+    folder, slash, name = parts.path.rpartition("/")
+    words = name.split(".")
+    n_packed = 0
+    while len(words) > 1 and words[-1].lower() in _PACKED:
+        words.pop()
+        n_packed += 1
+    rank = _WORST
+    if len(words) > 1 and words[-1].lower() in _RANKS:
+        rank = _RANKS[words.pop().lower()]
+    query = parts.query
+    if found := _parameter(f"?{query}"):
+        word = found[1].lower().rpartition("%2f")[2].rpartition("/")[2]
+        rank = min(rank, _RANKS.get(word, _WORST))
+        query = query.replace(found[0], "", 1)
+    stem = f"{parts.scheme}://{parts.netloc}{folder}{slash}{'.'.join(words)}?{query}"
+    return stem, (rank, -n_packed)

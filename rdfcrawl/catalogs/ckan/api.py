@@ -1,0 +1,213 @@
+"""Requests of the action API, version 3.
+
+Source: CKAN documentation, "API guide" and "Action API reference".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import quote, urlencode
+
+from rdfcrawl.uri import MAX_URL_CHARS, BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SCHEMES: Final = frozenset({"http", "https"})
+MAX_ROWS: Final = 1000  # CKAN's own default of ckan.search.rows_max
+AUTHORIZATION: Final = "Authorization"  # every version takes keys and tokens in it
+OLD_KEY_HEADER: Final = "X-CKAN-API-Key"  # where a proxy keeps `Authorization`
+
+_ACTION_PATH = re.compile(r"/api(?:/[123])?(?:/(?:action|rest|search)\b.*)?/?\Z")
+_SITE_PATH = re.compile(
+    r"/(?:dataset|organization|group|user|about|harvest|datastore|catalog\.[a-z0-9]+)"
+    r"(?:[/.].*)?\Z"
+)
+_IN_PHRASE = re.compile(r'(["\\])')
+_NOT_NEGATED = re.compile(r"\s*(?:[-!]|NOT\b)").match
+_HAS_OR = re.compile(r"\bOR\b|\|\|").search
+
+Method = Literal["GET", "POST"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The part of a portal that is harvested; empty is all of it.
+
+    Attributes:
+        organization: name or id of one.
+        group: name of one.
+        q: a query as people type it.
+        fq: a filter query in Solr's syntax.
+    """
+
+    organization: str = ""
+    group: str = ""
+    q: str = ""
+    fq: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.organization or self.group or self.q.strip() or self.fq)
+
+    def filters(self) -> list[str]:
+        """Return the clauses of `fq`, each of them required."""
+        clauses = []
+        if self.fq.strip():
+            # A negation alone in brackets matches nothing in Lucene.
+            is_bare = _NOT_NEGATED(self.fq) and not _HAS_OR(self.fq)
+            clauses.append(self.fq.strip() if is_bare else f"+({self.fq.strip()})")
+        if self.organization:
+            name = phrase(self.organization)
+            clauses.append(f"+(organization:{name} OR owner_org:{name})")
+        if self.group:
+            clauses.append(f"+groups:{phrase(self.group)}")
+        return clauses
+
+
+WHOLE: Final = Scope()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be sent; `headers` may hold a key, so they are not shown."""
+
+    url: str
+    method: Method = "GET"
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portal:
+    """Where a portal is, and how it is asked.
+
+    Attributes:
+        url: of its front page, without the final slash: `https://h` or, mounted
+            under a path, `https://h/data`.
+        scope: the part that is harvested.
+        key: API key or token; only ever sent to `url`.
+        key_header: that carries it.
+    """
+
+    url: str
+    scope: Scope = WHOLE
+    key: str = field(default="", repr=False)
+    key_header: str = AUTHORIZATION
+
+    def action(
+        self, name: str, parameters: Mapping[str, str | int] | None = None
+    ) -> Request:
+        """Return the request of one action.
+
+        It is a GET, which caches may answer; a POST where the URL would be longer
+        than what is requested, as the API takes both.
+        """
+        url = f"{self.url}/api/3/action/{name}"
+        headers = [("Accept", "application/json")]
+        if self.key:
+            headers.append((self.key_header, self.key))
+        query = urlencode(parameters or {}, errors="replace")
+        if len(url) + 1 + len(query) <= MAX_URL_CHARS:
+            full = f"{url}?{query}" if query else url
+            return Request(url=full, headers=tuple(headers))
+        headers.append(("Content-Type", "application/json"))
+        body = json.dumps(dict(parameters or {})).encode()
+        return Request(url=url, method="POST", headers=tuple(headers), body=body)
+
+    def search(
+        self,
+        *,
+        rows: int,
+        start: int = 0,
+        sort: str = "",
+        modified_from: str = "",
+        clauses: Iterable[str] = (),
+    ) -> Request:
+        """Return the request of a page of `package_search`, the scope included.
+
+        Args:
+            rows: size of the page; portals may give fewer (`MAX_ROWS`, often 100).
+            start: rows to leave out before it.
+            sort: order in Solr's syntax; empty leaves it to the portal.
+            modified_from: least `metadata_modified`, as `solr_time` writes it.
+            clauses: more of `fq`.
+        """
+        filters = [*self.scope.filters(), *clauses]
+        if modified_from:
+            filters.append(f"+metadata_modified:[{modified_from} TO *]")
+        parameters: dict[str, str | int] = {"rows": rows, "start": start}
+        if sort:
+            parameters["sort"] = sort
+        if filters:
+            parameters["fq"] = " ".join(filters)
+        if self.scope.q.strip():
+            parameters["q"] = self.scope.q.strip()
+        return self.action("package_search", parameters)
+
+    def search_ids(self, ids: Iterable[str], *, rows: int) -> Request:
+        """Return the request for those of some datasets that there are."""
+        alternatives = " OR ".join(map(phrase, ids))
+        plain = Portal(url=self.url, key=self.key, key_header=self.key_header)
+        return plain.search(rows=rows, clauses=[f"+id:({alternatives})"])
+
+    def show(self, name: str) -> Request:
+        """Return the request of one dataset by name or id."""
+        return self.action("package_show", {"id": name})
+
+    def names(self, *, limit: int, offset: int) -> Request:
+        """Return the request of a page of the names of all datasets."""
+        return self.action("package_list", {"limit": limit, "offset": offset})
+
+    def current(self, *, limit: int, offset: int) -> Request:
+        """Return the request of a page of datasets without the search index."""
+        parameters = {"limit": limit, "offset": offset}
+        return self.action("current_package_list_with_resources", parameters)
+
+    def page(self, section: str, name: str) -> str:
+        """Return the URL of a page, as `page("dataset", id)`."""
+        return f"{self.url}/{section}/{quote(name, safe='~', errors='replace')}"
+
+
+def portal_url(url: str) -> str:
+    """Return the URL that `Portal` wants, of any URL within the portal.
+
+    What CKAN itself appends is cut off: the API, pages of datasets, catalogues.
+
+    Raises:
+        BadUri: it is not one that is requested.
+
+    >>> portal_url("https://h.example/data/api/3/action/package_list?limit=1")
+    'https://h.example/data'
+    """
+    bare = requestable(url, schemes=SCHEMES).partition("?")[0]
+    scheme, _, rest = bare.partition("://")
+    host, slash, path = rest.partition("/")
+    path = (slash + path).rstrip("/")
+    for known in (_ACTION_PATH, _SITE_PATH):
+        found = known.search(path)
+        if found:
+            path = path[: found.start()]
+    return f"{scheme}://{host}{path}"
+
+
+def is_api_url(url: str) -> bool:
+    """Tell whether a URL is one of the action API: nothing else has such a path."""
+    try:
+        path = requestable(url, schemes=SCHEMES).partition("?")[0]
+    except BadUri:
+        return False
+    return re.search(r"/api/(?:3/)?action/[a-z_]+/?\Z|/api/3/?\Z", path) is not None
+
+
+def phrase(text: str) -> str:
+    r"""Return a text as a phrase of Solr's syntax.
+
+    >>> phrase('a "b"')
+    '"a \\"b\\""'
+    """
+    return '"' + _IN_PHRASE.sub(r"\\\1", text) + '"'

@@ -1,0 +1,391 @@
+"""Reading an answer of the action API: `{"success": …, "result": …}`.
+
+The datasets of a page are found first and read one by one afterwards, so that a page
+of any number of them takes the memory of its text and of one dataset.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ANSWER_BYTES: Final = 64 * 2**20
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_LOGIN = re.compile(
+    r"type=[\"']?password|/(?:user/)?log_?in\b|\bsign[ -]in\b", re.IGNORECASE
+)
+_UNREADABLE = (ValueError, RecursionError)  # of `json`; also a number too long
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a portal answered.
+
+    Attributes:
+        status: of HTTP; 0 if there was no answer in time.
+        body: decoded; at most `MAX_ANSWER_BYTES` of it are read.
+        url: final one, after redirects.
+    """
+
+    status: int
+    body: bytes = field(default=b"", repr=False)
+    url: str = ""
+
+
+class Refused(SourceFault):
+    """The portal answered, and will not do what it was asked.
+
+    Attributes:
+        status: of HTTP.
+        kind: `__type` of CKAN's error, as `Authorization Error`; empty if unknown.
+    """
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        told = ": ".join(filter(None, (f"HTTP {status}", kind, message)))
+        super().__init__(Reason.BAD_ANSWER, told[: Fault.MAX_DETAIL])
+        self.status, self.kind = status, kind
+
+
+class Damaged(SourceFault):
+    """The answer is none of the API: a page, cut off, or of another shape.
+
+    Attributes:
+        is_cut: its end is missing.
+    """
+
+    def __init__(self, detail: str, *, is_cut: bool = False) -> None:
+        super().__init__(Reason.BAD_ANSWER, detail[: Fault.MAX_DETAIL])
+        self.is_cut = is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One dataset in the text of an answer, not yet read.
+
+    Attributes:
+        id: that it keeps for ever; its name if it has none.
+        name: that its URL has.
+        modified: `metadata_modified` as the portal wrote it, or empty.
+        state: `active`, `deleted`, …; `active` if the portal does not say.
+        type: `dataset`, or what the portal calls it.
+    """
+
+    id: str
+    name: str
+    modified: str
+    state: str
+    type: str
+    _text: str = field(repr=False, compare=False)
+    _begin: int = field(repr=False, compare=False)
+
+    def load(self) -> dict[str, Any]:
+        """Return all that the portal says of the dataset."""
+        package: dict[str, Any] = _DECODER.raw_decode(self._text, self._begin)[0]
+        return package
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page of datasets.
+
+    Attributes:
+        count: rows that match, of all pages; None if the portal does not say.
+        n_rows: rows of this page, those that are no datasets included.
+        packages: in the order of the page.
+        damage: what ended the reading early; empty if all was read.
+    """
+
+    count: int | None
+    n_rows: int
+    packages: tuple[Package, ...]
+    damage: str = ""
+
+
+def read_result(answer: Answer) -> Any:
+    """Return what `result` has.
+
+    Raises:
+        Refused: the portal says that it failed.
+        Damaged: it is no answer of the API.
+    """
+    text = _text(answer)
+    try:
+        envelope = json.loads(text)
+    except _UNREADABLE as error:
+        _raise_unreadable(answer, text, error)
+    result = _opened(answer, envelope)
+    _check_status(answer, "")
+    return result
+
+
+def read_page(answer: Answer) -> Page:
+    """Return the datasets of an answer of `package_search`, or of a plain list.
+
+    What was read before the text ends or breaks is kept: see `Page.damage`.
+
+    Raises:
+        Refused: the portal says that it failed.
+        Damaged: it is no answer of the API, and nothing was read.
+    """
+    text = _text(answer)
+    walk = _Walk(text)
+    damage = ""
+    try:
+        walk.envelope()
+    except _UNREADABLE as error:
+        if not walk.packages:
+            _raise_unreadable(answer, text, error)
+        damage = f"cut off or broken after {walk.n_rows} rows: {error}"
+    if damage:
+        _check_status(answer, "")
+    else:
+        _opened(answer, walk.members)
+        _check_status(answer, "")
+        if not walk.has_rows:
+            raise Damaged("result has no list of datasets")
+    count = walk.count
+    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    return Page(
+        count=count if is_count else None,
+        n_rows=walk.n_rows,
+        packages=tuple(walk.packages),
+        damage=damage,
+    )
+
+
+def read_package(answer: Answer) -> Package:
+    """Return the dataset of an answer of `package_show`.
+
+    Raises:
+        Refused: there is none, or it is not shown.
+        Damaged: it is no answer of the API.
+    """
+    package = _package(read_result(answer), "", 0)
+    if package is None:
+        raise Damaged("result is no dataset")
+    text = answer.body.decode("utf-8-sig", "replace")
+    begin = _Walk(text).result_begin()
+    return Package(
+        package.id,
+        package.name,
+        package.modified,
+        package.state,
+        package.type,
+        text,
+        begin,
+    )
+
+
+def read_names(answer: Answer) -> list[str]:
+    """Return the names of an answer of `package_list`.
+
+    Raises:
+        Refused, Damaged: see `read_result`; also if it is no list of texts.
+    """
+    result = read_result(answer)
+    if not isinstance(result, list):
+        raise Damaged(f"result is {_kind(result)} where a list of names is due")
+    names = [one for one in result if isinstance(one, str) and one.strip()]
+    if len(names) < len(result):
+        raise Damaged("the list of names holds other things")
+    return names
+
+
+class _Walk:
+    """Goes through the text of an answer, over each dataset without keeping it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.members: dict[str, Any] = {}
+        self.packages: list[Package] = []
+        self.n_rows = 0
+        self.count: Any = None
+        self.has_rows = False
+        self._end = 0
+
+    def envelope(self) -> None:
+        """Read all; raises what `json` does where the text breaks."""
+        at = self._skip(0)
+        if not self.text.startswith("{", at):
+            self.members = {"": _DECODER.raw_decode(self.text, at)[0]}
+            return
+        for key, begin in self._members(at):
+            if key != "result":
+                self.members[key], self._end = _DECODER.raw_decode(self.text, begin)
+            elif self.text.startswith("{", begin):
+                self.members[key] = {}
+                self._result(begin)
+            elif self.text.startswith("[", begin):
+                self.members[key] = []
+                self._rows(begin)
+            else:
+                self.members[key], self._end = _DECODER.raw_decode(self.text, begin)
+
+    def result_begin(self) -> int:
+        """Return where the value of `result` begins; the text is known to be right."""
+        for key, begin in self._members(self._skip(0)):
+            if key == "result":
+                return begin
+            self._end = _DECODER.raw_decode(self.text, begin)[1]
+        return 0
+
+    def _result(self, at: int) -> None:
+        for key, begin in self._members(at):
+            if key == "results" and self.text.startswith("[", begin):
+                self._rows(begin)
+            else:
+                value, self._end = _DECODER.raw_decode(self.text, begin)
+                if key == "count":
+                    self.count = value
+
+    def _rows(self, at: int) -> None:
+        self.has_rows = True
+        at = self._skip(at + 1)
+        if self.text.startswith("]", at):
+            self._end = at + 1
+            return
+        while True:
+            value, end = _DECODER.raw_decode(self.text, at)
+            self.n_rows += 1
+            package = _package(value, self.text, at)
+            if package is not None:
+                self.packages.append(package)
+            at = self._skip(end)
+            if self.text.startswith("]", at):
+                self._end = at + 1
+                return
+            at = self._expect(",", at)
+
+    def _members(self, at: int) -> Iterator[tuple[str, int]]:
+        """Yield key and begin of each value; whoever takes it sets `_end`."""
+        at = self._skip(at + 1)
+        if self.text.startswith("}", at):
+            self._end = at + 1
+            return
+        while True:
+            key, end = _DECODER.raw_decode(self.text, at)
+            if not isinstance(key, str):
+                raise json.JSONDecodeError("Expecting a name", self.text, at)
+            self._end = self._expect(":", self._skip(end))
+            yield key, self._end
+            at = self._skip(self._end)
+            if self.text.startswith("}", at):
+                self._end = at + 1
+                return
+            at = self._expect(",", at)
+
+    def _skip(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def _expect(self, char: str, at: int) -> int:
+        if not self.text.startswith(char, at):
+            raise json.JSONDecodeError(f"Expecting {char!r}", self.text, at)
+        return self._skip(at + 1)
+
+
+def _package(value: Any, text: str, begin: int) -> Package | None:
+    """Return the dataset that a row is; None if it is none."""
+    if not isinstance(value, dict):
+        return None
+    name, own_id = _word(value.get("name")), _word(value.get("id"))
+    if not (name or own_id):
+        return None
+    return Package(
+        own_id or name,
+        name or own_id,
+        _word(value.get("metadata_modified")),
+        _word(value.get("state")) or "active",
+        _word(value.get("type")) or "dataset",
+        text,
+        begin,
+    )
+
+
+def _word(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _text(answer: Answer) -> str:
+    """Return the text, unless it is plainly no JSON."""
+    if len(answer.body) > MAX_ANSWER_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_ANSWER_BYTES} bytes")
+    text = answer.body.decode("utf-8-sig", "replace")
+    begin = text[:200].lstrip()
+    if not begin:
+        if answer.status >= 400 or not answer.status:
+            raise Refused(answer.status, "", "empty answer")
+        raise Damaged("empty answer")
+    if begin.startswith("<"):
+        is_login = _LOGIN.search(text[:20_000]) or _LOGIN.search(answer.url)
+        what = "a login page" if is_login else "a page or XML"
+        if answer.status >= 400:
+            raise Refused(answer.status, "", f"{what} instead of JSON")
+        raise Damaged(f"{what} instead of JSON: {answer.url}")
+    return text
+
+
+def _raise_unreadable(answer: Answer, text: str, error: BaseException) -> NoReturn:
+    if answer.status >= 400:
+        raise Refused(answer.status, "", text[:100]) from None
+    if isinstance(error, RecursionError):
+        raise Damaged("JSON nested too deeply") from None
+    whole = text.rstrip()
+    is_cut = isinstance(error, json.JSONDecodeError) and (
+        error.pos >= len(whole) or "Unterminated" in error.msg
+    )
+    what = "JSON that is cut off" if is_cut else "no JSON"
+    raise Damaged(f"{what}: {error}", is_cut=is_cut) from None
+
+
+def _opened(answer: Answer, envelope: Any) -> Any:
+    """Return `result` of an envelope that says it is one of success."""
+    if isinstance(envelope, dict) and envelope.keys() == {""}:
+        envelope = envelope[""]  # of `_Walk`: no object
+    if not isinstance(envelope, dict):
+        # CKAN answers a bare text where it does not know the action.
+        if answer.status >= 400 or isinstance(envelope, str):
+            raise Refused(answer.status, "", str(envelope)[:200])
+        raise Damaged(f"{_kind(envelope)} where an object is due")
+    success = envelope.get("success")
+    if success is False or (success is None and "error" in envelope):
+        error = envelope.get("error")
+        kind = error.get("__type") if isinstance(error, dict) else ""
+        message = error.get("message") if isinstance(error, dict) else error
+        told = message if isinstance(message, str) else json.dumps(error)[:200]
+        raise Refused(answer.status, kind if isinstance(kind, str) else "", told)
+    if success is not True and success is not None:
+        raise Damaged(f"success is {_kind(success)}")
+    if "result" not in envelope:
+        raise Damaged("an object without result")
+    return envelope["result"]
+
+
+def _check_status(answer: Answer, kind: str) -> None:
+    if answer.status >= 400 or not answer.status:
+        raise Refused(answer.status, kind, "an answer of success with this status")
+
+
+def _kind(value: Any) -> str:
+    """Return what JSON calls the type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+    return "an object"

@@ -1,0 +1,252 @@
+"""The way through a portal: a task becomes a request, its answer what comes next.
+
+A harvest walks `package_search` by the time of modification. Each page begins at the
+time of the last row before it, so that rows that move (a dataset changed meanwhile
+goes to the end) leave no gap; rows met twice are the same dataset and replace each
+other. Where a portal refuses that, the walk falls back: to counted rows in a stable
+order, to counted rows, to `package_list` with one request for each dataset, to
+`current_package_list_with_resources`. A page that is too large or cut off is asked
+for again with fewer rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.ckan.envelope import (
+    Answer,
+    Refused,
+    read_names,
+    read_package,
+    read_page,
+)
+from rdfcrawl.catalogs.ckan.outcome import (
+    DEFAULT_PLAN_LIMITS,
+    Listing,
+    Outcome,
+    PlanLimits,
+)
+from rdfcrawl.catalogs.ckan.paging import NOT_THERE, Paging, sort_of
+from rdfcrawl.catalogs.ckan.tasks import DEFAULT_ROWS, Order, Step, Task
+from rdfcrawl.catalogs.ckan.times import solr_time
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from rdfcrawl.catalogs.ckan.api import Portal, Request
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+
+def first_task(
+    portal: Portal,
+    *,
+    run: str,
+    since: str = "",
+    has_known: bool = False,
+    rows: int = DEFAULT_ROWS,
+) -> Task:
+    """Return the task that begins a harvest.
+
+    Args:
+        portal: that is harvested.
+        run: name of this harvest, another one for each; short.
+        since: `times.since_for_next` of the last success; empty for all.
+        has_known: datasets are remembered from before: find out which are deleted.
+        rows: size of a page, at least 2, as pages overlap by a row; portals may
+            give less.
+    """
+    is_whole = portal.scope.is_whole
+    # A part of a portal has no list of names: there the walk itself is the listing.
+    is_listing = has_known and not is_whole
+    return Task(
+        step=Step.SEARCH,
+        run=run,
+        since=since,
+        cursor="" if is_listing else since,
+        is_sweep=not since or is_listing,
+        is_listing=is_listing,
+        finds_deleted=has_known,
+        rows=max(2, rows),
+        most=max(2, rows),
+    )
+
+
+def request_of(task: Task, portal: Portal) -> Request:
+    """Return what is to be sent for a task."""
+    match task.step:
+        case Step.SEARCH:
+            return portal.search(
+                rows=task.rows,
+                start=task.start,
+                sort=sort_of(task),
+                modified_from=task.cursor if task.order is Order.KEYSET else "",
+            )
+        case Step.CURRENT:
+            return portal.current(limit=task.rows, offset=task.start)
+        case Step.NAMES | Step.LISTING:
+            return portal.names(limit=task.rows, offset=task.start)
+        case Step.CONFIRM if not task.is_alone:
+            return portal.search_ids(task.ids, rows=len(task.ids))
+    return portal.show(task.ids[0] if task.ids else "")
+
+
+def advance(
+    task: Task,
+    answer: Answer,
+    portal: Portal,
+    log: FaultLog,
+    *,
+    n_known: int = 0,
+    limits: PlanLimits = DEFAULT_PLAN_LIMITS,
+) -> Outcome:
+    """Return what the answer to a task brings.
+
+    Args:
+        task: that was done.
+        answer: to the request of it; 429 and 503 are better waited out first.
+        portal: as for the request.
+        log: takes `BAD_ANSWER`, `TOO_LARGE`, `PAGING_LOOP`, `TOO_MANY_ENTRIES` and
+            `INCOMPLETE`.
+        n_known: datasets remembered from earlier harvests of this scope.
+        limits: bounds.
+
+    Raises:
+        SourceFault: one of the same reasons, and there is no other way to ask: the
+            harvest has failed, and nothing may be called deleted for it.
+    """
+    match task.step:
+        case Step.SEARCH | Step.CURRENT:
+            paging = Paging(task, portal, log, n_known=n_known, limits=limits)
+            return paging.advance(answer)
+        case Step.NAMES:
+            return _after_names(task, answer, log, limits)
+        case Step.LISTING:
+            return _after_listing(task, answer, log, limits)
+        case Step.SHOW:
+            return _after_show(answer, log)
+    if task.is_alone:
+        return _after_confirm_alone(task, answer)
+    return _after_confirm(task, answer, log)
+
+
+def _after_names(
+    task: Task, answer: Answer, log: FaultLog, limits: PlanLimits
+) -> Outcome:
+    """One request for each name; the next page comes after them."""
+    try:
+        names = read_names(answer)
+    except Refused as refusal:
+        if task.page:
+            raise
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
+        current = replace(task, step=Step.CURRENT, order=Order.PLAIN)
+        return Outcome(tasks=(current,))
+    following = _next_names(task, names, log, limits)
+    # Whatever their time: one that fails must not be taken for old the next time.
+    shows = (Task(step=Step.SHOW, run=task.run, ids=(name,)) for name in names)
+    is_end = following is None
+    return Outcome(
+        names=tuple(names),
+        tasks=(*shows, *(() if following is None else (following,))),
+        is_swept=is_end,
+        listing=Listing.NAMES if is_end and task.finds_deleted else None,
+    )
+
+
+def _after_listing(
+    task: Task, answer: Answer, log: FaultLog, limits: PlanLimits
+) -> Outcome:
+    try:
+        names = read_names(answer)
+    except Refused as refusal:
+        if task.page:
+            raise
+        # No list: walk over all by search, and write only what is new.
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
+        sweep = Task(
+            step=Step.SEARCH,
+            run=task.run,
+            since=task.since,
+            is_sweep=True,
+            is_listing=True,
+            finds_deleted=True,
+        )
+        return Outcome(tasks=(sweep,))
+    following = _next_names(task, names, log, limits)
+    return Outcome(
+        names=tuple(names),
+        tasks=() if following is None else (following,),
+        listing=Listing.NAMES if following is None else None,
+    )
+
+
+def _next_names(
+    task: Task, names: list[str], log: FaultLog, limits: PlanLimits
+) -> Task | None:
+    """Return the next page of names; a page may be shorter than it was asked for."""
+    if not names or len(names) > task.rows:  # more than asked for: all there are
+        return None
+    if names[0] == task.last:
+        log.note(Reason.PAGING_LOOP, "the list of names takes no offset")
+        return None
+    if task.page >= limits.n_pages:
+        detail = f"more than {limits.n_pages} pages of names"
+        raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
+    return replace(
+        task, start=task.start + len(names), last=names[0], page=task.page + 1
+    )
+
+
+def _after_show(answer: Answer, log: FaultLog) -> Outcome:
+    try:
+        package = read_package(answer)
+    except Refused as refusal:
+        if refusal.status not in NOT_THERE:
+            raise
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, and not shown
+        return Outcome()
+    modified = solr_time(package.modified)
+    if package.state == "deleted":
+        return Outcome(deleted=(package.id,))
+    return Outcome(
+        packages=(package,) if package.state == "active" else (),
+        present=(package.id,),
+        newest=modified,
+    )
+
+
+def _after_confirm(task: Task, answer: Answer, log: FaultLog) -> Outcome:
+    """Datasets that answer are written again; the others are gone."""
+    try:
+        page = read_page(answer)
+    except SourceFault as fault:
+        log.note(Reason.BAD_ANSWER, fault.fault.detail)
+        return Outcome(tasks=_alone(task))
+    alive = {one.id: one for one in page.packages if one.state == "active"}
+    is_whole = not page.damage and page.count is not None
+    if not is_whole or page.count != page.n_rows or alive.keys() - set(task.ids):
+        log.note(Reason.BAD_ANSWER, "a search by id that has not just these")
+        return Outcome(tasks=_alone(task))
+    return Outcome(
+        packages=tuple(alive.values()),
+        present=tuple(alive),
+        deleted=tuple(one for one in task.ids if one not in alive),
+    )
+
+
+def _after_confirm_alone(task: Task, answer: Answer) -> Outcome:
+    try:
+        package = read_package(answer)
+    except Refused as refusal:
+        # A deleted dataset is not found or, for the anonymous, not authorized: but
+        # only CKAN itself can say so, not what stands before it.
+        if refusal.status in NOT_THERE and refusal.kind:
+            return Outcome(deleted=task.ids)
+        raise
+    if package.state == "deleted":
+        return Outcome(deleted=task.ids)
+    return Outcome(packages=(package,), present=(package.id,))
+
+
+def _alone(task: Task) -> tuple[Task, ...]:
+    return tuple(replace(task, ids=(one,), is_alone=True) for one in task.ids)

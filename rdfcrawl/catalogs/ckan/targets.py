@@ -1,0 +1,269 @@
+"""What a distribution leads to: told from what is said of it, never by asking.
+
+The format and media type of a resource are believed before its URL; a packing says
+how something is packed, not what it is. Files that are no RDF are known as such, so
+that nobody downloads the spreadsheets of a portal by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from rdfcrawl.catalogs.ckan.values import Fields, iter_objects, iter_values, text_of
+from rdfcrawl.catalogs.ckan.vocabularies import word_of
+from rdfcrawl.formats import FORMATS, HTML
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rdfcrawl.catalogs.ckan.api import Portal
+
+
+class TargetKind(StrEnum):
+    """What is behind a URL."""
+
+    DUMP = "dump"  # RDF in a file, packed or not
+    SPARQL = "sparql"  # an endpoint
+    SITEMAP = "sitemap"  # a (semantic) sitemap
+    ARCHIVE = "archive"  # packed, and nobody says what
+    API = "api"  # a service of another protocol
+    PAGE = "page"  # for people; it may have RDF in it
+    UNKNOWN = "unknown"  # nothing is said: asking for it as a page will tell
+    FILE = "file"  # data or a document that is no RDF
+
+
+Reason = Literal["format", "media_type", "extension", "path", "service", "none"]
+
+# What is asked for unless a setting says otherwise
+FETCHED: Final = frozenset(
+    {
+        TargetKind.DUMP,
+        TargetKind.SPARQL,
+        TargetKind.SITEMAP,
+        TargetKind.PAGE,
+        TargetKind.UNKNOWN,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL of a dataset, and what it is.
+
+    Attributes:
+        url: as it is requested.
+        kind: what it leads to.
+        reason: what told.
+    """
+
+    url: str
+    kind: TargetKind
+    reason: Reason
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RDF_FORMATS: Final = [one for one in FORMATS if one is not HTML]
+_RDF_MEDIA_TYPES: Final = frozenset(m for one in _RDF_FORMATS for m in one.media_types)
+_RDF_EXTENSIONS: Final = frozenset(e for one in _RDF_FORMATS for e in one.extensions)
+# Words as `vocabularies.word_of` makes them of what people write
+_RDF_WORDS: Final = (
+    _RDF_EXTENSIONS
+    | {word_of(one.name) for one in _RDF_FORMATS}
+    | _words("""
+    rdf rdfxml rdfturtle rdfntriples rdfnquads rdftrig rdftrix rdfn3 rdfhdt rdfjsonld
+    rdfowl rdfjson jsonld skos skosxml skosrdf linkeddata void metavoid ntriple nquad
+    rdfnt rdfttl notation3 owlxml rdfs xturtle xntriples xnquads xtrig metardf
+    """)
+)
+_WITHIN: Final = _RDF_WORDS - {"rdfs", "void"}  # that tell as one word of several
+_PACKED: Final = _words("""
+    zip gz gzip tgz targz tar bz2 bzip2 tarbz2 xz txz tarxz 7z 7zip zst zstd br brotli
+    lz4 rar compressed archive xzip xgzip xtar xbzip2 x7zcompressed xzipcompressed
+""")
+_API_WORDS: Final = _words("""
+    api restapi rest webapi webservice service wms wfs wcs wmts csw wps sos ogcwms
+    ogcwfs ogcwcs ogcwmts
+    ogccsw ogcapi ogcapifeatures esrirest arcgisrest arcgisserver odata
+    soap wsdl oaipmh graphql openapi swagger wmssrvc wfssrvc wcssrvc wmtssrvc sossrvc
+    mapsrvc featureserver mapserver tms arcgisgeoservicesrestapi
+""")
+_PAGE_WORDS: Final = _words("""
+    html html5 htm xhtml webpage website web page url link www webseite site webapp
+    htmlpage hyperlink app rdfa weblink php asp aspx jsp xhtmlxml
+""")
+_SPARQL_WORDS: Final = _words(
+    "sparql sparqlendpoint apisparql sparqlq sparqlapi sparqlservice sparql11"
+)
+_SITEMAP_WORDS: Final = _words("sitemap metasitemap sitemapxml semanticsitemap")
+_FILE_EXTENSIONS: Final = _words("""
+    csv tsv tab xls xlsx xlsm xlsb ods doc docx odt rtf pdf ppt pptx odp txt xml json
+    geojson topojson ndjson jsonl kml kmz gml gpx shp shx dbf prj gpkg gdb mdb accdb
+    tif tiff geotiff jpg jpeg png gif svg bmp webp ecw las laz nc hdf h5 grib grb grib2
+    mp3 mp4 avi mov wav mpg mpeg webm ogg dta sas por rds rdata parquet feather
+    avro orc px sql sqlite db dwg dxf dgn stl obj ifc exe msi dmg apk iso img bin jar
+    yaml yml ics vcf epub mobi css js py r ipynb xsd xsl xslt rss atom
+""")
+_KINDS: Final = (
+    (_SPARQL_WORDS, TargetKind.SPARQL),
+    (_RDF_WORDS, TargetKind.DUMP),
+    (_SITEMAP_WORDS, TargetKind.SITEMAP),
+    (_PACKED, TargetKind.ARCHIVE),
+    (_API_WORDS, TargetKind.API),
+    (_PAGE_WORDS, TargetKind.PAGE),
+)
+_KIND_OF_EXTENSION: Final = (
+    (_RDF_EXTENSIONS, TargetKind.DUMP),
+    (_FILE_EXTENSIONS, TargetKind.FILE),
+    (_PAGE_WORDS, TargetKind.PAGE),
+)
+_EXTENSIONS = re.compile(r"\.([a-z0-9]{1,10})(?=\.|\Z)")
+_SPARQL_PATH = re.compile(r"/(?:sparql|sparql-auth|sparqlendpoint)/?\Z").search
+_API_PATH = re.compile(
+    r"/(?:wms|wfs|wcs|wmts|csw|odata|soap|graphql|rest/services)(?:/|\Z)"
+).search
+_API_QUERY = re.compile(
+    r"(?:\A|&)service=(?:wms|wfs|wcs|wmts|csw|wps|sos)(?:&|\Z)"
+).search
+_SITEMAP_NAME = re.compile(r"(?:[\w-]*[_-])?sitemap[\w-]*\.xml(?:\.gz)?\Z").match
+_AUTHORITY = re.compile(
+    r"https?://(?:publications\.europa\.eu/resource/authority/file-type"
+    r"|(?:www\.)?iana\.org/assignments/media-types|(?:www\.)?w3\.org/ns/formats)/",
+    re.IGNORECASE,
+).match
+_SURE: Final = frozenset({TargetKind.SPARQL, TargetKind.DUMP, TargetKind.SITEMAP})
+_SAYS_NOTHING: Final = frozenset({"", "application/octet-stream", "unknown", "other"})
+_EXAMPLE = re.compile(r"(?:example|mapping|meta|api)/", re.IGNORECASE).match
+
+
+def classify(url: str, *, file_format: str = "", media_type: str = "") -> Target:
+    """Return what a URL leads to.
+
+    Args:
+        url: absolute.
+        file_format: of the resource: a word, media type or IRI of either.
+        media_type: of the resource, or an IRI of one.
+
+    Raises:
+        BadUri: the URL is not one that is requested.
+    """
+    url = requestable(url)
+    by_url = _by_url(url)
+    said: list[Target] = []
+    if kind := _by_word(file_format):
+        said.append(Target(url, kind, "format"))
+    if kind := _by_word(media_type):
+        said.append(Target(url, kind, "media_type"))
+    told = [*said, by_url]
+    # What is RDF is so for whoever knows it, whatever others call it.
+    sure = [one for one in told if one.kind in _SURE]
+    known = [one for one in said if one.kind is not TargetKind.ARCHIVE]
+    # How it is packed tells less than the name of the file does.
+    packed = said if by_url.kind is TargetKind.UNKNOWN else []
+    return next(iter((*sure, *known, *packed, by_url)))
+
+
+def iter_targets(package: Mapping[str, Any], portal: Portal) -> Iterator[Target]:
+    """Yield where the data of a dataset are, each URL once, in the order of resources.
+
+    The URL and the download of a resource are told by its format; its services are
+    APIs or SPARQL endpoints; a landing page or documentation is a page. What is no
+    URL to be requested is left out (the mapping counts it). The portal's own pages
+    are none of them.
+
+    Args:
+        package: as `mapping.iter_statements` takes it.
+        portal: that it is of.
+    """
+    seen: set[str] = set()
+    for target in _iter_all(package):
+        is_own_page = target.kind in {TargetKind.PAGE, TargetKind.UNKNOWN} and (
+            target.url.startswith((f"{portal.url}/dataset/", f"{portal.url}/api/"))
+        )
+        if target.url not in seen and not is_own_page:
+            seen.add(target.url)
+            yield target
+
+
+def _iter_all(package: Mapping[str, Any]) -> Iterator[Target]:
+    resources = package.get("resources")
+    for resource in resources if isinstance(resources, list) else ():
+        if isinstance(resource, dict):
+            yield from _iter_resource(Fields(resource))
+    fields = Fields(package)
+    for key in ("url", "landing_page", "documentation"):
+        for one in iter_values(fields.get(key)):
+            yield from _classified(text_of(one), "HTML", "")
+
+
+def _iter_resource(fields: Fields) -> Iterator[Target]:
+    file_format, media_type = fields.text("format"), fields.text("mimetype")
+    for key in ("download_url", "url", "access_url"):
+        yield from _classified(fields.text(key), file_format, media_type)
+    for service in iter_objects(fields.get("access_services")):
+        for url in iter_values(service.get("endpoint_url")):
+            for target in _classified(text_of(url), "", ""):
+                kind = target.kind
+                if kind is not TargetKind.SPARQL:
+                    kind = TargetKind.API
+                yield Target(target.url, kind, "service")
+
+
+def _classified(url: str, file_format: str, media_type: str) -> Iterator[Target]:
+    if url:
+        try:
+            yield classify(url, file_format=file_format, media_type=media_type)
+        except BadUri:
+            return
+
+
+def _by_word(text: str) -> TargetKind | None:
+    """Return what a format says; None if it says nothing."""
+    text = text.strip().lower()
+    if authority := _AUTHORITY(text):
+        text = text[authority.end() :]
+    essence = text.partition(";")[0].strip().lstrip(".")
+    if essence in _SAYS_NOTHING or "://" in essence:
+        return None
+    if essence in _RDF_MEDIA_TYPES:
+        return TargetKind.DUMP
+    # `meta/void`, `example/rdf+xml`: of what the resource is an example or a part
+    tail = essence.partition("/")[2] if _EXAMPLE(essence) else ""
+    subtype = essence.rpartition("/")[2] if "/" in essence else ""
+    for word in map(word_of, (essence, tail, subtype)):
+        for words, kind in _KINDS:
+            if word in words:
+                return kind
+    parts = set(re.split(r"[^a-z0-9]+", essence))
+    if parts & _WITHIN:  # `ttl.gz`, `RDF (zip)`
+        return TargetKind.DUMP
+    is_endpoint = "sparql" in parts and "results" not in parts
+    return TargetKind.SPARQL if is_endpoint else TargetKind.FILE
+
+
+def _by_url(url: str) -> Target:
+    parts = urlsplit(url.lower())
+    if _SPARQL_PATH(parts.path) and "query=" not in parts.query:
+        return Target(url, TargetKind.SPARQL, "path")
+    if _API_PATH(parts.path) or _API_QUERY(parts.query):
+        return Target(url, TargetKind.API, "path")
+    name = parts.path.rpartition("/")[2]
+    if _SITEMAP_NAME(name):
+        return Target(url, TargetKind.SITEMAP, "path")
+    extensions = _EXTENSIONS.findall(name)
+    is_packed = bool(extensions) and extensions[-1] in _PACKED
+    while extensions and extensions[-1] in _PACKED:
+        extensions.pop()
+    last = extensions[-1] if extensions else ""
+    for known, kind in _KIND_OF_EXTENSION:
+        if last in known:
+            return Target(url, kind, "extension")
+    kind = TargetKind.ARCHIVE if is_packed else TargetKind.UNKNOWN
+    return Target(url, kind, "extension" if is_packed else "none")

@@ -1,0 +1,91 @@
+"""Times of a portal: read from `metadata_modified`, written for its search index."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+MARGIN_SECS: Final = 3600.0  # clocks apart, and an index that lags behind
+
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?)?"
+    r"\s*(Z|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+).fullmatch
+
+
+def solr_time(text: object) -> str:
+    """Return a time as the index of CKAN has it; empty if it is none.
+
+    CKAN writes microseconds and no zone, and means UTC; the index has milliseconds,
+    so it is cut to these. Such texts compare as the times do.
+
+    >>> solr_time("2024-02-29T12:00:00.123456")
+    '2024-02-29T12:00:00.123Z'
+    """
+    found = parse_time(text)
+    if found is None:
+        return ""
+    return f"{found:%Y-%m-%dT%H:%M:%S}.{found.microsecond // 1000:03}Z".rjust(24, "0")
+
+
+def parse_time(text: object) -> datetime | None:
+    """Return a time in UTC, which it is in if it names no zone; None if it is none."""
+    match = _TIME(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(n or 0) for n in match.groups()[:6])
+    fraction, zone = match[7] or "0", match[8]
+    micros = int(fraction[:6].ljust(6, "0"))
+    try:
+        found = datetime(year, month, day, hour, minute, second, micros, UTC)
+        if zone and zone != "Z":
+            sign = 1 if zone[0] == "+" else -1
+            hours, minutes = int(zone[1:3]), int(zone[-2:])
+            found -= sign * timedelta(hours=hours, minutes=minutes)
+    except (ValueError, OverflowError):
+        return None
+    return found
+
+
+def date_time(text: str) -> str:
+    """Return a time as XML Schema writes it, its zone and fraction kept; else nothing.
+
+    >>> date_time("2024-02-29 12:00:00.5+0100")
+    '2024-02-29T12:00:00.5+01:00'
+    """
+    match = _TIME(text.strip())
+    if match is None or match[4] is None or parse_time(text) is None:
+        return ""
+    zone = match[8] or ""
+    if len(zone) == len("+0100"):
+        zone = f"{zone[:3]}:{zone[3:]}"
+    fraction = f".{match[7]}" if match[7] else ""
+    day = f"{match[1]}-{match[2]}-{match[3]}"
+    return f"{day}T{match[4]}:{match[5]}:{match[6] or '00'}{fraction}{zone}"
+
+
+def since_for_next(
+    started_ms: int, newest: str, *, margin_secs: float = MARGIN_SECS
+) -> str:
+    """Return what the next incremental harvest asks from, as `solr_time` writes it.
+
+    It is the earlier of two times, less the margin: of when this harvest began, by
+    our clock, and of the newest change it saw, by the portal's. So neither a clock
+    that is wrong nor a date in the future leaves anything out.
+
+    Args:
+        started_ms: Unix time in ms when the harvest that succeeded was begun.
+        newest: `Outcome.newest` over all of its pages; empty if it saw none.
+        margin_secs: taken off.
+    """
+    times = [datetime.fromtimestamp(started_ms / 1000, UTC)]
+    seen = parse_time(newest)
+    if seen is not None:
+        times.append(seen)
+    try:
+        earliest = min(times) - timedelta(seconds=margin_secs)
+    except OverflowError:
+        earliest = datetime.min.replace(tzinfo=UTC)
+    return solr_time(earliest.isoformat())

@@ -1,0 +1,167 @@
+"""The values of a dataset's fields, in whatever form a portal stores them.
+
+Fields stand at the top of a dataset or among its `extras`; lists and translations
+are JSON, or JSON within a text; numbers are texts as often as not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_VALUES: Final = 10_000  # of one field
+
+# RFC 5646 2.1, without extended language subtags and extensions
+_LANGUAGE = re.compile(
+    r"[A-Za-z]{2,3}(?:[-_][A-Za-z]{4})?(?:[-_](?:[A-Za-z]{2}|[0-9]{3}))?"
+    r"(?:[-_][xX](?:[-_][A-Za-z0-9]{1,8})+)?"
+).fullmatch
+_CODE = re.compile(r"[^\s,;{}\"]{1,200}").fullmatch
+_HARVESTED = "dcat_"  # what older harvesters put before their keys
+
+
+class Fields:
+    """The fields of a dataset or resource: its members, then its extras.
+
+    Args:
+        members: as the API gives them; `extras` may be a list of keys and values,
+            or an object as it was in versions 1 and 2.
+    """
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self._members = members
+        self._extras = dict(_iter_extras(members.get("extras")))
+
+    def get(self, *keys: str) -> Any:
+        """Return the value of the first of the keys that has one; else None."""
+        for key in keys:
+            for members in (self._members, self._extras):
+                value = members.get(key)
+                if not is_empty(value):
+                    return value
+            value = self._extras.get(_HARVESTED + key)
+            if not is_empty(value):
+                return value
+        return None
+
+    def text(self, *keys: str) -> str:
+        """Return the first of the keys that has a text; else nothing."""
+        for key in keys:
+            text = text_of(self.get(key))
+            if text:
+                return text
+        return ""
+
+
+def is_empty(value: Any) -> bool:
+    """Tell whether a value says nothing."""
+    if isinstance(value, str):
+        return not value.strip() or value.strip() in {"[]", "{}", '""', "null"}
+    return value is None or (isinstance(value, list | dict) and not value)
+
+
+def text_of(value: Any) -> str:
+    """Return a text, number or truth value as a text; nothing for other things."""
+    match value:
+        case str():
+            return value.strip()
+        case bool():
+            return "true" if value else "false"
+        case int() if abs(value) < 10**18:
+            return str(value)
+        case float() if math.isfinite(value):
+            return str(int(value)) if value.is_integer() else repr(value)
+    return ""
+
+
+def decoded(value: Any) -> Any:
+    """Return the list or object that a text is in JSON; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text[:1] not in ("[", "{", '"'):
+        return value
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return value
+    return found
+
+
+def iter_values(value: Any) -> Iterator[Any]:
+    """Yield what a field with several values has, at most `MAX_VALUES`.
+
+    A text with commas is a list only if it is one of codes or IRIs: `en,fr`.
+    """
+    value = decoded(value)
+    if isinstance(value, list):
+        yield from (one for one in value[:MAX_VALUES] if not is_empty(one))
+    elif isinstance(value, str):
+        yield from _split(value)
+    elif not is_empty(value):
+        yield value
+
+
+def iter_texts(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield texts with their languages, which are empty where none is stated.
+
+    A translated field is an object of languages and texts, or lists of texts.
+    """
+    value = decoded(value)
+    if isinstance(value, dict):
+        for language, texts in list(value.items())[:MAX_VALUES]:
+            tag = language.replace("_", "-") if _LANGUAGE(language) else ""
+            for text in texts[:MAX_VALUES] if isinstance(texts, list) else [texts]:
+                if not is_empty(text) and text_of(text):
+                    yield text_of(text), tag
+    elif isinstance(value, list):
+        for one in value[:MAX_VALUES]:
+            if not isinstance(one, list):
+                yield from iter_texts(one)
+    elif text_of(value):
+        yield text_of(value), ""
+
+
+def is_translated(value: Any) -> bool:
+    """Tell whether a value is an object of languages and texts."""
+    value = decoded(value)
+    return isinstance(value, dict) and bool(value) and all(map(_LANGUAGE, value))
+
+
+def iter_objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a field that has one or several of them."""
+    value = decoded(value)
+    for one in value[:MAX_VALUES] if isinstance(value, list) else [value]:
+        inner = decoded(one)
+        if isinstance(inner, dict) and inner:
+            yield inner
+
+
+def _iter_extras(extras: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(extras, dict):
+        yield from extras.items()
+    elif isinstance(extras, list):
+        # The first of a key counts, so it comes last.
+        for one in reversed(extras[:MAX_VALUES]):
+            if isinstance(one, dict) and isinstance(one.get("key"), str):
+                yield one["key"].strip(), one.get("value")
+
+
+def _split(text: str) -> Iterator[str]:
+    text = text.strip()
+    if text[:1] == "{" and text[-1:] == "}":  # an array of the database
+        text = text[1:-1]
+    parts = [part.strip().strip('"') for part in re.split("[,;]", text)]
+    parts = [part for part in parts if part]
+    if len(parts) > 1 and all(map(_CODE, parts)):
+        are_iris = [":" in part for part in parts]
+        if all(are_iris) or not any(are_iris):  # else a comma within an IRI
+            yield from parts[:MAX_VALUES]
+            return
+    if text:
+        yield text

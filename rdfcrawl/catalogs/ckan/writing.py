@@ -1,0 +1,269 @@
+"""Makes terms of a portal's values; what is no such term is counted, never broken."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import NamedNode
+
+from rdfcrawl.catalogs.ckan import vocabularies
+from rdfcrawl.catalogs.ckan.fields import RDFS, SKOS, Shape
+from rdfcrawl.catalogs.ckan.times import date_time
+from rdfcrawl.catalogs.ckan.values import (
+    is_empty,
+    is_translated,
+    iter_texts,
+    iter_values,
+    text_of,
+)
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.terms import RDF, XSD
+from rdfcrawl.uri import BadUri, parse_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from rdfcrawl.catalogs.ckan.fields import Field
+    from rdfcrawl.catalogs.ckan.values import Fields
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+TYPE: Final = f"<{RDF}type>"
+
+# A scheme that is more likely an IRI than a text with a colon
+_IRI = re.compile(
+    r"(?:(?:https?|ftps?|sftp)://[^\s/]|(?:urn|doi|info|tag|ark|mailto):[^\s:])",
+    re.IGNORECASE,
+).match
+_TWO_URLS = re.compile(r"\s+(?:https?|ftp)://").search
+_MAIL = re.compile(r"[^\s@<>\"(),:;]{1,64}@[^\s@<>\"(),:;]{1,253}\.[^\s@<>\"(),:;.]+")
+_DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?").fullmatch
+_DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})").fullmatch
+_DURATION = re.compile(
+    r"-?P(?=.)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+(?:\.\d+)?S)?)?"
+).fullmatch
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){1,128}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappingLimits:
+    """Bounds on what is written of one dataset.
+
+    Attributes:
+        resources: distributions.
+        literal_chars: of one text.
+    """
+
+    resources: int = 100_000
+    literal_chars: int = 2**20
+
+
+class Writer:
+    """Makes the lines of one dataset.
+
+    Args:
+        log: takes `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
+        limits: bounds.
+    """
+
+    def __init__(self, log: FaultLog, limits: MappingLimits) -> None:
+        self.log, self.limits = log, limits
+        self._n_blank = 0
+
+    def new_blank(self) -> str:
+        """Return a node that stands for itself."""
+        self._n_blank += 1
+        return terms.blank(f"ckan{self._n_blank}")
+
+    def node(self, *iris: Any) -> str:
+        """Return the first that is an IRI as a term, or a new blank node."""
+        for one in iris:
+            if found := self.iri(one):
+                return found
+        return self.new_blank()
+
+    def iri(self, value: Any) -> str:
+        """Return an IRI as a term; nothing if the value is none.
+
+        What may not stand in an IRI is escaped as browsers do, and counted.
+        """
+        text = text_of(value)
+        if not text or not _IRI(text) or _TWO_URLS(text) or len(text) > 8192:
+            return ""
+        try:
+            return f"<{NamedNode(text).value}>"
+        except ValueError:
+            pass
+        try:
+            parse_uri(text)  # it is a URL for browsers
+            term = terms.iri(check_iri(text.replace("\\", "%5C")))
+        except (BadUri, SourceFault):
+            return ""
+        self.log.note(Reason.REPAIRED, f"IRI with forbidden characters: {text[:200]}")
+        return term
+
+    def literal(self, text: str, *, datatype: str = "", language: str = "") -> str:
+        """Return a literal as a term; nothing if it is too long."""
+        if len(text) > self.limits.literal_chars:
+            self.log.note(Reason.LITERAL_TOO_LONG, f"{len(text)} characters")
+            return ""
+        return terms.literal(text, datatype=datatype, language=language)
+
+    def mail(self, value: Any) -> str:
+        """Return the `mailto:` IRI of an address; a literal if it is none."""
+        text = re.sub(r"\A(?i:mailto:)\s*", "", text_of(value))
+        if not text:
+            return ""
+        if _MAIL.fullmatch(text):
+            try:
+                return f"<{NamedNode('mailto:' + text).value}>"
+            except ValueError:
+                pass
+        return self.unsuitable(text, "no mail address")
+
+    def unsuitable(self, text: str, why: str) -> str:
+        """Return a literal where another term is due, and count it."""
+        self.log.note(Reason.BAD_TERM, f"{why}: {text[:200]}")
+        return self.literal(text)
+
+    # -- the objects of a field ----------------------------------------------------
+
+    def iter_objects(self, value: Any, shape: Shape) -> Iterator[tuple[str, list[str]]]:
+        """Yield the terms of one value of a field, with lines that belong to them."""
+        match shape:
+            case Shape.TEXT:
+                for text, language in iter_texts(value):
+                    yield self.literal(text, language=language), []
+            case Shape.STATEMENT:
+                yield from self._statement(value)
+            case Shape.CONCEPT:
+                yield from self._concept(value)
+            case Shape.IDENTIFIER:
+                yield from self._identifier(value)
+            case _:
+                text = text_of(value)
+                if text:
+                    yield self.term(text, shape), []
+                elif not is_empty(value):
+                    self.log.note(Reason.BAD_TERM, f"no {shape}: {value!r:.200}")
+
+    def term(self, text: str, shape: Shape) -> str:
+        """Return a text as a term of this shape, or as a literal."""
+        match shape:
+            case Shape.DATE:
+                return self.date(text)
+            case Shape.IRI:
+                return self.iri(text) or self.unsuitable(text, "no IRI")
+            case Shape.IRI_OR_TEXT:
+                return self.iri(text) or self.literal(text)
+            case Shape.COUNT | Shape.DECIMAL | Shape.DURATION | Shape.BOOLEAN:
+                return self._lexical(text, shape)
+            case Shape.MAIL:
+                return self.mail(text)
+        known = _NAMED[shape](text)
+        return self.iri(text) or (f"<{known}>" if known else self.literal(text))
+
+    def date(self, text: str) -> str:
+        """Return a date or time with its datatype; a literal if it is free text."""
+        found = _DATE(text)
+        if found:
+            year, month, day = found.groups()
+            try:
+                date(int(year), int(month or 1), int(day or 1))
+            except ValueError:
+                return self.unsuitable(text, "no date")
+            kind = "date" if day else "gYearMonth" if month else "gYear"
+            return self.literal(text, datatype=XSD + kind)
+        moment = date_time(text)
+        if not moment:
+            return self.unsuitable(text, "no date")
+        return self.literal(moment, datatype=f"{XSD}dateTime")
+
+    def _lexical(self, text: str, shape: Shape) -> str:
+        bare = text.removesuffix(".0") if shape is Shape.COUNT else text
+        is_right, datatype = {
+            Shape.COUNT: (bare.isascii() and bare.isdigit(), "nonNegativeInteger"),
+            Shape.DECIMAL: (_DECIMAL(text), "decimal"),
+            Shape.DURATION: (_DURATION(text), "duration"),
+            Shape.BOOLEAN: (text.lower() in {"true", "false"}, "boolean"),
+        }[shape]
+        if not is_right:
+            return self.unsuitable(text, f"no {datatype}")
+        lexical = bare.lower() if shape is Shape.BOOLEAN else bare
+        return self.literal(lexical, datatype=XSD + datatype)
+
+    def hex_binary(self, text: str) -> str:
+        """Return a checksum value, with its datatype if it is written so."""
+        datatype = f"{XSD}hexBinary" if _HEX(text) else ""
+        return self.literal(text, datatype=datatype)
+
+    def _statement(self, value: Any) -> Iterator[tuple[str, list[str]]]:
+        """A node with a label, where a text says what an IRI would."""
+        if iri := self.iri(value):
+            yield iri, []
+            return
+        node = self.new_blank()
+        lines = self._labels(node, f"<{RDFS}label>", value)
+        if lines:
+            yield node, lines
+
+    def _concept(self, value: Any) -> Iterator[tuple[str, list[str]]]:
+        text = text_of(value)
+        known = vocabularies.theme(text)
+        if iri := self.iri(text) or (f"<{known}>" if known else ""):
+            yield iri, []
+            return
+        node = self.new_blank()
+        lines = self._labels(node, f"<{SKOS}prefLabel>", value)
+        if lines:
+            yield node, [terms.statement(node, TYPE, f"<{SKOS}Concept>"), *lines]
+
+    def _labels(self, node: str, predicate: str, value: Any) -> list[str]:
+        return [
+            terms.statement(node, predicate, label)
+            for text, language in iter_texts(value)
+            if (label := self.literal(text, language=language))
+        ]
+
+    def _identifier(self, value: Any) -> Iterator[tuple[str, list[str]]]:
+        text = text_of(value)
+        if not text:
+            return
+        node = self.new_blank()
+        yield node, [terms.statement(node, f"<{SKOS}notation>", self.literal(text))]
+
+
+_NAMED: Final = {
+    Shape.FREQUENCY: vocabularies.frequency,
+    Shape.LANGUAGE: vocabularies.language,
+    Shape.FILE_TYPE: vocabularies.file_type,
+    Shape.MEDIA_TYPE: vocabularies.media_type,
+    Shape.LICENCE: vocabularies.licence,
+}
+
+
+def iter_fields(
+    fields: Fields, table: Iterable[Field], subject: str, writer: Writer
+) -> Iterator[str]:
+    """Yield the lines of those fields of a table that are said."""
+    for field in table:
+        value = fields.get(*field.keys)
+        if value is None:
+            continue
+        predicate = f"<{field.predicate}>"
+        is_one = not field.is_list or is_translated(value)
+        for one in (value,) if is_one else iter_values(value):
+            for term, lines in writer.iter_objects(one, field.shape):
+                if term:
+                    yield terms.statement(subject, predicate, term)
+                    yield from lines
+
+
+def only_terms(lines: Iterable[str]) -> Iterator[str]:
+    """Leave out lines whose object was not written, as it was too long."""
+    return (line for line in lines if not line.endswith(">  .\n"))

@@ -1,0 +1,184 @@
+"""Pages of collections: what the statements of a page say of the other pages.
+
+    <?page=1> hydra:next <?page=2> .        <1> tree:relation [ tree:node <2> ] .
+
+Sources: Hydra Core Vocabulary section 5.2 and its older `PagedCollection`
+(`hydra:nextPage`); the TREE hypermedia specification (`tree:view`, `tree:relation`,
+`tree:node`); Linked Data Event Streams section 3.2 (`ldes:immutable`); RFC 8246.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+from rdfcrawl.uri import BadUri, requestable
+
+MAX_RELATIONS: Final = 20_000  # of one page
+_HYDRA: Final = b"http://www.w3.org/ns/hydra/core#"
+_TREE: Final = b"https://w3id.org/tree#"
+_LDES: Final = b"https://w3id.org/ldes#"
+_DATASET: Final = b"http://www.w3.org/ns/dcat#Dataset"
+_TYPE: Final = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+_find = re.compile(
+    rb"\n(<[^>]*+>|_:[^ ]*+) "
+    rb"<(%s(?:next|nextPage|view|member)|%s(?:view|relation|node)|%simmutable)> "
+    rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
+    % (re.escape(_HYDRA), re.escape(_TREE), re.escape(_LDES))
+).findall
+_find_types = re.compile(
+    rb"\n(<[^>]*+>|_:[^ ]*+) <%s> "
+    rb"<(%s(?:PartialCollectionView|PagedCollection)|%sNode|%s)> "
+    % (re.escape(_TYPE), re.escape(_HYDRA), re.escape(_TREE), re.escape(_DATASET))
+).findall
+_is_immutable = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE).search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagingFacts:
+    """What a document says of itself as a page.
+
+    Attributes:
+        is_page: it is a page of a collection.
+        following: of Hydra, as written: the next page; most often one.
+        nodes: of TREE, as requested: all that its relations lead to.
+        views: of TREE, as requested: first pages of the collections it describes.
+        is_immutable: it says that it never changes.
+        n_members: datasets and members of collections in it.
+        digest: of their names, in whatever order; empty if there are none.
+        is_cut: it has more relations than are read.
+    """
+
+    is_page: bool = False
+    following: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    is_immutable: bool = False
+    n_members: int = 0
+    digest: str = ""
+    is_cut: bool = False
+
+
+@dataclass(slots=True)
+class PagingScan:
+    """Gathers what statements say of pages while they pass by."""
+
+    _next: dict[tuple[bytes, bytes], None] = field(default_factory=dict)
+    _views: set[bytes] = field(default_factory=set)  # of Hydra
+    _tree_views: dict[tuple[bytes, bytes], None] = field(default_factory=dict)
+    _relations: dict[tuple[bytes, bytes], None] = field(default_factory=dict)
+    _nodes: dict[bytes, list[bytes]] = field(default_factory=dict)
+    _immutable: set[bytes] = field(default_factory=set)
+    _pages: set[bytes] = field(default_factory=set)
+    _n_members: int = 0
+    _sum: int = 0
+    _is_cut: bool = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next statements: whole lines of canonical N-Quads."""
+        is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
+        if not is_paged and _DATASET not in chunk:
+            return
+        lines = b"\n" + chunk
+        for subject, name in _find_types(lines):
+            if name == _DATASET:
+                self._add_member(subject)
+            elif len(self._pages) < MAX_RELATIONS:
+                self._pages.add(subject)
+        for subject, predicate, target in _find(lines) if is_paged else ():
+            self._take(subject, predicate, target)
+
+    def facts(self, *urls: str) -> PagingFacts:
+        """Return what was found of a page.
+
+        Statements of other pages do not count. Where none has its own name, as it is
+        behind a proxy or called by another name, those of the only one do.
+
+        Args:
+            urls: that the page was asked for by, the last after redirects.
+        """
+        own = {_bare(f"<{url}>".encode()) for url in urls}
+        next_pages = _of_page(self._next, own, self._views)
+        relations = _of_page(self._relations, own, {x for _, x in self._tree_views})
+        targets = [url for blank in relations for url in self._nodes.get(blank, ())]
+        views = [view for _, view in self._tree_views]
+        mine = self._pages | self._views | set(views)
+        is_page = bool(next_pages or targets) or any(_bare(x) in own for x in mine)
+        return PagingFacts(
+            is_page=is_page,
+            following=tuple(x.decode("utf-8", "replace") for x in next_pages),
+            nodes=_requestable(targets, urls[-1]),
+            views=_requestable([x[1:-1] for x in views if x[:1] == b"<"], urls[-1]),
+            is_immutable=any(_bare(x) in own for x in self._immutable),
+            n_members=self._n_members,
+            digest=f"{self._n_members}:{self._sum:032x}" if self._sum else "",
+            is_cut=self._is_cut,
+        )
+
+    def _take(self, subject: bytes, predicate: bytes, target: bytes) -> None:
+        name = predicate.rpartition(b"#")[2]
+        is_hydra = predicate.startswith(_HYDRA)
+        if name == b"member":
+            self._add_member(target)
+        elif len(self._relations) + len(self._nodes) >= 2 * MAX_RELATIONS:
+            self._is_cut = True
+        elif name in (b"next", b"nextPage"):
+            # ckanext-dcat has written the IRI as a literal.
+            if target[:1] != b"_" and len(self._next) < MAX_RELATIONS:
+                self._next[subject, target[1:-1]] = None
+        elif name == b"view" and is_hydra:
+            self._views.add(target)
+        elif name == b"view":
+            self._tree_views[subject, target] = None
+        elif name == b"relation":
+            self._relations[subject, target] = None
+        elif name == b"node" and target[:1] == b"<":
+            self._nodes.setdefault(subject, []).append(target[1:-1])
+        elif name == b"immutable" and target[1:-1] in (b"true", b"1"):
+            self._immutable.add(subject)
+
+    def _add_member(self, name: bytes) -> None:
+        self._n_members += 1
+        if not name.startswith(b"_:"):
+            digest = blake2b(name, digest_size=16).digest()
+            self._sum ^= int.from_bytes(digest, "big")
+
+
+def is_immutable(cache_control: str) -> bool:
+    """Tell whether a header `Cache-Control` says that an answer never changes.
+
+    >>> is_immutable("public, max-age=31536000, immutable")
+    True
+    """
+    return _is_immutable(cache_control) is not None
+
+
+def _of_page(
+    pairs: dict[tuple[bytes, bytes], None], own: set[bytes], views: set[bytes]
+) -> list[bytes]:
+    """Return what a page itself leads to, of what is said of any page."""
+    found = [target for subject, target in pairs if _bare(subject) in own]
+    if not found:
+        pairs_of_views = [one for one in pairs if one[0] in views]
+        candidates = pairs_of_views or list(pairs)
+        if len({subject for subject, _ in candidates}) == 1:
+            found = [target for _, target in candidates]
+    return list(dict.fromkeys(found))
+
+
+def _bare(term: bytes) -> bytes:
+    """Return an IRI without scheme and fragment, in which names of a page differ."""
+    return term.partition(b"://")[2].rstrip(b">").partition(b"#")[0] or term
+
+
+def _requestable(targets: list[bytes], base: str) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for target in targets:
+        try:
+            found[requestable(target.decode("utf-8", "replace"), base)] = None
+        except BadUri:
+            continue
+    return tuple(found)

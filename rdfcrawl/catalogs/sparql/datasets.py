@@ -1,0 +1,95 @@
+"""Steps that read nothing but descriptions of datasets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.sparql.closures import n_descriptions
+from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS, iter_whole, looks_cut
+from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Task
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.catalogs.sparql.cells import Row
+    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.pages import PageEnd
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+
+_BATCH_CHARS = 1_400  # of keys in one task
+_MAX_BATCH = 40
+
+
+def after_datasets(task: Task, rows: Iterable[Row], out: Out) -> None:
+    """Ask about each dataset of a list, some at a time, and list on."""
+    batch: list[str] = []
+    n_chars, n_rows, last = 0, 0, task.after
+    about = replace(task, step="about", after="", want=UNKNOWN, got=0, fails=0)
+    for row in islice(iter_whole(rows, out), LISTED_ROWS):
+        if "k" not in row:
+            continue
+        last, n_rows = row["k"].text, n_rows + 1
+        size = len(json.dumps(last)) + 1
+        if batch and (n_chars + size > _BATCH_CHARS or len(batch) >= _MAX_BATCH):
+            out.follow(about, graphs=tuple(batch))
+            batch, n_chars = [], 0
+        batch.append(last)
+        n_chars += size
+    if batch:
+        out.follow(about, graphs=tuple(batch))
+    _list_on(task, n_rows, last, out)
+
+
+def _list_on(task: Task, n_rows: int, last: str, out: Out) -> None:
+    total = task.got + n_rows
+    if not n_rows or total == task.want:
+        out.check(task, total)
+    elif last > task.after and is_safe(last):
+        out.follow(task, after=last, got=total, fails=0)
+    else:
+        out.log.note(Reason.PAGING_LOOP, f"datasets after {task.after[:100]!r}")
+        out.check(task, total, is_sure=False)
+
+
+def after_about(
+    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+) -> None:
+    """Ask for less at a time where an answer may have been cut."""
+    n_rows = end.n_rows
+    if task.variant and n_rows and end.mark == task.after:
+        out.log.note(Reason.PAGING_LOOP, f"rows after {task.offset}")
+        out.check(task, task.offset, is_sure=False)
+        return
+    if task.variant:
+        if n_rows:
+            offset = task.offset + n_rows
+            out.follow(task, offset=offset, after=end.mark, fails=0)
+        return
+    if not is_broken and not (n_rows >= task.asked or looks_cut(n_rows)):
+        return
+    most = max(task.most, n_rows)
+    about_less(replace(task, most=most), out, settings)
+
+
+def about_less(task: Task, out: Out, settings: HarvestSettings) -> None:
+    """Ask about half as many datasets, or one pattern at a time about the one."""
+    keys = task.graphs
+    if len(keys) > 1:
+        middle = len(keys) // 2
+        for some in (keys[:middle], keys[middle:]):
+            out.follow(task, graphs=some, fails=0)
+    elif not task.variant:
+        if task.naming == "local":
+            out.check(task, task.most, is_sure=False)
+        for variant in range(1, n_descriptions(settings.depth) + 1):
+            out.follow(task, variant=variant, offset=0, fails=0)
+    elif task.fails < settings.max_fails and task.asked > settings.min_rows:
+        less = max(settings.min_rows, task.asked // 2)
+        out.follow(task, asked=less, fails=task.fails + 1)
+    else:
+        out.check(task, task.offset, is_sure=False)

@@ -1,0 +1,160 @@
+"""Requests to an endpoint, and what its answers mean before they are read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from rdfcrawl.rdf.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MAX_GET_CHARS: Final = 2_000  # of a URL; longer ones are cut or refused here and there
+
+ACCEPT_TABLE: Final = (
+    "application/sparql-results+json, application/sparql-results+xml;q=0.9, "
+    "text/tab-separated-values;q=0.5, text/csv;q=0.2"
+)
+ACCEPT_TABLE_XML: Final = (
+    "application/sparql-results+xml, application/sparql-results+json;q=0.9"
+)
+ACCEPT_TRIPLES: Final = (
+    "application/n-triples, text/turtle;q=0.9, application/rdf+xml;q=0.8, "
+    "application/ld+json;q=0.5"
+)
+ACCEPT_DESCRIPTION: Final = (
+    "text/turtle, application/rdf+xml;q=0.9, application/n-triples;q=0.8, "
+    "application/ld+json;q=0.7, text/html;q=0.1"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is sent.
+
+    Attributes:
+        method: GET or POST.
+        url: absolute.
+        headers: by name in lower case.
+        body: of a POST.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back.
+
+    Attributes:
+        status: HTTP status.
+        headers: by name in lower case.
+        body: not packed; read at most once.
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Source = field(default_factory=lambda: Source(b""))
+
+    @property
+    def media_type(self) -> str:
+        """Of the Content-Type, lower case, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class Failure(StrEnum):
+    """Why a request gave nothing that can be read."""
+
+    TIMEOUT = "timeout"  # too much was asked for: a part of it may do
+    BUSY = "busy"  # the same again, later
+    ORDER = "order"  # the endpoint does not sort so much
+    REFUSED = "refused"  # the query: another way of asking may do
+    CLOSED = "closed"  # whatever is asked
+
+
+def query_request(
+    endpoint: str,
+    query: str,
+    accept: str,
+    *,
+    extra: Sequence[tuple[str, str]] = (),
+    max_get_chars: int = MAX_GET_CHARS,
+) -> Request:
+    """Return the request of a query: by GET if its URL is short, else as a form.
+
+    Args:
+        endpoint: its URL, which may have a query string of its own.
+        query: SPARQL.
+        accept: header.
+        extra: parameters of the protocol, such as `default-graph-uri`.
+        max_get_chars: longest URL.
+
+    Source: SPARQL 1.1 Protocol, 2.1.
+    """
+    fields = urlencode([*extra, ("query", query)])
+    endpoint = endpoint.partition("#")[0]
+    url = f"{endpoint}{'&' if '?' in endpoint else '?'}{fields}"
+    if len(url) <= max_get_chars:
+        return Request(method="GET", url=url, headers={"accept": accept})
+    form = "application/x-www-form-urlencoded"
+    headers = {"accept": accept, "content-type": form}
+    return Request(method="POST", url=endpoint, headers=headers, body=fields.encode())
+
+
+# What endpoints write into their answers of 400 and 500; lower case.
+_SAYS_TIMEOUT = re.compile(
+    rb"time.?out|timed out|exceeds the limit|estimated execution time|s1tat|s1t00"
+    rb"|canceled due to|query execution time|cancelled|memory|out of resources"
+    rb"|too (?:large|many|expensive|costly)|deadline"
+)
+_SAYS_ORDER = re.compile(rb"sr353|sorted top|order by (?:is )?not|sort")
+# The whole text: these servers tell what is wrong with a query and answer 500.
+_SAYS_SYNTAX = re.compile(
+    rb"syntax|parse error|malformed|undefined (?:procedure|function)|37000|sp030|sr185"
+    rb"|unknown function|not supported|unsupported|sp031"
+)
+
+
+def judge(answer: Answer) -> Failure | None:
+    """Return why the answer is not to be read; None if it is.
+
+    An answer that an endpoint cut short on purpose (Virtuoso's "anytime" queries,
+    206) is a time-out: its numbers are not those of the store.
+    """
+    status = answer.status
+    state = answer.headers.get("x-sql-state", "").upper()
+    if status == 206 or state.startswith("S1TA"):
+        return Failure.TIMEOUT
+    if 200 <= status < 300:
+        return None
+    if status == 503 and _SAYS_TIMEOUT.search(answer.body.head()[:2_000].lower()):
+        return Failure.TIMEOUT  # Jena's way to say it
+    if status in (400, 500):
+        return _judge_text(status, answer.body.head()[:8_192].lower())
+    return _BY_STATUS.get(status, Failure.TIMEOUT if status > 500 else Failure.REFUSED)
+
+
+_BY_STATUS: Final = (
+    dict.fromkeys((429, 503), Failure.BUSY)
+    | dict.fromkeys((408, 413, 502, 504, 509), Failure.TIMEOUT)
+    | dict.fromkeys((401, 403, 404, 407, 410, 451), Failure.CLOSED)
+)
+
+
+def _judge_text(status: int, text: bytes) -> Failure:
+    # The query is often quoted after the message.
+    message = text.partition(b"sparql query:")[0][:2_000]
+    if _SAYS_ORDER.search(message) and b"order" in text:
+        return Failure.ORDER
+    if _SAYS_SYNTAX.search(message):
+        return Failure.REFUSED
+    if _SAYS_TIMEOUT.search(message):
+        return Failure.TIMEOUT
+    return Failure.REFUSED if status == 400 else Failure.TIMEOUT

@@ -1,0 +1,147 @@
+"""What is asked for next where an endpoint did not give what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.sparql import datasets, discovery
+from rdfcrawl.catalogs.sparql.exchange import Failure
+from rdfcrawl.catalogs.sparql.pages import after_failed_page, into_offset
+from rdfcrawl.catalogs.sparql.parts import can_split, plan_part
+from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Task
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+
+_LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
+
+
+def after_failure(
+    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+) -> None:
+    """Add what follows a request that was not borne.
+
+    A busy endpoint is asked the same later; one that is closed is left.
+    """
+    if failure is Failure.BUSY:
+        out.outcome.again = True
+        return
+    if failure is Failure.CLOSED and task.step != "describe":
+        out.check(task, is_sure=False)
+        return
+    if task.step in ("describe", "probe", "stable", "graphs", "default"):
+        _after_discovery(task, failure, out, settings)
+    elif task.step in ("page", "offset", "group", "knots"):
+        _after_rows(task, failure, out, settings)
+    else:
+        _after_part(task, failure, out, settings)
+
+
+def _after_discovery(
+    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+) -> None:
+    if task.step == "describe":
+        discovery.after_description(task, None, {}, out, settings)
+    elif task.step == "probe" and failure is Failure.TIMEOUT:
+        # A blank node that is hard to find is rare; the counts will tell.
+        discovery.begin(replace(task, naming="", variant=0), out, settings)
+    elif task.variant < _LAST_VARIANT.get(task.step, 0):
+        out.follow(task, variant=task.variant + 1, fails=0)
+    elif task.step == "probe":
+        out.follow(task, step="stable", variant=0)
+    elif task.step == "stable":
+        discovery.begin(replace(task, naming="local", seen=()), out, settings)
+    elif task.step == "default":  # it cannot be told: then it is taken
+        out.follow(task, step="count", variant=0, fails=0)
+    else:
+        out.follow(task, step="describe", variant=1, after="", got=0)
+
+
+def _after_count(task: Task, out: Out, settings: HarvestSettings) -> None:
+    is_whole = task.naming in ("stable", "local") and not task.part.rows
+    if can_split(task.part) and not is_whole:
+        out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
+    else:
+        plan_part(replace(task, want=UNKNOWN), out, settings)
+
+
+def _after_part(
+    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+) -> None:
+    """Go on without a number, or with smaller parts."""
+    if task.step == "whole":
+        less = replace(task, asked=max(settings.min_rows, task.asked // 2))
+        is_listed = failure is not Failure.REFUSED and less.asked < task.asked
+        discovery.apart(less, out, settings, is_listed=is_listed)
+    elif task.step == "count":
+        _after_count(task, out, settings)
+    elif task.step == "split" and task.variant == 0:
+        out.follow(task, variant=1, after="", got=0, fails=0)
+    elif task.step == "split":
+        whole = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
+        out.follow(whole, step="page", cuts=settings.max_cuts)
+    elif task.step == "pivot":
+        out.follow(task, step="page", cuts=settings.max_cuts, fails=0)
+    elif task.step == "datasets":
+        _after_datasets(task, out, settings)
+    elif task.step == "about":
+        datasets.about_less(task, out, settings)
+    elif task.step == "query":
+        _after_query(task, out, settings)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_datasets(task: Task, out: Out, settings: HarvestSettings) -> None:
+    less = max(settings.min_rows, task.asked // 4)
+    if less < task.asked:
+        out.follow(task, asked=less, fails=task.fails + 1)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_query(task: Task, out: Out, settings: HarvestSettings) -> None:
+    query = settings.query
+    less = max(settings.min_rows, task.asked // 2)
+    is_paged = query is not None and query.paging != "once"
+    if is_paged and less < task.asked and task.fails < settings.max_fails:
+        out.follow(task, asked=less, fails=task.fails + 1)
+    else:
+        out.log.note(Reason.BAD_ANSWER, "the endpoint does not take the query")
+        out.check(task, is_sure=False)
+
+
+def _after_rows(
+    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+) -> None:
+    if task.step == "group":
+        into_offset(task, task.seen[0] if task.seen else "", out)
+    elif task.step == "page" and failure is Failure.REFUSED:
+        into_offset(task, task.after, out)
+    elif task.step == "page":
+        is_order = failure is Failure.ORDER
+        after_failed_page(task, out, settings, is_order=is_order)
+    elif task.step == "knots":
+        _after_knots(task, out, settings)
+    elif failure is not Failure.TIMEOUT and task.variant == 0:
+        out.follow(task, variant=1, offset=0, got=0, fails=0)
+    elif task.fails < settings.max_fails:
+        less = max(settings.min_rows, task.asked // 2)
+        out.follow(task, asked=less, fails=task.fails + 1)
+    elif task.variant == 0:
+        out.follow(task, variant=1, offset=0, got=0, fails=0)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_knots(task: Task, out: Out, settings: HarvestSettings) -> None:
+    if task.variant < 2:
+        out.follow(task, variant=2, want=UNKNOWN, fails=0)
+    elif settings.n_roots >> task.fails > 1:
+        out.follow(task, fails=task.fails + 1)
+    else:  # this one is too large: past it
+        out.check(task, is_sure=False)
+        out.follow(task, offset=task.offset + 1, fails=0)

@@ -1,0 +1,180 @@
+"""Blank nodes of an endpoint whose labels hold in one answer only.
+
+Everything that hangs together by blank nodes is asked for at once. What comes in two
+answers is the same if it looks the same: a label is made of all that is known of its
+node, so that the union of the answers has each node once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.sparql.cells import Row, term
+from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
+from rdfcrawl.catalogs.sparql.tasks import UNKNOWN
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.catalogs.sparql.tasks import Task
+
+Triple = tuple[str, str, str]
+_MAX_ROUNDS = 64
+_MAX_NODES = 2_000  # of one component that is labelled by what it looks like
+_MARK = "_:"
+
+
+class KnotReader:
+    """Reads one answer of the step `knots`."""
+
+    def __init__(self, harvest: Harvest, task: Task, out: Out) -> None:
+        self._harvest, self._task, self._out = harvest, task, out
+
+    def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
+        """Yield the statements of an answer, and decide what follows."""
+        task = self._task
+        if task.variant == 0:
+            self._after_count(read_count(rows))
+            return
+        some = islice(rows, task.asked + 1)
+        triples = list(dict.fromkeys(x for row in some if (x := _to_triple(row))))
+        self._out.outcome.n_rows = len(triples)
+        if task.variant == 1 and len(triples) < task.want:
+            most = max(self._harvest.settings.min_rows, len(triples))
+            self._out.follow(task, variant=2, asked=most, want=UNKNOWN)
+            return  # labels of a part would be of no use
+        if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
+            self._out.follow(task, fails=task.fails + 1)  # fewer at a time
+            return
+        graph = task.part.graph or self._harvest.settings.default_graph
+        graph = terms.iri(graph) if graph else ""
+        for subject, predicate, obj in labelled(triples, graph):
+            yield terms.statement(subject, predicate, obj, graph)
+        if task.variant == 1:
+            self._out.check(task, len(triples))
+        else:
+            self._after_knots(len(triples))
+
+    def _after_count(self, n_rows: int) -> None:
+        task = self._task
+        if n_rows == 0:
+            return
+        variant = 1 if n_rows <= task.asked else 2
+        want = n_rows if variant == 1 else UNKNOWN
+        self._out.follow(task, variant=variant, want=want)
+
+    def _after_knots(self, n_rows: int) -> None:
+        if not n_rows:
+            return
+        if self._is_cut(n_rows):
+            self._out.check(self._task, n_rows, is_sure=False)
+        offset = self._task.offset + self._n_roots
+        self._out.follow(self._task, offset=offset)
+
+    @property
+    def _n_roots(self) -> int:
+        return max(1, self._harvest.settings.n_roots >> self._task.fails)
+
+    def _is_cut(self, n_rows: int) -> bool:
+        return n_rows >= self._task.asked or looks_cut(n_rows)
+
+
+def _to_triple(row: Row) -> Triple | None:
+    cells = [row.get(name) for name in "spo"]
+    if None in cells:
+        return None
+    subject, predicate, obj = (term(x, str) for x in cells if x is not None)
+    return subject, predicate, obj
+
+
+def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
+    """Yield triples with labels that are made of what they hang together with.
+
+    Args:
+        triples: terms of N-Quads; all that hang together by blank nodes.
+        graph: their graph; nodes of two graphs are two, however alike.
+    """
+    copies: dict[str, int] = defaultdict(int)
+    for component in _components(triples):
+        names = _refine(component)
+        whole = _hash(
+            graph, *sorted(" ".join(names.get(x, x) for x in t) for t in component)
+        )
+        # Two that look the same are two.
+        copies[whole] += 1
+        scope = f"k{whole}c{copies[whole]}n"
+        for triple in component:
+            subject, predicate, obj = (
+                terms.blank(scope + names[x]) if x in names else x for x in triple
+            )
+            yield subject, predicate, obj
+
+
+def _components(triples: list[Triple]) -> Iterator[list[Triple]]:
+    parents: dict[str, str] = {}
+
+    def root(node: str) -> str:
+        while parents.setdefault(node, node) != node:
+            parents[node] = node = parents[parents[node]]
+        return node
+
+    for subject, _, obj in triples:
+        blanks = [x for x in (subject, obj) if x.startswith(_MARK)]
+        if len(blanks) == 2:
+            parents[root(blanks[0])] = root(blanks[1])
+    groups: dict[str, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        blank = next((x for x in (triple[0], triple[2]) if x.startswith(_MARK)), "")
+        groups[root(blank) if blank else ""].append(triple)
+    yield from groups.values()
+
+
+def _refine(component: list[Triple]) -> dict[str, str]:
+    """Return a name for each blank node: equal for equal components.
+
+    Names are refined by those of the neighbours until they tell all nodes apart;
+    of nodes that stay alike one is marked, and so on.
+    """
+    nodes = {x for s, _, o in component for x in (s, o) if x.startswith(_MARK)}
+    names = dict.fromkeys(sorted(nodes), "")
+    if len(nodes) > _MAX_NODES:
+        return {node: _hash(node) for node in nodes}
+    names = _stable_names(component, names)
+    for _ in range(_MAX_ROUNDS):
+        alike: dict[str, list[str]] = defaultdict(list)
+        for node, name in names.items():
+            alike[name].append(node)
+        first = min((x for x in alike if len(alike[x]) > 1), default=None)
+        if first is None:
+            return names
+        names[alike[first][0]] = _hash(first, "first")
+        names = _stable_names(component, names)
+    return {node: _hash(name, node) for node, name in names.items()}
+
+
+def _stable_names(component: list[Triple], names: dict[str, str]) -> dict[str, str]:
+    n_before = len(set(names.values()))
+    for _ in range(_MAX_ROUNDS):
+        seen: dict[str, list[str]] = {node: [] for node in names}
+        for subject, predicate, obj in component:
+            if subject in names:
+                mine = obj == subject
+                seen[subject].append(f">{predicate} {mine} {names.get(obj, obj)}")
+            if obj in names:
+                seen[obj].append(f"<{predicate} {names.get(subject, subject)}")
+        names = {x: _hash(names[x], *sorted(told)) for x, told in seen.items()}
+        n_now = len(set(names.values()))
+        if n_now in (n_before, len(names)) and _ > 0:
+            break
+        n_before = n_now
+    return names
+
+
+def _hash(*texts: str) -> str:
+    return blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()

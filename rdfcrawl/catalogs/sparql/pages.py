@@ -1,0 +1,269 @@
+"""Steps that read the rows of a part, page by page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.sparql.parts import can_cut, can_split, plan_part, read_count
+from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.catalogs.sparql.cells import Row
+    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+
+_LABEL = re.compile(r"_:\w+")
+SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
+
+
+def after_group(task: Task, rows: Iterable[Row], out: Out) -> None:
+    """Read one subject (or object) that is larger than a page, and go on after it.
+
+    `task` is the page's, with `after` the key of the group and `seen` the key before.
+    """
+    n_rows, part = read_count(rows), task.part
+    if n_rows <= 0:
+        into_offset(task, task.seen[0] if task.seen else "", out)
+        return
+    page = replace(task, step="page", seen=(), fails=0)
+    out.follow(page, got=task.got + n_rows)
+    inner = replace(page, after="", got=0, want=n_rows)
+    if task.order == "s":
+        inside = replace(part, subject=task.after, low="", high="")
+        out.follow(inner, part=inside, order="o")
+    else:
+        out.follow(inner, step="offset", part=replace(part, obj=task.after))
+
+
+def group_part(task: Task) -> Part:
+    """Return the part that is one group of a page."""
+    if task.order == "s":
+        return replace(task.part, subject=task.after, low="", high="")
+    return replace(task.part, obj=task.after)
+
+
+def into_offset(task: Task, after: str, out: Out) -> None:
+    """Read what comes after a key by numbers of rows, the last of all ways."""
+    part = task.part
+    if after and task.order == "s":
+        part = replace(part, low=after)
+    elif after:  # it was sorted by a hash: from the begin of the part
+        task = replace(task, got=0)
+    want = task.want - task.got if task.want != UNKNOWN else UNKNOWN
+    out.follow(
+        task,
+        step="offset",
+        part=part,
+        want=want,
+        got=0,
+        offset=0,
+        after="",
+        order="s",
+        fails=0,
+        variant=0,
+        seen=(),
+    )
+
+
+class PageEnd:
+    """What is seen of a page while its rows pass by."""
+
+    __slots__ = (
+        "_first_line",
+        "_last_line",
+        "before_last",
+        "first",
+        "is_sorted",
+        "key",
+        "n_last",
+        "n_rows",
+    )
+
+    def __init__(self) -> None:
+        self.n_rows = self.n_last = 0
+        self.key = self.before_last = self.first = ""
+        self.is_sorted = True
+        self._first_line = self._last_line = ""
+
+    def add(self, key: str, line: str) -> None:
+        """Count a row: its key and its statement."""
+        self._first_line = self._first_line or line
+        self._last_line = line
+        if self.n_rows and key == self.key:
+            self.n_last += 1
+        else:
+            if self.n_rows:
+                self.is_sorted &= _comes_before(self.key, key)
+                self.before_last = self.key
+            else:
+                self.first = key
+            self.key, self.n_last = key, 1
+        self.n_rows += 1
+
+    @property
+    def mark(self) -> str:
+        """What tells this answer from the one before."""
+        seen = f"{self.n_rows} {self._first_line}{self._last_line}"
+        seen = _LABEL.sub("_:", seen)  # these may be made of the task
+        return blake2b(seen.encode(), digest_size=6).hexdigest()
+
+    @property
+    def is_one_group(self) -> bool:
+        """Whether all rows have the same key."""
+        return self.n_last == self.n_rows
+
+
+def _comes_before(first: str, second: str) -> bool:
+    if first < second:
+        return True
+    # Java sorts by UTF-16 units.
+    utf16 = ("utf-16-be", "surrogatepass")
+    return first.encode(*utf16) < second.encode(*utf16)
+
+
+def after_page(
+    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+) -> None:
+    """Decide what follows a page.
+
+    Args:
+        task: of the page.
+        end: of the page.
+        out: takes what follows.
+        settings: bounds.
+        is_broken: the answer ended early.
+    """
+    total = task.got + end.n_rows
+    if not is_broken and (total == task.want or not end.n_rows):
+        _end_pages(task, total, out)
+        return
+    if task.want != UNKNOWN and total > task.want:  # it grows: read on to its end
+        task = replace(task, want=UNKNOWN)
+    if is_broken and not end.n_rows:
+        after_failed_page(task, out, settings)
+        return
+    worst = task.asked if is_broken else task.worst
+    asked = _next_asked(task, end, settings, is_broken=is_broken)
+    most = max(task.most, end.n_rows)
+    following = replace(task, asked=asked, worst=worst, most=most, fails=0, got=total)
+    if not task.after and task.order == "s" and _is_too_slow(following, settings):
+        plan_part(replace(following, got=0), out, settings)
+    elif not end.is_sorted or not _comes_before(task.after, end.first):
+        _into_hashes(task, out)
+    else:
+        _go_on(task, following, end, out, is_broken=is_broken)
+
+
+def _end_pages(task: Task, total: int, out: Out) -> None:
+    """See whether the part came whole; if not, read it once more in another order."""
+    if total < task.want and task.order == "s":
+        out.follow(task, order="h", after="", got=0, fails=0)
+    else:
+        out.check(task, total)
+
+
+def _go_on(
+    task: Task, following: Task, end: PageEnd, out: Out, *, is_broken: bool
+) -> None:
+    # An answer with fewer rows than another had was not cut off by number.
+    is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
+    if not is_whole and end.is_one_group:
+        # Whether it is whole tells its count.
+        following = replace(following, step="group", after=end.key, got=task.got)
+        following = replace(following, seen=(task.after,))
+    elif is_whole:
+        following = replace(following, after=end.key)
+    else:
+        n_rows = following.got - end.n_last
+        following = replace(following, after=end.before_last, got=n_rows)
+    if is_safe(following.after):
+        out.follow(following)
+    else:
+        _into_hashes(task, out)
+
+
+def _next_asked(
+    task: Task, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
+) -> int:
+    if is_broken:
+        return max(settings.min_rows, min(task.asked // 2, end.n_rows))
+    if end.n_rows < task.asked and task.want != UNKNOWN and end.n_rows >= task.most:
+        return max(settings.min_rows, end.n_rows)  # that is its cap
+    if end.n_rows < task.asked or task.worst == 0:
+        return task.asked
+    # It was borne: more, but well below what was not.
+    more = min(task.asked + task.asked // 4, task.worst - task.worst // 4)
+    return max(task.asked, more)
+
+
+def _is_too_slow(task: Task, settings: HarvestSettings) -> bool:
+    """Whether so many pages are left that smaller partitions are better."""
+    if task.want == UNKNOWN or not can_split(task.part):
+        return False
+    return task.want - task.got > settings.pages_per_part * task.asked
+
+
+def _into_hashes(task: Task, out: Out) -> None:
+    """Sort by a hash from here on: it is short, and each endpoint sorts it alike."""
+    if task.order != "s":
+        into_offset(task, task.after, out)
+        return
+    low = task.after or task.part.low
+    part = replace(task.part, low=low)
+    out.follow(task, part=part, order="h", after="", fails=0)
+
+
+def after_failed_page(
+    task: Task, out: Out, settings: HarvestSettings, *, is_order: bool = False
+) -> None:
+    """Decide what follows a page that the endpoint did not bear."""
+    less = max(settings.min_rows, task.asked // 2)
+    if is_order and task.asked > SORTED_ROWS:
+        out.follow(task, asked=SORTED_ROWS, fails=task.fails + 1)
+    elif not is_order and less < task.asked and task.fails < settings.max_fails:
+        out.follow(task, asked=less, worst=task.asked, fails=task.fails + 1)
+    elif can_split(task.part) and not task.after and task.cuts < settings.max_cuts:
+        out.follow(task, step="split", got=0, fails=0, variant=0)
+    elif task.order == "s" and not task.after and can_cut(task, settings):
+        out.follow(task, step="pivot", fails=0)
+    else:
+        into_offset(task, task.after, out)
+
+
+def after_offset(
+    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+) -> None:
+    """Decide what follows a page that began after a number of rows.
+
+    The task's `after` is the mark of the answer before.
+    """
+    n_rows, mark = end.n_rows, end.mark
+    total = task.got + n_rows
+    if n_rows and mark == task.after:
+        out.log.note(Reason.PAGING_LOOP, f"rows after {task.offset}")
+        out.check(task, is_sure=False)
+        return
+    is_first = not task.offset
+    # Rows that come in no order may come twice, unless they come at once.
+    is_sure = task.variant == 0 or (is_first and total == task.want)
+    if not is_broken and (total == task.want or not n_rows):
+        out.check(task, total, is_sure=is_sure or (is_first and not n_rows))
+        return
+    asked = task.asked
+    if is_broken:
+        asked = max(settings.min_rows, asked // 2)
+    elif n_rows < asked and total < task.want:
+        asked = max(settings.min_rows, n_rows)
+    fails = task.fails + 1 if is_broken else 0
+    if fails > settings.max_fails:
+        out.check(task, total, is_sure=False)
+        return
+    task = replace(task, after=mark, asked=asked, fails=fails)
+    out.follow(task, offset=task.offset + n_rows, got=total)

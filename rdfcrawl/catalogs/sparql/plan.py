@@ -1,0 +1,145 @@
+"""A harvest of an endpoint: tasks to requests, answers to statements and tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.catalogs.sparql import closures, queries
+from rdfcrawl.catalogs.sparql import exchange as ex
+from rdfcrawl.catalogs.sparql.exchange import Answer, Failure, Request, judge
+from rdfcrawl.catalogs.sparql.failures import after_failure
+from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
+from rdfcrawl.catalogs.sparql.pages import group_part
+from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS
+from rdfcrawl.catalogs.sparql.reading import Reading
+from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+from rdfcrawl.catalogs.sparql.tasks import Step, Task
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.rdf.faultlog import FaultLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.errors import Fault
+
+
+class Harvest:
+    """The plan of one endpoint.
+
+    Deterministic and without state: what a task needs to know is in its text. Tasks
+    may be taken in any order and more than once; the result is the union.
+
+    Args:
+        endpoint: its URL.
+        settings: what is wanted.
+
+    Raises:
+        ConfigError: the mode `query` without a query.
+    """
+
+    def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
+        self.endpoint = endpoint
+        self.settings = settings or HarvestSettings()
+        if self.settings.mode == "query" and self.settings.query is None:
+            raise ConfigError("the mode `query` needs a query")
+
+    def seeds(self) -> tuple[str, ...]:
+        """Return the tasks to begin with."""
+        asked = self.settings.page_rows
+        step: Step = "query" if self.settings.mode == "query" else "describe"
+        return (Task(step=step, asked=asked).encode(),)
+
+    def request(self, text: str) -> Request:
+        """Return the request of a task.
+
+        Raises:
+            ValueError: it is no task.
+            SourceFault: it names what cannot stand in a query.
+        """
+        task = Task.decode(text)
+        if task.step == "describe":
+            accept = {"accept": ex.ACCEPT_DESCRIPTION}
+            return Request(method="GET", url=self.endpoint, headers=accept)
+        return ex.query_request(
+            self.endpoint,
+            self._query(task),
+            self._accept(task),
+            max_get_chars=self.settings.max_get_chars,
+        )
+
+    def read(self, text: str, answer: Answer) -> Reading:
+        """Return the reading of an answer: iterate it, then see its `outcome`.
+
+        Raises:
+            ValueError: it is no task.
+        """
+        task = Task.decode(text)
+        failure = judge(answer)
+        if failure is not None and task.step != "describe":
+            outcome, faults = self.failed(text, failure)
+            return Reading.nothing(self, task, outcome, faults)
+        return Reading(self, task, answer)
+
+    def failed(self, text: str, failure: Failure) -> tuple[Outcome, list[Fault]]:
+        """Return what follows a request that gave no answer to be read.
+
+        Args:
+            text: of the task.
+            failure: `TIMEOUT` also if the adapter waited in vain, `CLOSED` if it
+                may not or cannot ask.
+        """
+        outcome, log = Outcome(failure=failure), FaultLog()
+        after_failure(Task.decode(text), failure, Out(outcome, log), self.settings)
+        return outcome, log.all()
+
+    def _accept(self, task: Task) -> str:
+        query = self.settings.query
+        if task.step == "query" and query is not None and query.form == "construct":
+            return ex.ACCEPT_TRIPLES
+        return ex.ACCEPT_TABLE_XML if task.as_xml else ex.ACCEPT_TABLE
+
+    def _query(self, task: Task) -> str:
+        if task.step == "knots":
+            return self._knots(task)
+        if task.step == "about":
+            return closures.about(task, self.settings.depth)
+        if task.step == "graphs" and self.settings.mode == "datasets":
+            return closures.dataset_graphs(_listing(task))
+        if task.step == "query":
+            return self._user_query(task)
+        return _QUERIES[task.step](task)
+
+    def _knots(self, task: Task) -> str:
+        if task.variant == 0:
+            return closures.count_knotted(task.part)
+        if task.variant == 1:
+            return closures.all_knotted(task)
+        n_roots = max(1, self.settings.n_roots >> task.fails)
+        return closures.knots(task, n_roots, self.settings.depth)
+
+    def _user_query(self, task: Task) -> str:
+        query = self.settings.query
+        if query is None:
+            raise ValueError(f"no task of this harvest: {task.step}")
+        return query.fill(limit=task.asked, offset=task.offset, after=task.after)
+
+
+def _listing(task: Task) -> Task:
+    return replace(task, asked=min(task.asked, LISTED_ROWS))
+
+
+_QUERIES: Final[dict[str, Callable[[Task], str]]] = {
+    "probe": lambda task: queries.probe(task.variant),
+    "stable": lambda task: queries.some_blanks(task.offset),
+    "graphs": lambda task: queries.graphs(_listing(task)),
+    "default": lambda task: queries.default_graph(task.variant),
+    "whole": lambda task: queries.whole(task.graphs, task.naming),
+    "count": lambda task: queries.count(task.part, task.naming),
+    "group": lambda task: queries.count(group_part(task), task.naming),
+    "split": lambda task: queries.split(_listing(task)),
+    "pivot": lambda x: queries.pivot(x.part, x.naming, max(x.want, 2) // 2),
+    "page": queries.page,
+    "offset": queries.offset,
+    "datasets": lambda task: closures.datasets(_listing(task)),
+}

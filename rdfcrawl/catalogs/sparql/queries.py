@@ -1,0 +1,278 @@
+"""The texts of all queries, made of checked terms."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.catalogs.sparql.tasks import Naming, Order, Part, Task
+
+RDF_TYPE: Final = f"{terms.RDF}type"
+MAX_KEY_CHARS: Final = 400
+_ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
+# SPARQL 1.1, 19.2: an escape is undone before the query is parsed, so that an escaped
+# `>` would end the IRI; and some implementations undo it after `\\` as well.
+_BAD_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BAD_TEXT = re.compile(r"[\\\ud800-\udfff\x00]")
+
+
+def is_safe(key: str) -> bool:
+    """Whether a key can stand in a query and in a task, and is compared as expected.
+
+    Virtuoso 7 sorts strings beyond ASCII in another order than it compares them.
+    """
+    return len(key) <= MAX_KEY_CHARS and key.isascii() and not _BAD_TEXT.search(key)
+
+
+def iri(value: str) -> str:
+    """Return an IRI as a term of SPARQL.
+
+    Raises:
+        SourceFault: it has characters that no IRI has.
+    """
+    if _BAD_IRI.search(value):
+        raise SourceFault(Reason.BAD_TERM, f"no IRI to ask for: {value[:100]!r}")
+    return f"<{value}>"
+
+
+def text(value: str) -> str:
+    """Return a string as a term of SPARQL.
+
+    Raises:
+        SourceFault: it has characters that are not safe in every endpoint.
+    """
+    if _BAD_TEXT.search(value):
+        raise SourceFault(Reason.BAD_TERM, f"no text to ask for: {value[:100]!r}")
+    return terms.literal(value)
+
+
+# -- patterns ----------------------------------------------------------------------
+
+
+def probe(variant: int) -> str:
+    """Ask for any blank node and its label; 0: by STR, 1: by Jena's function."""
+    key = "STR(?b)" if variant == 0 else f"{_ARQ_LABEL}(?b)"
+    return f"SELECT ?b ({key} AS ?k) WHERE {{ {_ANY_BLANK} }} LIMIT 1"
+
+
+def some_blanks(offset: int) -> str:
+    """Ask for four blank nodes."""
+    return (
+        f"SELECT DISTINCT ?b WHERE {{ {_ANY_BLANK} }} ORDER BY ?b "
+        f"LIMIT 4 OFFSET {offset}"
+    )
+
+
+_ANY_BLANK: Final = " UNION ".join(
+    f"{{ {pattern} FILTER(isBlank(?b)) }}"
+    for pattern in (
+        "?b ?p ?o",
+        "GRAPH ?g { ?b ?p ?o }",
+        "?s ?p ?b",
+        "GRAPH ?g { ?s ?p ?b }",
+    )
+)
+
+
+def graphs(task: Task) -> str:
+    """Ask for names of graphs; 0: with counts, 1: in order, 2: as they come."""
+    pattern = "GRAPH ?g { ?s ?p ?o }"
+    condition = graph_condition(task)
+    pattern += f" FILTER({condition})" if condition else ""
+    if task.variant == 0:
+        return (
+            f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} "
+            f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
+        )
+    if task.variant == 1:
+        order = f"ORDER BY STR(?g) LIMIT {task.asked}"
+        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }} {order}"
+    return "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }"
+
+
+def graph_condition(task: Task) -> str:
+    """Return the condition that graphs of a list fulfil; empty if all do."""
+    found = [f"STR(?g) > {text(task.after)}"] if task.after else []
+    if task.part.low:
+        found.append(f"STR(?g) >= {text(task.part.low)}")
+    if task.part.high:
+        found.append(f"STR(?g) <= {text(task.part.high)}")
+    return " && ".join(found)
+
+
+def default_graph(variant: int) -> str:
+    """Ask whether a triple is in 0: a named graph alone, 1: the default graph alone."""
+    named, default = "GRAPH ?g { ?s ?p ?o }", "?s ?p ?o"
+    inner, outer = (default, named) if variant == 0 else (named, default)
+    # As a table: the endpoints that answer ASK in no known format are many.
+    return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
+
+
+def whole(names: Sequence[str], naming: Naming) -> str:
+    """Ask for all of some graphs; for the default graph alone if its name is empty."""
+    more = labels(naming, "s", "o")
+    if tuple(names) == ("",):
+        return f"SELECT ?s ?p ?o{more} WHERE {{ ?s ?p ?o }}"
+    if len(names) == 1:
+        return f"SELECT ?s ?p ?o{more} WHERE {{ {in_graph(names[0], '?s ?p ?o')} }}"
+    values = " ".join(iri(name) for name in names)
+    return (
+        f"SELECT ?g ?s ?p ?o{more} WHERE {{ VALUES ?g {{ {values} }} "
+        "GRAPH ?g { ?s ?p ?o } }"
+    )
+
+
+def count(part: Part, naming: Naming) -> str:
+    """Ask for the number of triples."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {_pattern(part, naming)} }}"
+
+
+def split(task: Task) -> str:
+    """Ask for the predicates (or classes) of a part; 0: with counts, 1: without."""
+    part, naming = task.part, task.naming
+    name = "o" if part.predicate else "p"
+    condition = f"STR(?{name}) > {text(task.after)}"
+    if name == "o":
+        condition = f"isIRI(?o) && {condition}"
+    pattern = _pattern(part, naming, condition)
+    end = f"ORDER BY STR(?{name}) LIMIT {task.asked}"
+    if task.variant == 0:
+        columns = f"?{name} (COUNT(*) AS ?n)"
+        return f"SELECT {columns} WHERE {{ {pattern} }} GROUP BY ?{name} {end}"
+    return f"SELECT DISTINCT ?{name} WHERE {{ {pattern} }} {end}"
+
+
+def pivot(part: Part, naming: Naming, offset: int) -> str:
+    """Ask for the key of any subject; which one matters for the balance only."""
+    key = subject_key(naming, "s")
+    return (
+        f"SELECT ({key} AS ?k) WHERE {{ {_pattern(part, naming)} }} "
+        f"LIMIT 1 OFFSET {offset}"
+    )
+
+
+def page(task: Task) -> str:
+    """Ask for the rows after a key, in the order of their keys."""
+    key = key_expression(task.order, task.naming)
+    condition = f"{key} > {text(task.after)}" if task.after else ""
+    pattern = _pattern(task.part, task.naming, condition)
+    columns = f"{_columns(task)} ({key} AS ?k)"
+    order = f"ORDER BY {key}"
+    return f"SELECT {columns} WHERE {{ {pattern} }} {order} LIMIT {task.asked}"
+
+
+def offset(task: Task) -> str:
+    """Ask for the rows after a number of rows; 0: in order, 1: as they come."""
+    pattern = _pattern(task.part, task.naming)
+    free = " ".join(f"?{name}" for name in free_variables(task.part))
+    order = f"ORDER BY {free} " if task.variant == 0 else ""
+    return (
+        f"SELECT {_columns(task)} WHERE {{ {pattern} }} {order}"
+        f"LIMIT {task.asked} OFFSET {task.offset}"
+    )
+
+
+# -- keys --------------------------------------------------------------------------
+
+
+def subject_key(naming: Naming, name: str) -> str:
+    """Return the expression that is a string for each term of a variable."""
+    if naming == "arq":
+        return f"IF(isBlank(?{name}), {_ARQ_LABEL}(?{name}), STR(?{name}))"
+    return f"STR(?{name})"
+
+
+def key_expression(order: Order, naming: Naming) -> str:
+    """Return what the rows of a page are sorted by."""
+    if order == "o":
+        if naming in ("", "stable", "local"):
+            return 'COALESCE(MD5(STR(?o)), "-")'  # a blank node has no STR
+        return f"MD5({subject_key(naming, 'o')})"
+    key = subject_key(naming, "s")
+    return f"MD5({key})" if order == "h" else key
+
+
+def free_variables(part: Part) -> tuple[str, ...]:
+    """Return the variables of a part's rows; the rest of a triple is in the part."""
+    fixed = {"s": part.subject, "p": part.predicate, "o": part.cls}
+    return tuple(name for name, value in fixed.items() if not value)
+
+
+def _columns(task: Task) -> str:
+    free = free_variables(task.part)
+    nodes = [name for name in free if name != "p"]
+    return " ".join(f"?{name}" for name in free) + labels(task.naming, *nodes)
+
+
+def labels(naming: Naming, *names: str) -> str:
+    """Return columns with labels that hold beyond the answer, if it has others."""
+    if naming not in ("str", "arq"):
+        return ""
+    return "".join(
+        f' (IF(isBlank(?{name}), {subject_key(naming, name)}, "") AS ?{name}_label)'
+        for name in names
+    )
+
+
+def is_blank_key(naming: Naming, key: str) -> bool:
+    """Whether the key of a subject is that of a blank node."""
+    if naming == "arq":
+        return not _SCHEME.match(key)
+    return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))
+
+
+def subject_term(naming: Naming, key: str) -> str:
+    """Return the term that stands for a subject in a query.
+
+    A blank node is addressed as Virtuoso (`<nodeID://b1>`) and Jena (`<_:label>`)
+    have it.
+    """
+    if naming == "arq" and is_blank_key(naming, key):
+        return iri(f"_:{key}")
+    return iri(key)
+
+
+def _pattern(part: Part, naming: Naming, condition: str = "") -> str:
+    subject = subject_term(naming, part.subject) if part.subject else "?s"
+    predicate = iri(part.predicate) if part.predicate else "?p"
+    obj = iri(part.cls) if part.cls else "?o"
+    conditions = [condition] if condition else []
+    conditions += _conditions(part, naming)
+    inner = f"{subject} {predicate} {obj}"
+    if conditions:
+        inner += f" FILTER({' && '.join(conditions)})"
+    return in_graph(part.graph, inner)
+
+
+def _conditions(part: Part, naming: Naming) -> list[str]:
+    key = subject_key(naming, "s")
+    found = []
+    if part.rows == "ground" and not part.cls:
+        found.append("!isBlank(?o)")
+    if part.no_iri:
+        found.append("!isIRI(?o)")
+    if part.obj:
+        found.append(f"{key_expression('o', naming)} = {text(part.obj)}")
+    if part.subject:  # the others are of a variable that is not there
+        return found
+    if part.low:
+        found.append(f"{key} > {text(part.low)}")
+    if part.high:
+        found.append(f"{key} <= {text(part.high)}")
+    if part.rows in ("iri", "ground"):
+        found.append("isIRI(?s)")
+    if part.rows == "blank":
+        found.append("isBlank(?s)")
+    return found
+
+
+def in_graph(name: str, pattern: str) -> str:
+    """Return a pattern in a named graph, or in the default graph."""
+    return f"GRAPH {iri(name)} {{ {pattern} }}" if name else pattern

@@ -1,0 +1,107 @@
+"""Result tables of SPARQL endpoints, read as streams of rows."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rdfcrawl.catalogs.sparql.limits import DEFAULT_RESULT_LIMITS, ResultLimits
+from rdfcrawl.catalogs.sparql.results_json import iter_json
+from rdfcrawl.catalogs.sparql.results_text import iter_csv, iter_tsv
+from rdfcrawl.catalogs.sparql.results_xml import iter_xml
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.catalogs.sparql.cells import Row
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+_READERS: Final[
+    dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]
+] = {"json": iter_json, "xml": iter_xml, "tsv": iter_tsv, "csv": iter_csv}
+
+TABLE_TYPES: Final = {
+    "application/sparql-results+json": "json",
+    "application/json": "json",
+    "text/json": "json",
+    "application/x-sparqlstar-results+json": "json",
+    "application/sparql-results+xml": "xml",
+    "application/xml": "xml",
+    "text/xml": "xml",
+    "text/tab-separated-values": "tsv",
+    "text/csv": "csv",
+    "application/csv": "csv",
+}
+
+
+def iter_rows(
+    source: bytes | Source,
+    *,
+    media_type: str,
+    log: FaultLog,
+    limits: ResultLimits = DEFAULT_RESULT_LIMITS,
+) -> Iterator[Row]:
+    """Yield the rows of a result table, in order.
+
+    Args:
+        source: the answer's body, not packed.
+        media_type: of the Content-Type, without parameters. The first bytes count
+            more: servers call their JSON text and their error pages tables.
+        log: takes what is wrong with single rows, and `TOO_LARGE` or
+            `TOO_MANY_ENTRIES` when a limit ends the reading.
+        limits: bounds.
+
+    Raises:
+        SourceFault: it is no table or is cut short; the rows before that were yielded.
+    """
+    source = Source.of(source)
+    kind = table_kind(source.head(), media_type)
+    if not kind:
+        raise SourceFault(Reason.BAD_ANSWER, f"no result table but {media_type!r}")
+    with source.open() as file:
+        bounded = _Bounded(file, limits.body_bytes)
+        rows = _READERS[kind](bounded.buffered(), limits, log)
+        for n_before, row in enumerate(rows):
+            if n_before >= limits.rows:
+                log.note(Reason.TOO_MANY_ENTRIES, f"more than {limits.rows} rows")
+                return
+            yield row
+
+
+def table_kind(head: bytes, media_type: str) -> str:
+    """Return what a table is read as: `json`, `xml`, `tsv`, `csv`; empty for none."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    declared = TABLE_TYPES.get(media_type.lower(), "")
+    if declared == "xml" and head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "xml"
+    if start.startswith(b"{"):
+        return "json"
+    if start.startswith(b"<"):
+        is_tsv = declared == "tsv" or (declared == "csv" and b"\t" in start[:200])
+        if is_tsv and not start.startswith((b"<?xml", b"<!", b"<html")):
+            return declared
+        return "xml" if b"<sparql" in head or b":sparql" in head else ""
+    return declared if declared in ("csv", "tsv") else ""
+
+
+class _Bounded(io.RawIOBase):
+    """The first bytes of a file; reading on is a fault and not the end."""
+
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self._file, self._left = file, max_bytes
+
+    def buffered(self) -> BinaryIO:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._file.read(min(len(buffer), self._left + 1))
+        if len(data) > self._left:
+            raise SourceFault(Reason.TOO_LARGE, "the answer")
+        self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,181 @@
+"""Reads SPARQL 1.1 Query Results JSON one row at a time.
+
+The rows are cut out of the stream by the decoder of the standard library; neither
+the table nor anything around it is ever in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rdfcrawl.catalogs.sparql.cells import Cell, Row
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.catalogs.sparql.limits import ResultLimits
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+_READ_BYTES = 64 * 1024
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control characters
+
+
+def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a table.
+
+    Args:
+        file: UTF-8.
+        limits: bounds.
+        log: takes `BAD_TERM` for each field that is no RDF term (its row is left out).
+
+    Raises:
+        SourceFault: not JSON, cut short, no table, or one row is too long; the rows
+            before it were yielded.
+
+    Source: SPARQL 1.1 Query Results JSON Format, 3.
+    """
+    text = _Window(file, limits.row_chars)
+    for name in _iter_members(text):
+        if name == "boolean":
+            return
+        if name != "results":
+            text.value()
+            continue
+        for inner in _iter_members(text):
+            if inner != "bindings":
+                text.value()
+                continue
+            for binding in _iter_items(text):
+                row = _to_row(binding, log)
+                if row is not None:
+                    yield row
+            return
+    raise SourceFault(Reason.BAD_ANSWER, "JSON without results")
+
+
+class _Window:
+    """The part of a text that is being looked at; refilled from its file."""
+
+    def __init__(self, file: BinaryIO, max_chars: int) -> None:
+        self._file, self._max_chars = file, max_chars
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._text, self._at, self._is_end = "", 0, False
+
+    def peek(self) -> str:
+        """Return the next character that is no blank; empty at the end."""
+        while True:
+            self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._refill(_READ_BYTES):
+                return ""
+
+    def take(self, expected: str) -> None:
+        """Pass over a character of the grammar."""
+        found = self.peek()
+        if found != expected:
+            what = repr(found) if found else "the end"
+            raise SourceFault(Reason.SYNTAX, f"JSON: {what} in place of {expected!r}")
+        self._at += 1
+
+    def value(self) -> Any:
+        """Return the next value, whatever it is."""
+        self.peek()
+        more = _READ_BYTES
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except RecursionError as error:
+                raise SourceFault(Reason.TOO_DEEP, "JSON") from error
+            except ValueError as error:
+                self._more_or_fault(more, error)
+            else:
+                # A number at the edge of the window may go on.
+                if end < len(self._text) or not self._refill(more):
+                    self._at = end
+                    return value
+            more *= 2  # so that a long value is not decoded over and over
+
+    def _more_or_fault(self, n_bytes: int, error: ValueError) -> None:
+        if len(self._text) - self._at > self._max_chars:
+            raise SourceFault(Reason.TOO_LARGE, "a row of the answer") from error
+        if not self._refill(n_bytes):
+            raise SourceFault(Reason.SYNTAX, f"JSON: {error}") from error
+
+    def _refill(self, n_bytes: int) -> bool:
+        if self._is_end:
+            return False
+        data = self._file.read(n_bytes)
+        self._is_end = not data
+        self._text = self._text[self._at :] + self._decode(data, self._is_end)
+        self._at = 0
+        return not self._is_end
+
+
+def _iter_members(text: _Window) -> Iterator[str]:
+    """Yield the names of an object; the caller reads each value."""
+    text.take("{")
+    if text.peek() == "}":
+        text.take("}")
+        return
+    while True:
+        name = text.value()
+        text.take(":")
+        yield name if isinstance(name, str) else ""
+        if text.peek() != ",":
+            break
+        text.take(",")
+    text.take("}")
+
+
+def _iter_items(text: _Window) -> Iterator[Any]:
+    text.take("[")
+    if text.peek() == "]":
+        text.take("]")
+        return
+    while True:
+        yield text.value()
+        if text.peek() != ",":
+            break
+        text.take(",")
+    text.take("]")
+
+
+def _to_row(binding: Any, log: FaultLog) -> Row | None:
+    row: Row = {}
+    if not isinstance(binding, dict):
+        log.note(Reason.BAD_TERM, "a row that is no object")
+        return None
+    for name, field in binding.items():
+        cell = _to_cell(field)
+        if cell is None:
+            log.note(Reason.BAD_TERM, f"?{name} is {str(field)[:80]}")
+            return None
+        row[name] = cell
+    return row
+
+
+def _to_cell(field: Any) -> Cell | None:
+    if not isinstance(field, dict):
+        return None
+    kind, text = field.get("type"), field.get("value")
+    if not isinstance(text, str):
+        return None
+    if kind == "uri":
+        return Cell("iri", text)
+    if kind == "bnode":
+        return Cell("blank", text.removeprefix("_:"))
+    if kind in ("literal", "typed-literal"):  # the latter of the 2007 note
+        datatype, language = field.get("datatype"), field.get("xml:lang")
+        return Cell(
+            "literal",
+            text,
+            datatype if isinstance(datatype, str) else "",
+            language if isinstance(language, str) else "",
+        )
+    return None

@@ -1,0 +1,186 @@
+"""Reads SPARQL 1.1 Query Results TSV and CSV one row at a time."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from typing import TYPE_CHECKING, BinaryIO
+
+from rdfcrawl.catalogs.sparql.cells import Cell, Row
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.terms import XSD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.catalogs.sparql.limits import ResultLimits
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+# Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.
+_NUMBERS = (
+    (re.compile(r"[+-]?[0-9]+\Z"), "integer"),
+    (re.compile(r"[+-]?[0-9]*\.[0-9]+\Z"), "decimal"),
+    (re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+\Z"), "double"),
+    (re.compile(r"(?:true|false)\Z"), "boolean"),
+)
+_LITERAL = re.compile(
+    r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
+    r"""(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?\Z""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+# A scheme that is more likely an IRI than a text with a colon in it.
+_IRI = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|urn:|mailto:|tel:)[^\s<>\"{}|\\^`]+\Z", re.IGNORECASE
+)
+
+
+def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a tab-separated table.
+
+    A table whose names have no question mark (Virtuoso's) has lost the kinds of
+    its terms and is read like CSV.
+
+    Args:
+        file: UTF-8.
+        limits: bounds.
+        log: takes `BAD_TERM` for each field that is no term (its row is left out).
+
+    Raises:
+        SourceFault: a line is too long, or there are too many variables; the rows
+            before it were yielded.
+
+    Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
+    """
+    lines = _iter_lines(file, limits, "\n")
+    head = next(lines, "").rstrip("\r\n").split("\t")
+    _check_head(head, limits)
+    if not all(name.startswith(("?", "$")) for name in head):
+        names = [name.strip('"') for name in head]
+        table = csv.reader(lines, delimiter="\t")
+        yield from _iter_plain(names, table, log)
+        return
+    names = [name[1:] for name in head]
+    for line in lines:
+        fields = line.rstrip("\r\n").split("\t")
+        row = _to_row(names, fields)
+        if row is None:
+            log.note(Reason.BAD_TERM, line[:80])
+        elif row or len(fields) == len(names):
+            yield row
+
+
+def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a comma-separated table, which does not say what is an IRI.
+
+    What stands for `s`, `p`, `g` is an IRI, `_:x` a blank node, and elsewhere what
+    looks like an absolute IRI is one; the rest are plain literals.
+
+    Args:
+        file: UTF-8.
+        limits: bounds.
+        log: takes `REPAIRED` for the fields whose kind was guessed.
+
+    Raises:
+        SourceFault: a row is too long or no CSV, or there are too many variables; the
+            rows before it were yielded.
+
+    Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
+    """
+    table = csv.reader(_iter_lines(file, limits, ""))
+    try:
+        head = next(table, [])
+    except csv.Error as error:
+        raise SourceFault(Reason.SYNTAX, f"CSV: {error}") from error
+    _check_head(head, limits)
+    yield from _iter_plain([name.lstrip("?$") for name in head], table, log)
+
+
+def _check_head(head: list[str], limits: ResultLimits) -> None:
+    if len(head) > limits.variables:
+        raise SourceFault(Reason.TOO_LARGE, "variables of the answer")
+    if head and head[0].lstrip().startswith(("<", "{")):
+        raise SourceFault(Reason.BAD_ANSWER, "no table of values")
+
+
+def _iter_lines(file: BinaryIO, limits: ResultLimits, newline: str) -> Iterator[str]:
+    decoder = codecs.getreader("utf-8-sig")(file, "replace")
+    # `readline` of a codec breaks lines at U+2028 and others: those are no borders.
+    rest = ""
+    while piece := decoder.read(64 * 1024):
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            yield f"{line}\n"
+        if len(rest) > limits.row_chars:
+            raise SourceFault(Reason.TOO_LARGE, "a row of the answer")
+    if rest:
+        yield rest + newline
+
+
+def _iter_plain(
+    names: list[str], table: Iterator[list[str]], log: FaultLog
+) -> Iterator[Row]:
+    try:
+        for fields in table:
+            row: Row = {}
+            for name, text in zip(names, fields, strict=False):
+                if text or name == "o":
+                    row[name] = _guess(name, text, log)
+            yield row
+    except csv.Error as error:
+        raise SourceFault(Reason.SYNTAX, f"CSV: {error}") from error
+
+
+def _guess(name: str, text: str, log: FaultLog) -> Cell:
+    if text.startswith("_:"):
+        return Cell("blank", text[2:])
+    if text.startswith("nodeID://"):  # Virtuoso
+        return Cell("blank", text)
+    if name in ("s", "p", "g"):
+        return Cell("iri", text)
+    log.note(Reason.REPAIRED, "kinds of values that the answer does not tell")
+    return Cell("iri" if _IRI.match(text) else "literal", text)
+
+
+def _to_row(names: list[str], fields: list[str]) -> Row | None:
+    row: Row = {}
+    for name, field in zip(names, fields, strict=False):
+        if not field:
+            continue
+        cell = _parse_term(field.strip(" "))
+        if cell is None:
+            return None
+        row[name] = cell
+    return row
+
+
+def _parse_term(field: str) -> Cell | None:
+    if field.startswith("<") and field.endswith(">"):
+        return Cell("iri", _unescape(field[1:-1]))
+    if field.startswith("_:"):
+        return Cell("blank", field[2:])
+    found = _LITERAL.match(field)
+    if found:
+        double, single, language, datatype = found.groups()
+        text = _unescape(double if double is not None else single)
+        return Cell("literal", text, datatype or "", language or "")
+    for pattern, name in _NUMBERS:
+        if pattern.match(field):
+            return Cell("literal", field, XSD + name)
+    return None
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(_unescape_one, text)
+
+
+def _unescape_one(found: re.Match[str]) -> str:
+    short, long, single = found.groups()
+    if single is not None:
+        return _ESCAPED.get(single, single)
+    number = int(short or long, 16)
+    return chr(number) if number <= 0x10FFFF else "\ufffd"

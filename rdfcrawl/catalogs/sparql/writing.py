@@ -1,0 +1,86 @@
+"""Rows to statements: graph names, and how far a blank node's label reaches."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.sparql import queries
+from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from rdfcrawl.catalogs.sparql.tasks import Task
+
+
+class RowWriter:
+    """Writes the rows of one answer.
+
+    Where an endpoint's labels hold from one answer to the next, equal labels become
+    equal nodes in all answers of the endpoint; elsewhere in this answer only.
+
+    Args:
+        endpoint: its URL.
+        task: what was asked for.
+        default_graph: name of the default graph in what is written; may be empty.
+
+    Attributes:
+        n_local: blank nodes written whose labels hold in this answer only.
+    """
+
+    def __init__(self, endpoint: str, task: Task, default_graph: str) -> None:
+        self._endpoint_scope = _scope(endpoint)
+        has_names = task.naming in ("key", "str", "arq", "stable")
+        own = self._endpoint_scope if has_names else ""
+        self._scope = own or _scope(endpoint, task.encode())
+        self._default = terms.iri(default_graph) if default_graph else ""
+        self._is_local = not has_names
+        self.n_local = 0
+        part = task.part
+        self._graph = self._graph_term(part.graph)
+        self._subject = self._fixed_subject(task) if part.subject else ""
+        self._predicate = terms.iri(part.predicate) if part.predicate else ""
+        self._object = terms.iri(part.cls) if part.cls else ""
+
+    def line(self, row: Row) -> str:
+        """Return the statement of a row; empty if the row is none."""
+        subject = self._node(row, "s") or self._subject
+        predicate = self._node(row, "p") or self._predicate
+        obj = self._node(row, "o") or self._object
+        if not (subject and predicate and obj):
+            return ""
+        graph = self._graph
+        if "g" in row and row["g"].kind == "iri":
+            graph = self._graph_term(row["g"].text)
+        return terms.statement(subject, predicate, obj, graph)
+
+    def name_blank(self, label: str) -> str:
+        """Return what a blank node is called in what is written."""
+        if label.startswith("nodeID://"):  # Virtuoso's hold in all answers
+            return f"{self._endpoint_scope}n{label[9:]}"
+        self.n_local += self._is_local
+        return f"{self._scope}n{label.removeprefix('_:')}"
+
+    def _node(self, row: Row, name: str) -> str:
+        cell = row.get(name)
+        if cell is None:
+            return ""
+        label = row.get(f"{name}_label")
+        if cell.kind == "blank" and label is not None and label.text:
+            cell = Cell("blank", label.text)
+        elif cell.kind == "iri" and cell.text.startswith("nodeID://"):
+            cell = Cell("blank", cell.text)  # as older releases of Virtuoso say it
+        return term(cell, self.name_blank)
+
+    def _graph_term(self, name: str) -> str:
+        return terms.iri(name) if name else self._default
+
+    def _fixed_subject(self, task: Task) -> str:
+        key = task.part.subject
+        if queries.is_blank_key(task.naming, key):
+            return terms.blank(self.name_blank(key))
+        return terms.iri(key)
+
+
+def _scope(*names: str) -> str:
+    return "q" + blake2b("\n".join(names).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,130 @@
+"""Nodes in a thread of this process, for tests that look into them and change them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from rdfcrawl.dataweb.accesslog import AccessLog, Asked, HostLog, WebLog, collect_log
+from rdfcrawl.dataweb.config import WebConfig
+from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
+from rdfcrawl.dataweb.server import Host, bind_sockets
+from rdfcrawl.dataweb.web import list_addresses
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from rdfcrawl.dataweb.nodes.site import Options
+
+N = TypeVar("N", bound=Node)
+ANSWER_SECS = 30.0
+
+
+class LocalWeb:
+    """Serves nodes that are started one by one, each with an address of its own.
+
+    A context manager; at its end the hosts are gone. Nodes may be changed while they
+    are served.
+
+    Args:
+        first_address: loopback address of the first node; the others follow it.
+        n_hosts: how many nodes can be started; their addresses are bound at once.
+        port: the same for all; 0 chooses one that is free on all.
+        latency_ms: every answer is held back so long.
+
+    Raises:
+        ConfigError: the port is in use.
+    """
+
+    def __init__(
+        self,
+        *,
+        first_address: str = "127.90.0.1",
+        n_hosts: int = 8,
+        port: int = 0,
+        latency_ms: float = 0.0,
+    ) -> None:
+        config = WebConfig(
+            n_nodes=max(n_hosts, 5), degree=2, port=port, first_address=first_address
+        )
+        self._addresses = list_addresses(config)[:n_hosts]
+        self._sockets, self.port = bind_sockets(self._addresses, port)
+        self._latency_secs = latency_ms / 1000
+        self._hosts: list[Host] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for host in self._hosts:
+            self._run(host.stop())
+        self._run(self._loop.shutdown_default_executor())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(ANSWER_SECS)
+        self._loop.close()
+        for one in self._sockets[len(self._hosts) :]:
+            one.close()
+
+    def origins(self, count: int = 1) -> tuple[str, ...]:
+        """Give the origins that the next nodes will have, in their order."""
+        first = len(self._hosts)
+        addresses = self._addresses[first : first + count]
+        return tuple(origin_of(one, self.port) for one in addresses)
+
+    def start(self, options: Options[N], *, links: tuple[str, ...] = ()) -> N:
+        """Start a node and give it: it accepts connections.
+
+        Args:
+            options: what it is made of.
+            links: IRIs that its data name, as those of other nodes.
+
+        Raises:
+            ConfigError: there is no address left, or the options do not fit.
+        """
+        index = len(self._hosts)
+        if index == len(self._addresses):
+            raise ConfigError(f"n_hosts is {index}: no address is left")
+        address = self._addresses[index]
+        plan = NodePlan(
+            index=index,
+            kind=options.kind,
+            address=address,
+            port=self.port,
+            access_uri=options.access_uri(origin_of(address, self.port)),
+            links=links,
+        )
+        node = options.build(plan)
+        log = AccessLog(node, keeps_requests=True)
+        host = Host(node, log, latency_secs=self._latency_secs)
+        self._run(host.start(self._sockets[index]))
+        self._hosts.append(host)
+        return node
+
+    def requests(self, node: Node) -> tuple[Asked, ...]:
+        """Give the requests of a node since it was started, or since `forget`."""
+        return self._hosts[node.plan.index].log.requests
+
+    def targets(self, node: Node) -> list[str]:
+        """Give the targets that were asked for, with repeats, in their order."""
+        return [one.target for one in self.requests(node)]
+
+    def forget(self) -> None:
+        """Drop the requests of all nodes; what is asked from now on is kept."""
+        for host in self._hosts:
+            host.log.forget()
+
+    def log(self) -> WebLog:
+        """Give the figures of all nodes since their start."""
+        return collect_log(host.log for host in self._hosts)
+
+    def figures(self, node: Node) -> HostLog:
+        """Give the figures of one node since its start."""
+        return self._hosts[node.plan.index].log.figures()
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(ANSWER_SECS)

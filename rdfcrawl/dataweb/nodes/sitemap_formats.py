@@ -1,0 +1,176 @@
+"""Sitemaps in every format that the protocol allows, and damaged as the web has them.
+
+Source: sitemaps.org protocol 0.9; RSS 1.0 and 2.0; RFC 4287 (Atom).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from email.utils import format_datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from rdfcrawl.dataweb.nodes.site import w3c_date
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+class SitemapFormat(StrEnum):
+    """What a sitemap is written as."""
+
+    URLSET = "urlset"
+    INDEX = "index"  # of two urlsets
+    NESTED = "nested"  # an index of indexes of urlsets
+    TEXT = "text"
+    RSS1 = "rss1"
+    RSS2 = "rss2"
+    ATOM = "atom"
+
+
+class Damage(StrEnum):
+    """What is wrong with a urlset."""
+
+    BOM = "bom"
+    BLANKS = "blanks"  # before the declaration
+    NO_NAMESPACE = "no-namespace"
+    WRONG_NAMESPACE = "wrong-namespace"
+    RAW_AMPERSAND = "raw-ampersand"
+    ENTITY = "entity"  # one that is not declared
+    UNCLOSED = "unclosed"  # `url` elements
+    CDATA = "cdata"
+    WRONG_TYPE = "wrong-type"  # text/html
+    TRUNCATED = "truncated"  # in the last `loc`, which is lost: no page is `/page/`
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page: its URL, when it changed as a W3C datetime, its priority."""
+
+    url: str
+    lastmod: str = ""
+    priority: str = ""
+
+
+def write_sitemap(
+    entries: Iterable[Entry], sitemap_format: SitemapFormat, *, changed: datetime
+) -> bytes:
+    """Write entries as a urlset, a list, or a feed.
+
+    Args:
+        entries: all that it has.
+        sitemap_format: none of the indexes.
+        changed: when the latest of the entries changed, for feeds.
+    """
+    match sitemap_format:
+        case SitemapFormat.TEXT:
+            return "".join(f"{one.url}\n" for one in entries).encode()
+        case SitemapFormat.RSS1:
+            return _write_rss1(entries)
+        case SitemapFormat.RSS2:
+            return _write_rss2(entries, changed)
+        case SitemapFormat.ATOM:
+            return _write_atom(entries, changed)
+    return _write_urlset(entries)
+
+
+def write_index(sitemaps: Iterable[tuple[str, datetime]]) -> bytes:
+    """Write a sitemapindex of URLs and the times when they changed."""
+    items = "".join(
+        f"<sitemap><loc>{escape(url)}</loc>"
+        f"<lastmod>{w3c_date(changed)}</lastmod></sitemap>\n"
+        for url, changed in sitemaps
+    )
+    return (
+        f'{_DECLARATION}<sitemapindex xmlns="{NAMESPACE}">\n{items}</sitemapindex>\n'
+    ).encode()
+
+
+def write_damaged(entries: Iterable[Entry], damage: Damage) -> bytes:
+    """Write a urlset that has one kind of damage."""
+    body = _write_urlset(entries).decode()
+    match damage:
+        case Damage.BOM:
+            body = "\ufeff" + body
+        case Damage.BLANKS:
+            body = "\n \t\n" + body
+        case Damage.NO_NAMESPACE:
+            body = body.replace(f' xmlns="{NAMESPACE}"', "")
+        case Damage.WRONG_NAMESPACE:
+            body = body.replace(NAMESPACE, "http://www.google.com/schemas/sitemap/0.84")
+        case Damage.RAW_AMPERSAND:
+            body = body.replace("&amp;", "&")
+        case Damage.ENTITY:
+            body = body.replace("<lastmod>", "<note>a&nbsp;page</note><lastmod>")
+        case Damage.UNCLOSED:
+            body = body.replace("</url>", "")
+        case Damage.CDATA:
+            body = re.sub(
+                "<loc>(.*?)</loc>",
+                lambda m: f"<loc><![CDATA[{m[1].replace('&amp;', '&')}]]></loc>",
+                body,
+            )
+        case Damage.TRUNCATED:
+            # Before the number of the last page: what is left of the URL is one too.
+            body = body[: body.rindex("/page/") + 6]
+    return body.encode()
+
+
+def _write_urlset(entries: Iterable[Entry]) -> bytes:
+    lines = [f'{_DECLARATION}<urlset xmlns="{NAMESPACE}">\n']
+    for one in entries:
+        lastmod = f"<lastmod>{one.lastmod}</lastmod>" if one.lastmod else ""
+        priority = f"<priority>{one.priority}</priority>" if one.priority else ""
+        lines.append(f"<url><loc>{escape(one.url)}</loc>{lastmod}{priority}</url>\n")
+    return "".join((*lines, "</urlset>\n")).encode()
+
+
+def _write_rss1(entries: Iterable[Entry]) -> bytes:
+    kept = list(entries)
+    items = "".join(f'<rdf:li rdf:resource="{escape(one.url)}"/>' for one in kept)
+    bodies = "".join(
+        f'<item rdf:about="{escape(one.url)}"><title>A page</title>'
+        f"<link>{escape(one.url)}</link><dc:date>{one.lastmod}</dc:date></item>\n"
+        for one in kept
+    )
+    return (
+        f'{_DECLARATION}<rdf:RDF xmlns="http://purl.org/rss/1.0/"'
+        ' xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        '<channel rdf:about="/"><title>Pages</title><link>/</link>'
+        f"<description>All</description><items><rdf:Seq>{items}</rdf:Seq></items>"
+        f"</channel>\n{bodies}</rdf:RDF>\n"
+    ).encode()
+
+
+def _write_rss2(entries: Iterable[Entry], changed: datetime) -> bytes:
+    date = format_datetime(changed, usegmt=True)
+    items = "".join(
+        f"<item><title>A page</title><link>{escape(one.url)}</link>"
+        f'<guid isPermaLink="false">urn:dataweb:{position}</guid>'
+        f"<pubDate>{date}</pubDate></item>\n"
+        for position, one in enumerate(entries)
+    )
+    return (
+        f'{_DECLARATION}<rss version="2.0"><channel><title>Pages</title>'
+        f"<description>All</description>\n{items}</channel></rss>\n"
+    ).encode()
+
+
+def _write_atom(entries: Iterable[Entry], changed: datetime) -> bytes:
+    date = w3c_date(changed)
+    items = "".join(
+        f"<entry><title>A page</title><id>urn:dataweb:{position}</id>"
+        f'<link href="{escape(one.url)}"/><updated>{date}</updated></entry>\n'
+        for position, one in enumerate(entries)
+    )
+    return (
+        f'{_DECLARATION}<feed xmlns="http://www.w3.org/2005/Atom"><title>Pages</title>'
+        f"<id>urn:dataweb:pages</id><updated>{date}</updated>\n{items}</feed>\n"
+    ).encode()

@@ -1,0 +1,110 @@
+"""What an FTP URL means: a host, a port, and a path as its bytes.
+
+Names on an FTP server are bytes. Here they are text of Latin-1, one character for
+each byte, as the connection sends and receives them.
+
+Sources: RFC 1738 3.2; RFC 3986 2.1; RFC 959 (paths are of no form of their own).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from rdfcrawl.errors import Reason, SourceFault
+
+DEFAULT_PORTS: Final = {"ftp": 21, "ftps": 990}
+
+_PARTS = re.compile(
+    r"(?P<root>(?P<scheme>ftps?)://(?P<host>\[[^\]/?#]+\]|[^:/?#@\[\]]+)"
+    r"(?::(?P<port>[0-9]{1,5}))?)(?:/(?P<path>.*))?",
+    re.DOTALL,
+).fullmatch
+# RFC 1738 3.2.2: ";type=" names a representation. All is read as it is, as images.
+_TYPE = re.compile(r";type=[aid]\Z", re.IGNORECASE)
+# What ends a command, and what else no name of a published file has in it.
+has_control = re.compile(r"[\x00-\x1f\x7f]").search
+# RFC 3986 3.3 allows them in a segment. ";" is left out, since ";type=" has a meaning.
+_SAFE: Final = "!$&'()*+,=:@~"
+_is_plain = re.compile(r"[A-Za-z0-9_.~!$&'()*+,=:@-]*+").fullmatch
+# The same directories again and again: a link leads back to where it lies.
+_REPEATS = re.compile(r"((?:/[^/]+)+)\1\1/?\Z").search
+
+
+@dataclass(frozen=True, slots=True)
+class FtpAddress:
+    """Where an FTP URL leads.
+
+    Attributes:
+        url: as it is written, without `;type=`.
+        host: without brackets.
+        path: decoded, without the first slash; empty for the directory that a user
+            begins in; one that begins with a slash does not begin there.
+        is_directory: the URL says that it is one.
+    """
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    is_directory: bool
+
+    @property
+    def directory_url(self) -> str:
+        """The URL of the directory that this is, or may turn out to be."""
+        return self.url if self.url.endswith("/") else f"{self.url}/"
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the path ends with the same names, three times in a row."""
+        return _REPEATS("/" + self.path) is not None
+
+    def absolute(self, home: str) -> str:
+        """Return the path on a server where the user begins in the directory `home`."""
+        if self.path.startswith("/"):
+            return self.path
+        return f"{home.rstrip('/')}/{self.path}"
+
+
+def parse_address(url: str) -> FtpAddress:
+    """Return where a URL leads.
+
+    Raises:
+        SourceFault: `BAD_URI`: it is no URL of FTP, has a control character in its
+            path, which could be a command of its own, or goes up by an escaped slash.
+
+    >>> parse_address("ftp://h.example/a%20b/c?d;type=i").path
+    'a b/c?d'
+    """
+    parts = _PARTS(url)
+    if parts is None or int(parts["port"] or 1) > 0xFFFF:
+        raise SourceFault(Reason.BAD_URI, "not a URL of FTP")
+    scheme = parts["scheme"]
+    escaped = _TYPE.sub("", parts["path"] or "")
+    path = unquote_to_bytes(escaped).decode("latin-1")
+    if has_control(path):
+        raise SourceFault(Reason.BAD_URI, "control character in the path")
+    if ".." in path.split("/"):
+        raise SourceFault(Reason.BAD_URI, "'..' in the path")
+    return FtpAddress(
+        f"{parts['root']}/{escaped}",
+        scheme,
+        parts["host"].strip("[]"),
+        int(parts["port"] or DEFAULT_PORTS[scheme]),
+        path,
+        is_directory=path == "" or path.endswith("/"),
+    )
+
+
+def quote_name(name: str) -> str:
+    r"""Return a name as a segment of a URL.
+
+    >>> quote_name("caf\xe9 50%.ttl")
+    'caf%E9%2050%25.ttl'
+    """
+    if _is_plain(name):
+        return name
+    return quote_from_bytes(name.encode("latin-1"), _SAFE)

@@ -1,0 +1,333 @@
+"""One control connection to an FTP server, and the transfers over it; blocking.
+
+All methods but `run`, `abort`, `leave` and `is_quiet` are called in threads, through
+`run`.
+
+Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT); RFC 2428 (EPSV); RFC 2577
+(bounce attack); RFC 3659 (SIZE, MDTM, REST, MLST, MLSD).
+"""
+
+from __future__ import annotations
+
+import ftplib
+import select
+import socket
+import ssl
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rdfcrawl.errors import Fault
+from rdfcrawl.fetch.ftp_greeting import Terms, greet
+from rdfcrawl.fetch.ftp_listing import Format, parse_facts, parse_time
+from rdfcrawl.fetch.ftp_replies import FtpRefused
+from rdfcrawl.fetch.ftp_wire import Broken, Wire, epsv_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.fetch.ftp_address import FtpAddress
+    from rdfcrawl.fetch.ftp_logins import Login
+    from rdfcrawl.fetch.ftp_wire import Manners
+
+T = TypeVar("T")
+
+BLOCK_BYTES: Final = 256 * 1024
+BLOCK_SECS: Final = 0.1  # a block is handed on after this, however small
+MAX_UNIQUES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What is known of a path before it is asked for.
+
+    Attributes:
+        is_directory: None if it is not known.
+        size: -1 if it is not known.
+        modified: `xsd:dateTime` in UTC, or empty.
+        unique: the server's name for the thing itself, or empty.
+    """
+
+    is_directory: bool | None = None
+    size: int = -1
+    modified: str = ""
+    unique: str = ""
+
+    @property
+    def can_be_compared(self) -> bool:
+        """Whether it can be seen if the file has changed."""
+        return self.size >= 0
+
+
+class FtpConnection:
+    """A connection of one user to one server; `open` it first."""
+
+    def __init__(self, address: FtpAddress, login: Login, manners: Manners) -> None:
+        self._address = address
+        self._login = login
+        self._manners = manners
+        self._wire = Wire(address.host, manners)
+        self._data: socket.socket | None = None
+        self._pending: Exception | None = None
+        self._terms = Terms()
+        self._lacks: set[str] = set()  # commands
+        # Path of a directory -> its `unique` fact, as far as it was asked for.
+        self._uniques: dict[str, str] = {}
+        self._busy = Lock()
+        self._is_aborted = False
+
+    def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Do one operation; the connection is closed if it is aborted meanwhile.
+
+        Raises:
+            FtpRefused: the server says no.
+            NoConnection: there is none.
+            Broken: it has ended or makes no sense.
+            SourceFault: as the operation says.
+        """
+        with self._busy:
+            try:
+                if self._is_aborted:
+                    raise Broken("given up")
+                return function(*arguments)
+            except (ftplib.error_temp, ftplib.error_perm, ftplib.error_reply) as exc:
+                raise FtpRefused(str(exc)) from exc
+            except (ftplib.Error, EOFError, OSError, ValueError) as exc:
+                raise Broken(_detail(exc)) from exc
+            finally:
+                if self._is_aborted:
+                    self._close()
+
+    def abort(self) -> None:
+        """End it at once, from any thread, whatever another one is waiting for."""
+        self._is_aborted = True
+        for each in (self._data, self._wire.sock):
+            if each is not None:
+                # Not the method of the TLS socket, which is no more to be shared.
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RDWR)
+        if self._busy.acquire(blocking=False):
+            try:
+                self._close()
+            finally:
+                self._busy.release()
+
+    def leave(self) -> None:
+        """End it between two commands, and say so."""
+        if self._wire.sock is not None:
+            with suppress(OSError, ValueError):
+                self._wire.sock.settimeout(0.1)  # a few bytes always find room
+                self._wire.sock.sendall(b"QUIT\r\n")
+        self.abort()
+
+    def is_quiet(self) -> bool:
+        """Tell whether it seems to be alive: nothing was said since the last reply."""
+        sock = self._wire.sock
+        if sock is None or self._is_aborted:
+            return False
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return not poll.poll(0)
+
+    def open(self) -> None:
+        """Connect and log in."""
+        self._terms = greet(self._wire, self._address, self._login)
+
+    @property
+    def home(self) -> str:
+        """The directory that the user begins in, absolute."""
+        return self._terms.home
+
+    def facts(self, path: str) -> FileFacts:
+        """Return what the server says about a path; a refusal says nothing."""
+        if "MLST" in self._terms.features and "MLST" not in self._lacks:
+            return self._mlst(path)
+        size, modified = -1, ""
+        if (reply := self._try("SIZE", path)).startswith("213"):
+            with suppress(ValueError):
+                size = int(reply[3:].split()[-1])
+        if (reply := self._try("MDTM", path)).startswith("213"):
+            modified = parse_time(reply[3:].strip())
+        return FileFacts(None, size, modified)
+
+    def _mlst(self, path: str) -> FileFacts:
+        for line in self._try("MLST", path).split("\n")[1:2]:
+            entry = parse_facts(line.removeprefix(" "))
+            if entry is not None:
+                return FileFacts(
+                    entry.is_directory, entry.size, entry.modified, entry.unique
+                )
+        return FileFacts()
+
+    def _try(self, command: str, path: str) -> str:
+        """Return the reply to a command that nothing depends on; empty if refused."""
+        if command in self._lacks:
+            return ""
+        try:
+            return self._wire.sendcmd(f"{command} {path}")
+        except (ftplib.error_perm, ftplib.error_temp) as exc:
+            refused = FtpRefused(str(exc))
+            if refused.status == 503:
+                raise
+            if refused.is_unknown_command:
+                self._lacks.add(command)
+        return ""
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether the server goes into a path."""
+        return self._try("CWD", path or "/").startswith("2")
+
+    def above(self, path: str) -> set[str]:
+        """Return the `unique` facts of a directory and those above it, if known."""
+        if "unique" not in self._terms.features.get("MLST", ""):
+            return set()
+        found = set()
+        parts = path.rstrip("/").split("/")
+        for n in range(len(parts), 0, -1):
+            directory = "/".join(parts[:n]) or "/"
+            unique = self._uniques.get(directory)
+            if unique is None:
+                unique = self._mlst(directory).unique
+                if len(self._uniques) >= MAX_UNIQUES:
+                    self._uniques.clear()
+                self._uniques[directory] = unique
+            found.add(unique)
+        return found - {""}
+
+    def open_file(self, path: str, offset: int = 0) -> bool:
+        """Begin to read a file, from a byte on.
+
+        Returns:
+            False if the server cannot begin there.
+        """
+        return self._open_data(f"RETR {path}", offset)
+
+    def open_listing(self, path: str, form: Format | None = None) -> Format:
+        """Begin to read what is in a directory; return the form of it."""
+        # LIST takes no names with blanks or dashes at their begin; the directory
+        # itself it always takes.
+        self._wire.voidcmd(f"CWD {path}")
+        if form is None:
+            has_mlsd = bool({"MLST", "MLSD"} & self._terms.features.keys())
+            form = "MLSD" if has_mlsd and "MLSD" not in self._lacks else "LIST"
+        try:
+            self._open_data(form)
+        except (ftplib.error_perm, ftplib.error_temp) as exc:
+            if form != "MLSD" or not FtpRefused(str(exc)).is_unknown_command:
+                raise
+            self._lacks.add("MLSD")
+            form = "LIST"
+            self._open_data(form)
+        return form
+
+    def _open_data(self, command: str, offset: int = 0) -> bool:
+        wire = self._wire
+        data = self._dial_data()
+        try:
+            if offset:
+                try:
+                    reply = wire.sendcmd(f"REST {offset}")
+                except (ftplib.error_perm, ftplib.error_temp):
+                    reply = ""
+                if not reply.startswith("350"):
+                    data.close()
+                    return False
+            reply = wire.sendcmd(command)
+            if reply.startswith("2"):  # said by some before the 150
+                reply = wire.getresp()
+            if not reply.startswith("1"):
+                raise FtpRefused(reply)  # noqa: TRY301
+            self._data = data
+            if self._terms.is_private:
+                self._data = self._secure_data(data)
+                self._data.do_handshake()
+        except BaseException:
+            data.close()
+            self._close_data()
+            raise
+        self._pending = None
+        return True
+
+    def _dial_data(self) -> socket.socket:
+        """Connect for data, to the address of the server and to no other.
+
+        What host a reply to PASV names is not looked at (RFC 2577 3: bounce attack),
+        and one to EPSV names none.
+        """
+        wire = self._wire
+        if wire.sock is None:
+            raise EOFError("no connection")
+        host, *_ = peer = wire.sock.getpeername()
+        if wire.af == socket.AF_INET6 or "PASV" in self._lacks:
+            port = epsv_port(wire.sendcmd("EPSV"))
+        else:
+            try:
+                _, port = ftplib.parse227(wire.sendcmd("PASV"))  # noqa: S321  for FTP
+            except ftplib.error_perm as exc:
+                if not FtpRefused(str(exc)).is_unknown_command:
+                    raise
+                self._lacks.add("PASV")
+                port = epsv_port(wire.sendcmd("EPSV"))
+        address = (host, port, *peer[2:])
+        return wire.open_socket(wire.af, address, self._manners.stall_secs)
+
+    def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
+        """Turn a data connection to TLS, in the session of the control connection.
+
+        Some servers take no other one, as that shows that both are of one client.
+        """
+        control = self._wire.sock
+        session = control.session if isinstance(control, ssl.SSLSocket) else None
+        return self._manners.tls.wrap_socket(
+            data,
+            server_hostname=self._address.host,
+            session=session,
+            do_handshake_on_connect=False,  # where `abort` cannot reach it
+        )
+
+    def read(self) -> bytes:
+        """Return the next block of what is being read; empty at the end."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            raise pending
+        data = self._data
+        if data is None:
+            return b""
+        data.settimeout(self._manners.stall_secs)
+        pieces = [data.recv(BLOCK_BYTES)]
+        n_bytes, ends_at = len(pieces[0]), time.monotonic() + BLOCK_SECS
+        while pieces[-1] and n_bytes < BLOCK_BYTES:
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                break
+            data.settimeout(left)
+            try:
+                pieces.append(data.recv(BLOCK_BYTES - n_bytes))
+            except TimeoutError:
+                break
+            except OSError as exc:  # not before what came is handed on
+                self._pending = exc
+                break
+            n_bytes += len(pieces[-1])
+        return b"".join(pieces)
+
+    def finish(self) -> None:
+        """Take the reply after the end of the data: that all of it was sent."""
+        self._close_data()
+        self._wire.voidresp()
+
+    def _close_data(self) -> None:
+        if self._data is not None:
+            self._data.close()
+            self._data = None
+
+    def _close(self) -> None:
+        self._close_data()
+        self._wire.close()
+
+
+def _detail(exc: Exception) -> str:
+    text = str(exc) or type(exc).__name__
+    return " ".join(text.split())[: Fault.MAX_DETAIL]

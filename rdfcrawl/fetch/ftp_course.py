@@ -1,0 +1,331 @@
+"""One request to an FTP server: a file, or what is in a directory."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES
+from rdfcrawl.fetch.ftp_container import MEDIA_TYPE, ContainerWriter
+from rdfcrawl.fetch.ftp_replies import FtpRefused
+from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
+from rdfcrawl.fetch.retry_after import backoff_secs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.ftp import FtpExchange
+    from rdfcrawl.fetch.ftp_address import FtpAddress
+    from rdfcrawl.fetch.ftp_connection import FileFacts, FtpConnection
+    from rdfcrawl.fetch.ftp_listing import Format
+    from rdfcrawl.fetch.spool import Sink
+    from rdfcrawl.fetch.watch import Transfer
+
+T = TypeVar("T")
+
+# When a transfer goes on, so many bytes are read again and compared.
+OVERLAP_BYTES: Final = 4096
+
+
+class Course:
+    """One request under way."""
+
+    def __init__(
+        self,
+        exchange: FtpExchange,
+        address: FtpAddress,
+        ask: Ask,
+        answer: Answer,
+        transfer: Transfer,
+    ) -> None:
+        self._exchange = exchange
+        self._address = address
+        self._ask = ask
+        self._answer = answer
+        self._transfer = transfer
+        self._login = exchange.login_for(address)
+        self._connection: FtpConnection | None = None
+        self._is_between = False  # the connection waits for a command
+        self._tail = b""
+
+    async def run(self) -> None:
+        """Ask, and set the answer."""
+        try:
+            connection = await self._connect()
+            if self._address.is_directory:
+                await self._list(connection)
+            else:
+                await self._file(connection)
+        except FtpRefused as refused:
+            self._refuse(refused)
+
+    def end(self) -> None:
+        """Keep the connection if it can be used again."""
+        connection = self._connection
+        if connection is None:
+            return
+        if self._is_between:
+            self._exchange.keep(self._address, self._login, connection)
+        else:
+            self._exchange.drop(connection)
+
+    def _refuse(self, refused: FtpRefused) -> None:
+        answer = self._answer
+        answer.status = refused.status
+        answer.excuse = refused.text.encode("latin-1", "replace")[:MAX_EXCUSE_BYTES]
+        answer.retry_after = refused.retry_after
+        # After 421 the server closes the connection (RFC 959 4.2.2).
+        self._is_between = self._connection is not None and refused.code != 421
+
+    async def _connect(self) -> FtpConnection:
+        self._connection = None
+        self._connection = await self._exchange.connect(self._address, self._login)
+        return self._connection
+
+    async def _call(
+        self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
+    ) -> T:
+        self._is_between = False
+        return await self._exchange.call(connection, function, *arguments)
+
+    async def _file(self, connection: FtpConnection) -> None:
+        answer = self._answer
+        path = self._address.absolute(connection.home)
+        facts = await self._call(connection, connection.facts, path)
+        if facts.is_directory:
+            self._redirect()
+            return
+        _note_facts(answer, facts)
+        if answer.etag and _is_unchanged(answer, self._ask):
+            answer.status = 304
+            self._is_between = True
+            return
+        try:
+            await self._call(connection, connection.open_file, path)
+        except FtpRefused as refused:
+            if refused.status in (403, 404) and await self._call(
+                connection, connection.is_directory, path
+            ):
+                self._redirect()
+                return
+            answer.etag = answer.last_modified = ""
+            raise
+        answer.status = 200
+        await self._read(lambda sink: self._copy(connection, sink, path, facts))
+
+    def _redirect(self) -> None:
+        """Lead to the directory, whose names are relative to its slash."""
+        self._answer.status = 301
+        self._answer.location = self._address.directory_url
+        self._is_between = True
+
+    async def _read(self, copy: Callable[[Sink], Any]) -> None:
+        """Fill a body; what there is of it is kept, whatever ends it."""
+        answer = self._answer
+        sink = self._exchange.spool.sink(self._ask)
+        try:
+            await copy(sink)
+        except Exception:
+            sink.keep(answer)
+            answer.is_partial = sink.n_bytes > 0
+            raise
+        except BaseException:
+            if self._transfer.verdict:
+                sink.keep(answer)
+                answer.is_partial = sink.n_bytes > 0
+            else:
+                sink.discard()
+            raise
+        sink.keep(answer)
+
+    async def _copy(
+        self, connection: FtpConnection, sink: Sink, path: str, facts: FileFacts
+    ) -> None:
+        """Read a file to its end, over as many connections as it takes.
+
+        Raises:
+            SourceFault: `TRUNCATED_BODY`, or what `Sink.write` raises.
+        """
+        options = self._exchange.options
+        for n_breaks in range(options.retry_times + 1):
+            why = "the transfer ended too early"
+            try:
+                if n_breaks:
+                    connection = await self._connect()
+                    await self._go_on(connection, sink, path, facts)
+                await self._copy_rest(connection, sink)
+                if await self._is_whole(connection, sink, facts):
+                    return
+            except (Broken, FtpRefused, NoConnection) as exc:
+                why = str(exc)
+            self._part()
+            if not facts.can_be_compared or n_breaks == options.retry_times:
+                break
+            await asyncio.sleep(
+                backoff_secs(
+                    n_breaks,
+                    base_secs=options.backoff_base_secs,
+                    max_secs=options.backoff_max_secs,
+                )
+            )
+        raise _truncated(why)
+
+    def _part(self) -> None:
+        """Close a connection that is in the middle of something."""
+        if self._connection is not None and not self._is_between:
+            self._exchange.drop(self._connection)
+            self._connection = None
+
+    async def _go_on(
+        self, connection: FtpConnection, sink: Sink, path: str, facts: FileFacts
+    ) -> None:
+        """Begin where the last connection broke, and see that nothing has changed.
+
+        Raises:
+            SourceFault: `TRUNCATED_BODY`: it cannot go on.
+        """
+        if await self._call(connection, connection.facts, path) != facts:
+            raise _truncated("the file has changed while it was read")
+        tail = self._tail
+        offset = sink.n_bytes - len(tail)
+        if not await self._call(connection, connection.open_file, path, offset):
+            raise _truncated("the server cannot go on where it broke off")
+        seen = b""
+        while len(seen) < len(tail):
+            block = await self._call(connection, connection.read)
+            if not block:
+                break
+            seen += block
+        if not seen.startswith(tail):
+            # Too short is one more break: nothing was lost.
+            if tail.startswith(seen):
+                raise Broken("the transfer broke again")
+            raise _truncated("what was read before is not there any more")
+        self._take(sink, seen[len(tail) :])
+
+    async def _copy_rest(self, connection: FtpConnection, sink: Sink) -> None:
+        while block := await self._call(connection, connection.read):
+            self._take(sink, block)
+
+    def _take(self, sink: Sink, block: bytes) -> None:
+        self._transfer.n_bytes += len(block)
+        self._tail = (self._tail + block[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
+        sink.write(block)
+
+    async def _is_whole(
+        self, connection: FtpConnection, sink: Sink, facts: FileFacts
+    ) -> bool:
+        """Tell whether all has come; the size counts more than a lost reply."""
+        try:
+            await self._call(connection, connection.finish)
+        except Broken:
+            # A long silence on the control connection makes firewalls forget it.
+            return sink.n_bytes == facts.size
+        self._is_between = True
+        return sink.n_bytes >= facts.size
+
+    async def _list(self, connection: FtpConnection) -> None:
+        address = self._address
+        path = address.absolute(connection.home)
+        above = await self._call(connection, connection.above, path)
+        form = await self._call(connection, connection.open_listing, path)
+        self._answer.status = 200
+        self._answer.media_type = MEDIA_TYPE
+
+        async def copy(sink: Sink) -> None:
+            writer = self._writer(path, form, above)
+            sink.write(writer.head())
+            await self._copy_listing(connection, sink, writer)
+            if form == "LIST" and not writer.n_entries and writer.n_unread:
+                # It is in no form that is known: the names alone always are.
+                writer = self._writer(path, "NLST", above)
+                with suppress(FtpRefused):  # by some, where there are none
+                    await self._call(connection, connection.open_listing, path, "NLST")
+                    await self._copy_listing(connection, sink, writer)
+                self._is_between = True
+            if writer.n_bad:
+                self._answer.fault = Fault(
+                    Reason.BAD_URI,
+                    "names with control characters or slashes, or too long",
+                    writer.n_bad,
+                )
+
+        await self._read(copy)
+
+    def _writer(self, path: str, form: Format, above: set[str]) -> ContainerWriter:
+        return ContainerWriter(
+            self._address.directory_url,
+            path,
+            form,
+            above=above,
+            most_entries=self._exchange.limits.n_entries,
+        )
+
+    async def _copy_listing(
+        self, connection: FtpConnection, sink: Sink, writer: ContainerWriter
+    ) -> None:
+        """Read a listing to its end; a last line that may be cut is not taken.
+
+        Raises:
+            SourceFault: `TOO_MANY_ENTRIES`, `TRUNCATED_BODY`.
+        """
+
+        def read() -> tuple[int, bytes]:
+            block = connection.read()
+            return len(block), writer.feed(block) if block else b""
+
+        n_bytes = -1
+        try:
+            while n_bytes:
+                n_bytes, statements = await self._call(connection, read)
+                self._transfer.n_bytes += n_bytes
+                self._write_whole(sink, statements, writer)
+            await self._call(connection, connection.finish)
+        except (Broken, FtpRefused) as exc:
+            raise _truncated(str(exc)) from exc
+        self._is_between = True
+        self._write_whole(sink, writer.end(), writer)
+
+    def _write_whole(
+        self, sink: Sink, statements: bytes, writer: ContainerWriter
+    ) -> None:
+        room = self._ask.max_bytes - sink.n_bytes
+        is_over = len(statements) > room
+        if is_over:
+            statements = statements[: statements.rfind(b"\n", 0, room) + 1]
+        sink.write(statements)
+        if is_over or writer.is_full:
+            n_entries = self._exchange.limits.n_entries
+            detail = (
+                f"over {self._ask.max_bytes} bytes"
+                if is_over
+                else f"over {n_entries} entries"
+            )
+            raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
+
+
+def _truncated(why: str) -> SourceFault:
+    return SourceFault(Reason.TRUNCATED_BODY, " ".join(why.split())[: Fault.MAX_DETAIL])
+
+
+def _note_facts(answer: Answer, facts: FileFacts) -> None:
+    """Set the validators of an answer, in the words of HTTP."""
+    if not facts.modified:
+        return
+    moment = datetime.fromisoformat(facts.modified)
+    answer.last_modified = format_datetime(moment, usegmt=True)
+    if facts.size >= 0:
+        answer.etag = f'W/"{facts.size:x}-{facts.modified}"'
+
+
+def _is_unchanged(answer: Answer, ask: Ask) -> bool:
+    """Tell whether the file is the one that is known (RFC 9110 13.2.2)."""
+    headers = {name.lower(): value for name, value in ask.headers}
+    if "if-none-match" in headers:
+        return answer.etag in headers["if-none-match"]
+    return answer.last_modified == headers.get("if-modified-since")

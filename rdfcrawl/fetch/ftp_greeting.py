@@ -1,0 +1,169 @@
+"""How a connection to an FTP server begins: TLS, login, and what the server can do.
+
+A URL of ftps means TLS from the first byte, on its port 990 and on others, as it does
+for curl. On port 21, and where the server speaks first and in the clear, TLS is asked
+for instead (`AUTH TLS`), and without it nothing else is said. A URL of ftp means no
+TLS; but a password is not sent in the clear where there is TLS, and where nobody is let
+in without TLS, it is asked for.
+
+Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT).
+"""
+
+from __future__ import annotations
+
+import ftplib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.ftp_replies import FtpRefused
+from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.fetch.ftp_address import FtpAddress
+    from rdfcrawl.fetch.ftp_logins import Login
+    from rdfcrawl.fetch.ftp_wire import Wire
+
+EXPLICIT_PORT: Final = 21  # where ftps can only mean that TLS is asked for
+_REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for a connection once it has begun.
+
+    Attributes:
+        home: directory that the user begins in, absolute.
+        features: name of what the server can do -> its parameters, lower case.
+        is_private: the data are under TLS as well.
+    """
+
+    home: str = "/"
+    features: Mapping[str, str] = field(default_factory=dict)
+    is_private: bool = False
+
+
+def greet(wire: Wire, address: FtpAddress, login: Login) -> Terms:
+    """Connect and log in.
+
+    Raises:
+        NoConnection: there is none, or none with TLS where it must have it.
+        SourceFault: `GUARD_BLOCKED`.
+        ftplib.Error, FtpRefused: the server says no.
+        Broken, EOFError, OSError: it has ended.
+    """
+    is_private = _connect(wire, address, login)
+    try:
+        wire.login(login.user, login.password)
+    except ftplib.error_perm as exc:
+        is_crowded = FtpRefused(str(exc)).status == 503
+        # It may be that nobody is let in without TLS, which anonymous users do not
+        # ask for to begin with.
+        if is_crowded or wire.is_secure or not _turns_to_tls(wire):
+            raise
+        is_private = _protect(wire, must=False)
+        wire.login(login.user, login.password)
+    features = _ask_features(wire)
+    if "UTF8" in features:
+        with suppress(*_REFUSALS):
+            wire.sendcmd("OPTS UTF8 ON")  # some are deaf to names without it
+    home = "/"
+    with suppress(*_REFUSALS, ftplib.error_reply):
+        home = wire.pwd()
+    wire.voidcmd("TYPE I")
+    return Terms(home if home.startswith("/") else "/", features, is_private)
+
+
+def _connect(wire: Wire, address: FtpAddress, login: Login) -> bool:
+    """Connect, with TLS where it is wanted; say whether the data are under TLS."""
+    wire.dial(address.port)
+    is_ftps = address.scheme == "ftps"
+    if is_ftps and address.port != EXPLICIT_PORT and _is_implicit(wire, address):
+        _welcome(wire)
+        _protect(wire, must=False)  # it is understood, and some do not know the words
+        return True
+    _welcome(wire)
+    if is_ftps or not login.is_anonymous:
+        return _ask_for_tls(wire, must=is_ftps) and _protect(wire, must=is_ftps)
+    return False
+
+
+def _is_implicit(wire: Wire, address: FtpAddress) -> bool:
+    """Begin TLS at once; if the server has greeted in the clear, connect anew."""
+    try:
+        wire.secure()
+    except OSError as exc:
+        if "WRONG_VERSION_NUMBER" not in str(exc):
+            raise NoConnection(Reason.TLS, exc) from exc
+        wire.close()
+        wire.dial(address.port)
+        return False
+    return True
+
+
+def _welcome(wire: Wire) -> None:
+    try:
+        wire.welcome = wire.getresp()
+    except _REFUSALS:
+        raise
+    except (ftplib.Error, Broken) as exc:
+        raise NoConnection(Reason.BAD_HTTP, f"no FTP: {exc}") from exc
+    except TimeoutError as exc:
+        raise NoConnection(Reason.TIMEOUT, "no greeting") from exc
+    except (EOFError, OSError) as exc:
+        raise NoConnection(Reason.UNREACHABLE, f"no greeting {exc}".strip()) from exc
+    if not wire.welcome.startswith("2"):
+        raise FtpRefused(wire.welcome)
+
+
+def _ask_for_tls(wire: Wire, *, must: bool) -> bool:
+    """Turn to TLS (RFC 4217 4); say whether the server does."""
+    try:
+        wire.voidcmd("AUTH TLS")
+    except _REFUSALS as exc:
+        if must:
+            raise NoConnection(Reason.TLS, f"no TLS: {exc}") from exc
+        return False
+    try:
+        wire.secure()
+    except OSError as exc:
+        raise NoConnection(Reason.TLS, exc) from exc
+    return True
+
+
+def _turns_to_tls(wire: Wire) -> bool:
+    with suppress(NoConnection):
+        return _ask_for_tls(wire, must=False)
+    return False
+
+
+def _protect(wire: Wire, *, must: bool) -> bool:
+    """Have the data under TLS as well (RFC 2228 3, RFC 4217 9); say whether they are.
+
+    Raises:
+        NoConnection: they must be, and will not.
+    """
+    try:
+        wire.voidcmd("PBSZ 0")
+        wire.voidcmd("PROT P")
+    except _REFUSALS as exc:
+        if must:
+            raise NoConnection(Reason.TLS, f"data without TLS: {exc}") from exc
+        return False
+    return True
+
+
+def _ask_features(wire: Wire) -> dict[str, str]:
+    """Return what the server can do (RFC 2389 3)."""
+    try:
+        reply = wire.sendcmd("FEAT")
+    except _REFUSALS:
+        return {}
+    features = {}
+    for line in reply.split("\n")[1:-1]:
+        name, _, parameters = line.strip().partition(" ")
+        features[name.upper()] = parameters.lower()
+    return features

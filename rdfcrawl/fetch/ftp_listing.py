@@ -1,0 +1,197 @@
+"""What is in a directory, read from the listing of an FTP server.
+
+Sources: RFC 3659 7 (MLSD and its facts); for LIST there is no standard, but servers
+write what `ls -l` or the `dir` of Windows writes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Format = Literal["MLSD", "LIST", "NLST"]
+MAX_LINE_BYTES: Final = 8192  # a name of 4 KiB in escapes of facts is longer than any
+
+_UNIX = re.compile(
+    r"(?P<type>[-dlbcpsDn?])[-rwxsStTlLax]{9}[.+@]?"
+    r"\s+(?:[0-9]+\s+)?(?:\S+\s+){0,6}?"  # links, owner and group, which are not read
+    r"(?P<size>[0-9]+)\s+"
+    r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2}\s+[0-9:.]{5,20}(?:\s[+-][0-9]{4})?"
+    r"|(?:[^\s0-9]\S*\s+[0-9]{1,2}\.?|[0-9]{1,2}\.?\s+[^\s0-9]\S*)"
+    r"\s+(?:[0-9]{4}|[0-9]{1,2}:[0-9]{2}))"
+    r"\s(?P<name>.+)",
+    re.DOTALL,
+).fullmatch
+# The only thing of Unix that has another one in the place of its size.
+_UNIX_DEVICE = re.compile(r"[bcps][-rwxsStTlLax]{9}").match
+_DOS = re.compile(
+    r"[0-9]{2}[-/.][0-9]{2}[-/.][0-9]{2,4}\s+[0-9]{1,2}:[0-9]{2}(?:\s?[AaPp][Mm])?\s+"
+    r"(?:<(?P<dir>DIR|JUNCTION|SYMLINKD|SYMLINK)> {1,10}|(?P<size>[0-9][0-9.,]*) )"
+    r"(?P<name>.+)",
+    re.DOTALL,
+).fullmatch
+_DOS_TARGET = re.compile(r" \[[^\]]*\]\Z")
+_TOTAL = re.compile(r"total\s+[0-9.,]+[A-Za-z]?", re.IGNORECASE).fullmatch
+_TIME = re.compile(
+    r"([0-9]{4})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})(\.[0-9]{1,9})?"
+).fullmatch
+_SELF: Final = frozenset({"cdir", "pdir"})
+_NO_FILES: Final = ("os.unix=chr", "os.unix=blk", "os.unix=socket", "os.unix=fifo")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name of a directory.
+
+    Attributes:
+        name: its bytes, a character each.
+        is_directory: None if the listing does not say (a link may be either).
+        size: in bytes, -1 if it is not known.
+        modified: `xsd:dateTime` in UTC, or empty.
+        unique: the server's name for the thing itself, whatever leads to it.
+        target: of a link, as written.
+        is_self: it is the listed directory, or the one above it.
+    """
+
+    name: str
+    is_directory: bool | None = None
+    size: int = -1
+    modified: str = ""
+    unique: str = ""
+    target: str = ""
+    is_self: bool = False
+
+
+def parse_facts(line: str) -> Entry | None:
+    """Return what a line of MLSD or MLST says; None if it names no file or directory.
+
+    >>> parse_facts("Type=file;Size=3;Modify=20240102030405; a b").modified
+    '2024-01-02T03:04:05Z'
+    """
+    text, blank, name = line.partition(" ")
+    if not blank or not name or "=" not in text:
+        return None
+    facts = {key.lower(): value for key, value in _facts(text)}
+    kind = facts.get("type", "").lower()
+    if kind.startswith(_NO_FILES):
+        return None
+    size = facts.get("size", "")
+    is_link = kind.startswith("os.unix=s")  # slink:TARGET, symlink
+    return Entry(
+        name,
+        is_directory=_KINDS.get(kind),
+        size=int(size) if _is_size(size) and kind == "file" else -1,
+        modified=parse_time(facts.get("modify", "")),
+        unique=facts.get("unique", ""),
+        target=facts["type"].partition(":")[2] if is_link else "",
+        is_self=kind in _SELF,
+    )
+
+
+_facts = re.compile(r"([^=;]+)=([^;]*)").findall
+_KINDS: Final = {"dir": True, "cdir": True, "pdir": True, "file": False}
+_is_size = re.compile(r"[0-9]{1,18}").fullmatch
+
+
+def parse_list_line(line: str) -> Entry | None:
+    """Return what a line of LIST says; None if it names no file or directory.
+
+    Times are left out: they have no zone, and mostly no year or no hour.
+
+    >>> parse_list_line("-rw-r--r-- 1 me us 42 Jan  3  2024 a b.nt").size
+    42
+    """
+    found = _UNIX(line)
+    if found is not None:
+        return _unix_entry(found)
+    found = _DOS(line)
+    if found is None:
+        return None
+    name, kind = found["name"], found["dir"]
+    if kind is None:
+        size = re.sub(r"[.,]", "", found["size"])
+        return Entry(name, is_directory=False, size=int(size) if _is_size(size) else -1)
+    if kind != "DIR":
+        return Entry(_DOS_TARGET.sub("", name), None if kind == "SYMLINK" else True)
+    return Entry(name, is_directory=True)
+
+
+def _unix_entry(found: re.Match[str]) -> Entry | None:
+    name, kind = found["name"], found["type"]
+    if kind in "bcps":
+        return None
+    if kind == "l":
+        name, _, target = name.partition(" -> ")
+        return Entry(name, target=target)
+    if kind == "d":
+        return Entry(name, is_directory=True)
+    size = found["size"]
+    return Entry(name, is_directory=False, size=int(size) if _is_size(size) else -1)
+
+
+def parse_name(line: str) -> Entry | None:
+    """Return what a line of NLST says: a name."""
+    return Entry(line) if line else None
+
+
+def is_noise(line: str) -> bool:
+    """Tell whether a line of LIST is meant to name nothing."""
+    return not line.strip() or bool(_TOTAL(line.strip()) or _UNIX_DEVICE(line))
+
+
+def parse_time(text: str) -> str:
+    """Return a time of RFC 3659 2.3 as `xsd:dateTime`; nothing if it is none.
+
+    >>> parse_time("20240230000000"), parse_time("20240102030405.5")
+    ('', '2024-01-02T03:04:05.5Z')
+    """
+    parts = _TIME(text)
+    if parts is None:
+        return ""
+    year, month, day, hour, minute, second, fraction = parts.groups()
+    try:
+        datetime(  # noqa: DTZ001  only to see whether there is such a time
+            int(year), int(month), int(day), int(hour), int(minute), int(second)
+        )
+    except ValueError:
+        return ""
+    return f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction or ''}Z"
+
+
+class Lines:
+    """Cuts blocks of bytes into lines of Latin-1.
+
+    Attributes:
+        n_too_long: lines over `MAX_LINE_BYTES`, which are left out.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._skips = False
+        self.n_too_long = 0
+
+    def feed(self, block: bytes) -> Iterator[str]:
+        """Yield the lines that end in a block."""
+        *lines, rest = (self._rest + block).split(b"\n")
+        for line in lines:
+            if self._skips:
+                self._skips = False
+            elif len(line) > MAX_LINE_BYTES:
+                self.n_too_long += 1
+            else:
+                yield line.removesuffix(b"\r").decode("latin-1")
+        if self._skips or len(rest) > MAX_LINE_BYTES:
+            self.n_too_long += not self._skips
+            self._skips, rest = True, b""
+        self._rest = rest
+
+    def end(self) -> Iterator[str]:
+        """Yield the last line, if it has no end."""
+        if self._rest and not self._skips:
+            yield self._rest.removesuffix(b"\r").decode("latin-1")
+        self._rest = b""

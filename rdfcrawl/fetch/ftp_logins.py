@@ -1,0 +1,94 @@
+"""Who the crawler is on FTP servers: anonymous, or a user that the operator names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.fetch.ftp_address import DEFAULT_PORTS, has_control
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ENTRY = re.compile(
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
+    r"=(?P<user>[^:]+):(?P<password>.*)"
+).fullmatch
+_TOKEN = re.compile(r"[A-Za-z0-9.-]+").match
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and the password, which no text of the object shows."""
+
+    user: str
+    password: str = field(repr=False)
+    is_anonymous: bool = False
+
+
+def anonymous(user_agent: str) -> Login:
+    """Return the login of whoever has none; its password says who asks (RFC 1635).
+
+    >>> anonymous("rdfcrawl/0.1 (+https://example.org)").password
+    'rdfcrawl@'
+    """
+    token = _TOKEN(user_agent)
+    return Login("anonymous", f"{token[0] if token else 'guest'}@", is_anonymous=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FtpLogins:
+    """The logins of an operator.
+
+    Attributes:
+        known: host and port -> login; port 0 stands for the default ports alone, so
+            that no link to another port of a host gets a password.
+    """
+
+    known: Mapping[tuple[str, int], Login] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> FtpLogins:
+        """Read `HOST=user:password` or `HOST:PORT=user:password`, parted by blanks.
+
+        Args:
+            name: of the variable that has the text.
+            text: names and passwords have no blanks, names no colon; UTF-8.
+
+        Raises:
+            ConfigError: an entry is none; one line with its number, not its text.
+
+        >>> FtpLogins.parse("V", "a.example=me:pw").of("a.example", 21)
+        Login(user='me', is_anonymous=False)
+        """
+        known = {}
+        for number, entry in enumerate(text.split(), start=1):
+            parts = _ENTRY(entry)
+            port = int(parts["port"] or 0) if parts else 0
+            if parts is None or port > 0xFFFF or has_control(entry):
+                raise ConfigError(
+                    f"{name}: entry {number}: want HOST=user:password, or"
+                    " HOST:PORT=user:password, separated by blanks"
+                )
+            host = parts["host"].strip("[]").lower().removesuffix(".")
+            user, password = parts["user"], parts["password"]
+            known[host, port] = Login(_octets(user), _octets(password))
+        return cls(known)
+
+    def of(self, host: str, port: int) -> Login | None:
+        """Return the login for a server, if there is one."""
+        host = host.lower().removesuffix(".")
+        login = self.known.get((host, port))
+        if login is None and port in DEFAULT_PORTS.values():
+            login = self.known.get((host, 0))
+        return login
+
+
+NO_LOGINS: Final = FtpLogins()
+
+
+def _octets(text: str) -> str:
+    """Return text as its bytes in UTF-8, a character each."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -1,0 +1,113 @@
+"""Replies of an FTP server as HTTP statuses that say the same.
+
+=========================== ====== ==========================================
+Reply (RFC 959 4.2)         Status Meaning
+=========================== ====== ==========================================
+150, 226, 250               200    here it is
+the path is a directory     301    its URL has a slash at its end
+not modified since          304    `MDTM` and `SIZE` are what they were
+501                         400    no such path can be
+331, 332, 430, 530, 532     401    this user is not let in
+534, 550 "denied", 553      403    this user does not get it
+550, 551                    404    there is none
+450, 451, 452, 552          500    it may be there in a moment
+500, 502, 504               501    the server cannot do that
+425, 426                    502    no data connection
+120, 421, 530 "too many"    503    the host wants to be left alone
+=========================== ====== ==========================================
+
+550 stands for all that can be wrong with a file, and 530 for all that can be wrong
+with a user: there the text decides.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_STATUSES: Final = {
+    120: 503,
+    331: 401,
+    332: 401,
+    421: 503,
+    425: 502,
+    426: 502,
+    430: 401,
+    450: 500,
+    451: 500,
+    452: 500,
+    500: 501,
+    501: 400,
+    502: 501,
+    503: 500,
+    504: 501,
+    530: 401,
+    532: 401,
+    534: 403,
+    550: 404,
+    551: 404,
+    552: 500,
+    553: 403,
+}
+_IS_CROWDED = re.compile(
+    r"too many|try (?:again|later)|\bbusy\b|overload|limit reached"
+    r"|\bmax(?:imum)?\b.*(?:users|clients|connections)"
+    r"|(?:user|client|connection)s? limit",
+    re.IGNORECASE | re.DOTALL,
+).search
+_IS_MISSING = re.compile(
+    r"no such|not found|(?:does not|doesn't) exist|can(?:not|'t) find", re.IGNORECASE
+).search
+_IS_DENIED = re.compile(
+    r"permission|denied|forbidden|not (?:allowed|permitted|authori[sz]ed)"
+    r"|\b(?:ssl|tls)\b",
+    re.IGNORECASE,
+).search
+_MINUTES = re.compile(r"\b([0-9]{1,4})\s*min", re.IGNORECASE).search
+MAX_MINUTES: Final = 24 * 60
+
+
+class FtpRefused(Exception):
+    """The server refuses, in a reply of three digits and a text.
+
+    Attributes:
+        code: of the reply.
+        text: the whole reply, any number of lines.
+    """
+
+    def __init__(self, reply: str) -> None:
+        super().__init__(reply)
+        self.text = reply
+        self.code = int(reply[:3]) if reply[:3].isdecimal() else 0
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that says the same."""
+        return status_of(self.code, self.text)
+
+    @property
+    def retry_after(self) -> str:
+        """Seconds to wait, if a reply 120 names minutes; else nothing."""
+        minutes = _MINUTES(self.text) if self.code == 120 else None
+        return str(60 * min(int(minutes[1]), MAX_MINUTES)) if minutes else ""
+
+    @property
+    def is_unknown_command(self) -> bool:
+        """Whether the server will never do what it was asked for."""
+        return self.code in (500, 502, 504)
+
+
+def status_of(code: int, text: str) -> int:
+    """Return the HTTP status that says the same as a reply.
+
+    >>> status_of(550, "550 No such file"), status_of(421, "421 Timeout")
+    (404, 503)
+    """
+    if code == 530 and _IS_CROWDED(text):
+        return 503
+    if code == 550 and _IS_DENIED(text) and not _IS_MISSING(text):
+        return 403
+    known = _STATUSES.get(code)
+    if known is not None:
+        return known
+    return 500 if code < 500 else 501

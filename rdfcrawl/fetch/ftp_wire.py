@@ -1,0 +1,161 @@
+"""The dialogue with an FTP server: `ftplib`'s, with bounds, a guard and TLS."""
+
+from __future__ import annotations
+
+import ftplib
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.guard import GuardBlocked
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.guard import Guard
+
+MAX_REPLY_CHARS: Final = 64 * 1024
+
+
+class NoConnection(Exception):
+    """The server cannot be reached; the fault holds for all that is on it."""
+
+    def __init__(self, reason: Reason, detail: object) -> None:
+        super().__init__(f"{reason}: {detail}")
+        text = " ".join(str(detail).split())
+        self.fault = Fault(reason, text[: Fault.MAX_DETAIL])
+
+
+class Broken(Exception):
+    """The connection ended, or said what has no meaning, in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How connections are made.
+
+    Attributes:
+        connect_secs: for connecting, and for each reply while it goes on.
+        stall_secs: longest silence within a transfer.
+        guard: says which addresses may be connected to; without one, all may.
+        tls: context of all connections of the process.
+    """
+
+    connect_secs: float
+    stall_secs: float
+    guard: Guard | None
+    tls: ssl.SSLContext
+
+
+class Wire(ftplib.FTP):
+    """The dialogue: `ftplib`'s, with bounds, a guard and TLS."""
+
+    def __init__(self, host: str, manners: Manners) -> None:
+        super().__init__(encoding="latin-1")
+        self.host = host
+        self.timeout = manners.connect_secs
+        self._manners = manners
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is under TLS."""
+        return isinstance(self.sock, ssl.SSLSocket)
+
+    def dial(self, port: int) -> None:
+        """Connect to the first address of the host that answers."""
+        try:
+            found = socket.getaddrinfo(
+                self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
+            )
+        except (OSError, UnicodeError) as exc:
+            raise NoConnection(Reason.DNS, exc) from exc
+        guard = self._manners.guard
+        allowed = [
+            info for info in found if guard is None or guard.allows(str(info[4][0]))
+        ]
+        if found and not allowed:
+            blocked = GuardBlocked(f"{self.host} ({found[0][4][0]})")
+            raise SourceFault(Reason.GUARD_BLOCKED, str(blocked.strerror))
+        failure: OSError = OSError("no address")
+        for family, _, _, _, address in allowed:
+            try:
+                self.sock = self.open_socket(
+                    family, address, self._manners.connect_secs
+                )
+            except OSError as exc:
+                failure = exc
+                continue
+            self.af = family
+            self._listen()
+            return
+        is_late = isinstance(failure, TimeoutError)
+        reason = Reason.TIMEOUT if is_late else Reason.UNREACHABLE
+        raise NoConnection(reason, failure) from failure
+
+    def open_socket(
+        self, family: int, address: Any, timeout_secs: float
+    ) -> socket.socket:
+        """Return a connection to an address that the guard allows."""
+        guard = self._manners.guard
+        if guard is not None:
+            guard.check(str(address[0]))
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            # During a long transfer the dialogue is silent: what watches the
+            # connections in between must not forget it.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+            sock.settimeout(self._manners.connect_secs)
+            sock.connect(address)
+            sock.settimeout(timeout_secs)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def secure(self) -> None:
+        """Turn the connection to TLS.
+
+        What was read before and not used, which an attacker may have put there, is
+        forgotten with the old file.
+        """
+        if self.sock is None:
+            raise EOFError("no connection")
+        if self.file is not None:
+            self.file.close()
+        tls = self._manners.tls
+        self.sock = secure = tls.wrap_socket(
+            self.sock, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        secure.do_handshake()
+        self._listen()
+
+    def _listen(self) -> None:
+        if self.sock is not None:
+            self.file = self.sock.makefile("r", encoding=self.encoding)
+
+    def getmultiline(self) -> str:
+        """Return a reply, of a bounded number of lines (RFC 959 4.2)."""
+        line = self.getline()
+        if line[3:4] != "-":
+            return line
+        lines, n_chars, end = [line], len(line), line[:3] + " "
+        while not (line.startswith(end) or line == line[:3] == end[:3]):
+            line = self.getline()
+            lines.append(line)
+            n_chars += len(line) + 1
+            if n_chars > MAX_REPLY_CHARS:
+                raise Broken("a reply without an end")
+        return "\n".join(lines)
+
+
+def epsv_port(reply: str) -> int:
+    """Return the port in a reply to EPSV (RFC 2428 3)."""
+    begin, end = reply.find("("), reply.rfind(")")
+    parts = reply[begin + 1 : end].split(reply[begin + 1 : begin + 2] or "|")
+    if begin < 0 or len(parts) != 5 or not parts[3].isdecimal():
+        raise Broken(f"no port: {reply[:100]}")
+    port = int(parts[3])
+    if not 0 < port <= 0xFFFF:
+        raise Broken(f"no port: {reply[:100]}")
+    return port

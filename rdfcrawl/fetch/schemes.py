@@ -1,0 +1,26 @@
+"""The way to each scheme that is crawled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Answer, Ask, Exchange
+
+
+class SchemeExchange:
+    """An exchange that leaves each URL to the one for its scheme.
+
+    Args:
+        web: for http and https, and for what no other is for.
+        ftp: for ftp and ftps.
+    """
+
+    def __init__(self, web: Exchange, ftp: Exchange) -> None:
+        self._web = web
+        self._ftp = ftp
+
+    async def get(self, url: str, ask: Ask) -> Answer:
+        """See `Exchange.get`."""
+        is_ftp = url.startswith(("ftp:", "ftps:"))
+        return await (self._ftp if is_ftp else self._web).get(url, ask)

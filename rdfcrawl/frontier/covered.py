@@ -1,0 +1,47 @@
+"""URLs that need not be crawled, as a dataset that is taken as a whole has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_BEGIN = 8  # past "http://" and "https://"
+
+
+class Covered:
+    """Prefixes of URLs; whether one covers a URL takes a look-up per length.
+
+    Attributes:
+        prefixes: as requested, with their scheme.
+    """
+
+    def __init__(self, prefixes: Collection[str] = ()) -> None:
+        self.prefixes: frozenset[str] = frozenset()
+        self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
+        self.replace(prefixes)
+
+    def __bool__(self) -> bool:
+        return bool(self.prefixes)
+
+    def replace(self, prefixes: Collection[str]) -> None:
+        """Take these prefixes instead of those before."""
+        self.prefixes = frozenset(prefixes)
+        lengths: dict[str, set[int]] = {}
+        for prefix in self.prefixes:
+            lengths.setdefault(_origin(prefix), set()).add(len(prefix))
+        self._lengths = {origin: sorted(found) for origin, found in lengths.items()}
+
+    def covers(self, url: str) -> bool:
+        """Tell whether a requestable URL begins with one of the prefixes.
+
+        >>> Covered(["http://a.example/r/"]).covers("http://a.example/r/1")
+        True
+        """
+        lengths = self._lengths.get(_origin(url), ())
+        return any(url[:length] in self.prefixes for length in lengths)
+
+
+def _origin(url: str) -> str:
+    return url[: url.find("/", _BEGIN) + 1 or None]

@@ -1,0 +1,26 @@
+"""Many things, some at a time: a command of Redis must not hold up the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")
+
+
+def in_groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in order, `size` at a time; the last group may be smaller.
+
+    >>> list(in_groups("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    group: list[T] = []
+    for item in items:
+        group.append(item)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group

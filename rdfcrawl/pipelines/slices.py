@@ -1,0 +1,203 @@
+"""Between extraction and store: dumps of datasets that sitemaps declare.
+
+With `slice=1` a dump is cut into the descriptions of its resources, each in a graph of
+its own. And what sample URIs answer is compared with what the dump says of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.dataset import Part, Sample
+from rdfcrawl.sources.samples import (
+    MAX_SAMPLE_BYTES,
+    MAX_SAMPLES,
+    Samples,
+    iter_line_blocks,
+    lines_about,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.slicing import Description
+    from rdfcrawl.sources.dataset import KnownDataset
+
+_AT_ONCE: Final = 200  # descriptions
+_CHUNK_BYTES: Final = 256 * 1024
+# What a document lacks then shows in no comparison as what it is.
+_LOSSES: Final = frozenset(
+    {
+        *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.BAD_CONTENT_ENCODING),
+        *(Reason.BAD_ARCHIVE, Reason.CHECKSUM, Reason.SYNTAX),
+    }
+)
+
+
+class SlicesPipeline:
+    """Cuts dumps and compares samples; all other documents pass."""
+
+    def __init__(self, spider: VisitingSpider) -> None:
+        self._spider = spider
+        self._wants_slices = spider.arguments.slice
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: its spider makes no visits.
+        """
+        return cls(visiting_spider(crawler))
+
+    async def process_item(self, document: Document) -> Document:
+        """Wrap the quads of dumps and samples."""
+        task = document.record.task
+        if document.chunks is None or not task or document.record.kind.is_source:
+            return document
+        if part := Part.decode(task):
+            dataset = await self._spider.sources.desk.datasets.known(part.dataset)
+            if dataset is not None:
+                document.chunks = self._dump(document, document.chunks, dataset, part)
+        elif sample := Sample.decode(task):
+            document.chunks = self._sample(document, document.chunks, sample)
+        return document
+
+    @property
+    def _samples(self) -> Samples:
+        desk = self._spider.sources.desk
+        return Samples(desk.shelf, desk.datasets)
+
+    async def _sample(
+        self, document: Document, chunks: AsyncIterator[bytes], sample: Sample
+    ) -> AsyncIterator[bytes]:
+        """Pass the quads of a sample on, and keep them for the comparison."""
+        kept: list[bytes] = []
+        n_bytes = 0
+        async with closing(chunks):
+            async for chunk in chunks:
+                n_bytes += len(chunk)
+                if n_bytes <= MAX_SAMPLE_BYTES:
+                    kept.append(chunk)
+                yield chunk
+        if n_bytes <= MAX_SAMPLE_BYTES and _is_whole(document):
+            quads = b"".join(kept)
+            if report := await self._samples.put_page(sample, quads, document):
+                yield report
+
+    async def _dump(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        dataset: KnownDataset,
+        part: Part,
+    ) -> AsyncIterator[bytes]:
+        """Pass the quads of a dump on, cut if that is wanted; compare the samples.
+
+        What the comparison says is not part of the dump: it comes after the slices.
+        """
+        samples = dataset.samples[:MAX_SAMPLES]
+        folder = self._folder()
+        with TemporaryDirectory(prefix="dump-", dir=folder) as place:
+            about = Path(place, "about.nq")
+            if samples:
+                chunks = _noted(chunks, samples, about)
+            if self._wants_slices and dataset.prefixes:
+                chunks = self._sliced(document, chunks, dataset, Path(place))
+            async with closing(chunks):
+                async for chunk in chunks:
+                    yield chunk
+            if samples and _is_whole(document):
+                report = await self._samples.put_dump(
+                    dataset, part, about, document, folder=folder
+                )
+                if report:
+                    yield report
+
+    async def _sliced(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        dataset: KnownDataset,
+        place: Path,
+    ) -> AsyncIterator[bytes]:
+        """Yield the descriptions that the quads of a dump are cut into."""
+        log = FaultLog()
+        path = place / "dump.nq"
+        with _created(path) as file:
+            async with closing(chunks):
+                async for chunk in chunks:
+                    file.write(chunk)
+        slices = slice_dump(
+            iter_line_blocks(path),
+            dataset.prefixes,
+            slicing=dataset.slicing,
+            log=log,
+            folder=place,
+        )
+        n_quads = 0
+        while batch := await asyncio.to_thread(_some, slices):
+            for chunk in _in_chunks(each.lines for each in batch):
+                n_quads += chunk.count(b"\n")
+                yield chunk
+        document.n_quads = n_quads
+        document.faults += log.all()
+
+    def _folder(self) -> Path:
+        folder = self._spider.options.paths.spool
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _is_whole(document: Document) -> bool:
+    """Tell whether a document was had, and all of its statements were read."""
+    is_there = 200 <= document.status < 300 and not document.is_partial
+    return is_there and not any(x.reason in _LOSSES for x in document.faults)
+
+
+async def _noted(
+    chunks: AsyncIterator[bytes], samples: Collection[str], path: Path
+) -> AsyncIterator[bytes]:
+    """Pass quads on, and keep what may be about the samples in a file."""
+    with _created(path) as file:
+        async with closing(chunks):
+            async for chunk in chunks:
+                file.write(lines_about(samples, chunk))
+                yield chunk
+
+
+def _in_chunks(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield blocks of lines together, about as many bytes at a time as others do."""
+    held: list[bytes] = []
+    n_bytes = 0
+    for block in blocks:
+        held.append(block)
+        n_bytes += len(block)
+        if n_bytes >= _CHUNK_BYTES:
+            yield b"".join(held)
+            held.clear()
+            n_bytes = 0
+    if held:
+        yield b"".join(held)
+
+
+def _some(slices: Iterator[Description]) -> list[Description]:
+    return list(islice(slices, _AT_ONCE))
+
+
+def _created(path: Path) -> BinaryIO:
+    return path.open("wb")

@@ -1,0 +1,95 @@
+"""Which URL a text of a sitemap is, if it is one, and who may list it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.uri import BadUri, host_of, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.elements import Element
+
+# Of a URL that was broken over lines, run together with another one or damaged by
+# its markup or encoding: what it was cannot be known.
+_BROKEN = re.compile(r"[\x00-\x1f<>\ufdd0\ufffd]|\s.*://", re.DOTALL).search
+_AUTHORITY = re.compile(r"(?P<scheme>[a-z]+)://(?P<authority>[^/?#]*)").match
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ftps": "990"}
+
+
+def url_of(text: str, base: str, log: FaultLog) -> str:
+    """Return the URL that a text is, as it is requested; nothing if it is none.
+
+    The protocol wants absolute URLs. One that begins with `/` can mean but one thing
+    and is mended; of others it cannot be known what they are relative to.
+
+    Args:
+        text: as it is in the document, its references replaced.
+        base: URL of the document.
+        log: takes `BAD_URI` and `REPAIRED`.
+    """
+    text = text.strip(" \t\r\n")
+    if _BROKEN(text):
+        log.note(Reason.BAD_URI, f"a broken URL: {text[:200]!r}")
+        return ""
+    try:
+        if text.startswith("/"):
+            url = requestable(text, base)
+            log.note(Reason.REPAIRED, f"a relative URL: {text[:200]!r}")
+            return url
+        return requestable(text)
+    except BadUri as error:
+        log.note(error.fault.reason, error.fault.detail)
+        return ""
+
+
+def url_in(element: Element, base: str, log: FaultLog) -> str:
+    """Return the URL that an element holds; nothing if it holds none.
+
+    One with other elements in it is broken: it is not known what belongs to the URL.
+    """
+    if element.children:
+        log.note(Reason.BAD_URI, f"markup in a URL: {element.text[:200]!r}")
+        return ""
+    return url_of(element.text, base, log) if element.text.strip() else ""
+
+
+def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) -> bool:
+    """Tell whether a sitemap may list a URL.
+
+    It may list those of its own host, and those of hosts that name it in their
+    robots.txt. Another port than its own is another site unless it is a default one,
+    so that no sitemap makes us scan the ports of a machine.
+
+    Args:
+        entry_url: as `requestable` gives it.
+        sitemap_url: after redirects, as `requestable` gives it.
+        robots_hosts: hosts, as `host_of` gives them, or `host:port`, whose
+            robots.txt names this sitemap (or the index that lists it).
+
+    Source: sitemaps.org, "Sitemaps & Cross Submits".
+
+    >>> may_list("http://a.example/x", "https://a.example/sitemap.xml", ())
+    True
+    >>> may_list("http://b.example/x", "https://a.example/s.xml", {"b.example"})
+    True
+    """
+    host, port = host_of(entry_url), _port_of(entry_url)
+    is_default = port == _DEFAULT_PORTS.get(entry_url.partition(":")[0])
+    if host == host_of(sitemap_url) and (is_default or port == _port_of(sitemap_url)):
+        return bool(host)
+    return f"{host}:{port}" in robots_hosts or (is_default and host in robots_hosts)
+
+
+def _port_of(url: str) -> str:
+    found = _AUTHORITY(url)
+    if found is None:
+        return ""
+    _, colon, port = found["authority"].rpartition(":")
+    return (
+        port if colon and port.isdecimal() else _DEFAULT_PORTS.get(found["scheme"], "")
+    )

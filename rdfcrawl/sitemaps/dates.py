@@ -1,0 +1,188 @@
+"""Points in time as sitemaps and feeds write them, with the precision they have.
+
+Source: W3C note "Date and Time Formats" (1997-09-15); RFC 5322 3.3 for RSS 2.0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from enum import IntEnum
+from functools import lru_cache, total_ordering
+from typing import Final
+
+_MAX_CHARS: Final = 80
+# Seconds without a zone, a space for `T` and zones without a colon are not in the
+# note, but common.
+_W3C = re.compile(
+    r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
+    r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})"
+    r"(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,30}))?)?"
+    r"\s*(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}|[+-][0-9]{2})?)?)?)?"
+).fullmatch
+_DAY_NAME = re.compile(
+    r"(?:[A-Za-z]{3,9},?\s+)?[0-9]{1,2}\s+[A-Za-z]{3}\s+[0-9]{2,4}\s"
+)
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_W3CDTF = "http://purl.org/dc/terms/W3CDTF"
+
+
+class Precision(IntEnum):
+    """How exactly a point in time is known."""
+
+    YEAR = 1
+    MONTH = 2
+    DAY = 3
+    MINUTE = 4
+    SECOND = 5
+    FRACTION = 6
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class PointInTime:
+    """A point in time, as exactly as it was written.
+
+    Two of them are ordered by the earliest moment they may mean, then by precision:
+    a day comes before its first second. They are equal if both are the same.
+
+    Attributes:
+        earliest: moment it may mean, in UTC, to the second.
+        precision: of the writing.
+        fraction: digits of a second, without zeros at the end.
+        is_zoned: the writing has a zone; otherwise it was read as UTC, as is every
+            date without a time.
+    """
+
+    earliest: datetime
+    precision: Precision
+    fraction: str = ""
+    is_zoned: bool = True
+
+    def __lt__(self, other: PointInTime) -> bool:
+        return self._key() < other._key()
+
+    def _key(self) -> tuple[datetime, str, Precision]:
+        return self.earliest, self.fraction, self.precision
+
+    @property
+    def end(self) -> datetime:
+        """The first moment after it: all that it may mean is before."""
+        at = self.earliest
+        try:
+            match self.precision:
+                case Precision.YEAR:
+                    return at.replace(year=at.year + 1)
+                case Precision.MONTH:
+                    return (at + timedelta(days=31)).replace(day=1)
+                case Precision.DAY:
+                    return at + timedelta(days=1)
+                case Precision.MINUTE:
+                    return at + timedelta(minutes=1)
+        except (ValueError, OverflowError):
+            return datetime.max.replace(tzinfo=UTC)
+        return at + timedelta(seconds=1)
+
+    def may_be_after(self, moment: datetime) -> bool:
+        """Tell whether it may mean a moment after another one.
+
+        What changed on the day of the last visit may have changed after it. A
+        writing without zone may be of any zone: 14 hours are allowed for.
+        """
+        slack = timedelta(0)
+        if not self.is_zoned:
+            slack = timedelta(hours=14)
+        return self.end > moment - slack
+
+    @property
+    def text(self) -> str:
+        """It as the W3C note writes it: in UTC, with the precision it has."""
+        full = self.earliest.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
+        match self.precision:
+            case Precision.YEAR | Precision.MONTH | Precision.DAY:
+                return full[: 1 + 3 * self.precision]
+            case Precision.MINUTE:
+                return full[:16] + "Z" * self.is_zoned
+        return (
+            full
+            + ("." + self.fraction if self.fraction else "")
+            + ("Z" * self.is_zoned)
+        )
+
+    @property
+    def datatype(self) -> str:
+        """IRI of the datatype of `text`; XML Schema has none for a minute."""
+        match self.precision:
+            case Precision.YEAR:
+                return _XSD + "gYear"
+            case Precision.MONTH:
+                return _XSD + "gYearMonth"
+            case Precision.DAY:
+                return _XSD + "date"
+            case Precision.MINUTE:
+                return _W3CDTF
+        return _XSD + "dateTime"
+
+
+@lru_cache(maxsize=1024)
+def parse_point(text: str) -> PointInTime | None:
+    """Return the point in time that a text means, or None if it is none.
+
+    Args:
+        text: in a form of the W3C note, or of RFC 5322 as in RSS 2.0.
+
+    >>> parse_point("1997-07").text, parse_point("1997-07-16T19:20+01:00").text
+    ('1997-07', '1997-07-16T18:20Z')
+    """
+    text = text.strip()
+    if len(text) > _MAX_CHARS:
+        return None
+    try:
+        found = _W3C(text)
+        return _of_w3c(found) if found else _of_rfc_5322(text)
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def _of_w3c(found: re.Match[str]) -> PointInTime:
+    parts = found.groupdict()
+    names = ("month", "day", "minute", "second", "fraction")
+    precision = Precision(1 + sum(parts[name] is not None for name in names))
+    month, day = (int(parts[name] or 1) for name in names[:2])
+    hour, minute, second = (int(parts[x] or 0) for x in ("hour", "minute", "second"))
+    leap = second == 60  # it is the second before, once more
+    at = datetime(int(parts["year"]), month, day, hour, minute, second - leap, 0, UTC)
+    fraction = "" if leap else (parts["fraction"] or "").rstrip("0")
+    if precision is Precision.FRACTION and not fraction:
+        precision = Precision.SECOND
+    zone = parts["zone"]
+    return PointInTime(
+        at - _offset(zone or "Z"),
+        precision,
+        fraction,
+        is_zoned=bool(zone) or precision <= Precision.DAY,
+    )
+
+
+def _offset(zone: str) -> timedelta:
+    if zone[0] not in "+-":
+        return timedelta(0)
+    digits = zone[1:].replace(":", "").ljust(4, "0")
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    if hours > 23 or minutes > 59:
+        raise ValueError(zone)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return offset if zone[0] == "+" else -offset
+
+
+def _of_rfc_5322(text: str) -> PointInTime | None:
+    if not _DAY_NAME.match(text):
+        return None
+    at = parsedate_to_datetime(text)
+    is_zoned = at.tzinfo is not None or text.endswith("-0000")
+    moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    has_seconds = text.count(":") > 1
+    precision = Precision.SECOND if has_seconds else Precision.MINUTE
+    return PointInTime(moment, precision, is_zoned=is_zoned)

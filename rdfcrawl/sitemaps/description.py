@@ -1,0 +1,194 @@
+"""Datasets of Semantic Sitemaps as VoID and DCAT.
+
+| of a dataset | statements |
+|---|---|
+| itself | `void:Dataset`, `dcat:Dataset`; `rc:declaredBy` the sitemap |
+| `datasetLabel` | `dcterms:title` |
+| dumps, fragments | `void:dataDump`; `dcat:distribution` with `dcat:downloadURL`, `rc:mirrorPriority`, and `rc:partOfDump` true for a part |
+| endpoints | `void:sparqlEndpoint`; `dcat:accessService`, a `dcat:DataService` |
+| `sparqlGraphName` | `rc:sparqlGraph`; `rc:allSparqlGraphs` true for `*` |
+| `linkedDataPrefix` | `void:uriSpace`; `rc:linkedData` with `rc:slicing` if it has one |
+| `sampleURI` | `void:exampleResource` |
+| `lastmod`, `changefreq` | `dcterms:modified`, `rc:changefreq`, `dcterms:accrualPeriodicity` |
+| a claim nobody confirms | `rc:unconfirmedClaim` with `rc:claims` and `rc:about` |
+
+`rc:` is `urn:rdfcrawl:vocab#`.
+
+Source: "Describing Linked Datasets with the VoID Vocabulary" (2011-03-03), DCAT 3.
+"""  # noqa: E501  # rows of a table
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.terms import RDF, XSD, blank, iri, literal, statement
+from rdfcrawl.sitemaps.access import Claim
+from rdfcrawl.sitemaps.extensions import name_of
+from rdfcrawl.sitemaps.facts import DCTERMS, RC
+from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from rdfcrawl.sitemaps.semantic import Dataset, Location
+
+VOID: Final = "http://rdfs.org/ns/void#"
+DCAT: Final = "http://www.w3.org/ns/dcat#"
+_FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"
+_EU_FREQUENCY: Final = {
+    "always": "UPDATE_CONT",
+    "hourly": "HOURLY",
+    "daily": "DAILY",
+    "weekly": "WEEKLY",
+    "monthly": "MONTHLY",
+    "yearly": "ANNUAL",
+    "never": "NEVER",
+}
+
+
+def dataset_iri(dataset: Dataset, sitemap: str) -> str:
+    """Return the name of a dataset: its own, or one made of what identifies it.
+
+    That is its sitemap and the first of its label, prefixes and places: it stays the
+    same while others come and go.
+    """
+    if dataset.uri:
+        return dataset.uri
+    places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
+    said = [dataset.label, *(x.url for x in dataset.prefixes), *(x.url for x in places)]
+    first = next((text for text in said if text), str(dataset.position))
+    digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
+    return f"urn:rdfcrawl:dataset:{digest}"
+
+
+def describe_dataset(
+    dataset: Dataset,
+    *,
+    sitemap: str,
+    unconfirmed: Collection[Claim] = (),
+    graph: str = "",
+) -> Iterator[str]:
+    """Yield the description of a dataset, as lines of N-Quads.
+
+    Lines may have things in them that are no terms: they go through
+    `rdf.checking.iter_checked`.
+
+    Args:
+        dataset: as its sitemap declares it.
+        sitemap: URL of it.
+        unconfirmed: claims about other hosts that these do not confirm; they are
+            recorded as claims only (`access.claims_about_others`).
+        graph: IRI that names the graph; the default graph if it is empty.
+    """
+    return _Describer(dataset, sitemap, frozenset(unconfirmed), graph).lines()
+
+
+class _Describer:
+    def __init__(
+        self, dataset: Dataset, sitemap: str, refused: frozenset[Claim], graph: str
+    ) -> None:
+        self._dataset, self._sitemap, self._refused = dataset, sitemap, refused
+        self._name = dataset_iri(dataset, sitemap)
+        self._subject = iri(self._name)
+        self._graph = iri(graph) if graph else ""
+
+    def lines(self) -> Iterator[str]:
+        yield self._say(RDF + "type", iri(VOID + "Dataset"))
+        yield self._say(RDF + "type", iri(DCAT + "Dataset"))
+        yield self._say(RC + "declaredBy", iri(graph_iri(self._sitemap)))
+        yield from self._about()
+        yield from self._dumps()
+        yield from self._endpoints()
+        yield from self._linked_data()
+        for claim in sorted(self._refused, key=lambda x: (x.kind, x.url)):
+            node = self._node(f"claim {claim.kind} {claim.url}")
+            yield self._say(RC + "unconfirmedClaim", node)
+            yield self._say(RC + "claims", literal(claim.kind), node)
+            yield self._say(RC + "about", iri(graph_iri(claim.url)), node)
+
+    def _about(self) -> Iterator[str]:
+        dataset = self._dataset
+        if dataset.label:
+            label = literal(dataset.label, language=dataset.language)
+            yield self._say(DCTERMS + "title", label)
+        if dataset.lastmod is not None:
+            point = literal(dataset.lastmod.text, datatype=dataset.lastmod.datatype)
+            yield self._say(DCTERMS + "modified", point)
+        if dataset.changefreq is not None:
+            yield self._say(RC + "changefreq", literal(dataset.changefreq))
+            frequency = _FREQUENCIES + _EU_FREQUENCY[dataset.changefreq]
+            yield self._say(DCTERMS + "accrualPeriodicity", iri(frequency))
+        for other in dataset.others:
+            for name, text in other.values:
+                term = RC + name_of(f"{other.kind}/{name}")
+                yield self._say(term, literal(text))
+
+    def _dumps(self) -> Iterator[str]:
+        dataset = self._dataset
+        are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
+        for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
+            for place in places:
+                if Claim(kind, place.url) in self._refused:
+                    continue
+                file, node = iri(graph_iri(place.url)), self._node(place.url)
+                yield self._say(VOID + "dataDump", file)
+                yield self._say(DCAT + "distribution", node)
+                yield self._say(RDF + "type", iri(DCAT + "Distribution"), node)
+                yield self._say(DCAT + "downloadURL", file, node)
+                if kind == "fragment" or are_parts:
+                    yield self._say(RC + "partOfDump", _TRUE, node)
+                yield from self._weight(place, node)
+
+    def _endpoints(self) -> Iterator[str]:
+        for place in self._dataset.endpoints:
+            if Claim("endpoint", place.url) in self._refused:
+                continue
+            endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
+            service = self._node(f"service {place.url}")
+            yield self._say(VOID + "sparqlEndpoint", endpoint)
+            yield self._say(DCAT + "distribution", node)
+            yield self._say(RDF + "type", iri(DCAT + "Distribution"), node)
+            yield self._say(DCAT + "accessURL", endpoint, node)
+            yield self._say(DCAT + "accessService", service, node)
+            yield self._say(RDF + "type", iri(DCAT + "DataService"), service)
+            yield self._say(DCAT + "endpointURL", endpoint, service)
+            yield self._say(DCAT + "servesDataset", self._subject, service)
+            yield from self._weight(place, node)
+            if place.slicing is not None:
+                yield self._say(RC + "slicing", literal(place.slicing), service)
+        for graph in self._dataset.graphs:
+            if graph == ALL_GRAPHS:
+                yield self._say(RC + "allSparqlGraphs", _TRUE)
+            else:
+                yield self._say(RC + "sparqlGraph", iri(graph))
+
+    def _linked_data(self) -> Iterator[str]:
+        for prefix in self._dataset.prefixes:
+            if Claim("prefix", prefix.url) in self._refused:
+                continue
+            yield self._say(VOID + "uriSpace", literal(prefix.iri))
+            if prefix.slicing is not None:
+                node = self._node(f"prefix {prefix.iri}")
+                yield self._say(RC + "linkedData", node)
+                yield self._say(VOID + "uriSpace", literal(prefix.iri), node)
+                yield self._say(RC + "slicing", literal(prefix.slicing), node)
+        for sample in self._dataset.samples:
+            yield self._say(VOID + "exampleResource", iri(sample))
+
+    def _weight(self, place: Location, node: str) -> Iterator[str]:
+        if place.priority != 1:
+            priority = literal(str(place.priority), datatype=XSD + "integer")
+            yield self._say(RC + "mirrorPriority", priority, node)
+
+    def _node(self, key: str) -> str:
+        """Return a blank node whose label follows from what it is."""
+        digest = blake2b(f"{self._name}\n{key}".encode(), digest_size=12).hexdigest()
+        return blank(digest)
+
+    def _say(self, predicate: str, obj: str, subject: str = "") -> str:
+        return statement(subject or self._subject, iri(predicate), obj, self._graph)
+
+
+_TRUE = literal("true", datatype=XSD + "boolean")

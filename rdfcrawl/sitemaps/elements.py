@@ -1,0 +1,139 @@
+"""Elements of a document one at a time: what a list lists, whole, and nothing else.
+
+The root and the elements that are containers are never held; each of their children
+is, with all that is in it, until the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.sitemaps.markup import End, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.markup import Event
+
+MAX_PARTS: Final = 20_000  # elements within one element
+MAX_CHARS: Final = 4 * 2**20  # of their texts together
+
+
+class Element:
+    """An element with all that is in it.
+
+    Attributes:
+        name: as it is written, with its prefix.
+        local: the name without prefix.
+        namespace: that its prefix is declared for; empty if it is not.
+        attributes: by name as it is written.
+        text: directly in it, without that of its children; not stripped.
+        children: in document order.
+        is_whole: its end was read. Otherwise the document is cut within it, or parts
+            of it were left out: what is not there may have been.
+    """
+
+    __slots__ = (
+        "attributes",
+        "children",
+        "is_whole",
+        "local",
+        "name",
+        "namespace",
+        "text",
+    )
+
+    def __init__(self, start: Start) -> None:
+        self.name, self.namespace, self.attributes = start
+        self.local = start[0].rpartition(":")[2]
+        self.text = ""
+        self.children: list[Element] = []
+        self.is_whole = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {dict(self.attributes)} {self.text!r} {self.children}>"
+
+    def all(self, *locals_: str) -> Iterator[Element]:
+        """Yield the children of these names, case ignored."""
+        return (child for child in self.children if child.local.lower() in locals_)
+
+    def attribute(self, local: str) -> str | None:
+        """Return an attribute by its name without prefix, case ignored, or None."""
+        return attribute(self.attributes, local)
+
+
+def attribute(attributes: Mapping[str, str], local: str) -> str | None:
+    """Return the value of an attribute by its name without prefix, or None.
+
+    One without a prefix goes before one with.
+    """
+    value = attributes.get(local)
+    if value is not None or not attributes:
+        return value
+    for name, other in attributes.items():
+        if name.rpartition(":")[2].lower() == local:
+            return other
+    return None
+
+
+def iter_elements(  # noqa: C901  # the loop that all elements pass
+    events: Iterable[Event],
+    *,
+    containers: frozenset[str] = frozenset(),
+    log: FaultLog,
+) -> Iterator[Start | Element]:
+    """Yield the start of each container, and each other element as it is complete.
+
+    Args:
+        events: of `markup.iter_events`.
+        containers: local names, in lower case, of elements that are containers where
+            their parents are; the root is one.
+        log: takes `TOO_LARGE` for an element with more in it than is held.
+
+    Yields:
+        `Start` for the root and for containers; `Element` for their other children.
+        Those the document is cut in come last, with `is_whole` False. An element that
+        its parent's end tag or the next element has closed is whole.
+    """
+    n_containers, open_ = 0, list[Element]()
+    n_parts = n_chars = 0
+    top: Element | None = None
+    for event in events:
+        kind = event.__class__
+        if kind is str:
+            n_chars += len(event)
+            if top is not None and n_chars <= MAX_CHARS:
+                top.text += event  # type: ignore[operator]
+        elif kind is End:
+            if top is None:
+                n_containers -= 1
+                continue
+            done = open_.pop()
+            done.is_whole = n_parts <= MAX_PARTS and n_chars <= MAX_CHARS
+            top = open_[-1] if open_ else None
+            if top is None:
+                if not done.is_whole:
+                    log.note(Reason.TOO_LARGE, f"{done.name}: its last parts left out")
+                n_parts = n_chars = 0
+                yield done
+        elif top is None and (not n_containers or _is_container(event, containers)):
+            n_containers += 1
+            n_chars = 0
+            yield event  # type: ignore[misc]
+        else:
+            n_parts += 1
+            element = Element(event)  # type: ignore[arg-type]
+            if top is None:
+                n_chars = 0
+            elif n_parts <= MAX_PARTS:
+                top.children.append(element)
+            open_.append(element)
+            top = element
+    if open_:
+        yield open_[0]
+
+
+def _is_container(event: Event, containers: frozenset[str]) -> bool:
+    return event[0].rpartition(":")[2].lower() in containers

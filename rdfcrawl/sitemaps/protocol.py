@@ -1,0 +1,331 @@
+"""The sitemap protocol: entries of a sitemap in whatever format it is.
+
+What a document is, is seen in it; what the server calls it hardly matters. Elements
+are known by their local names, as many sitemaps have other namespaces or none.
+
+Source: sitemaps.org, protocol 0.9; `feeds` has the sources for RSS and Atom.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.addresses import url_in, url_of
+from rdfcrawl.sitemaps.elements import Element, iter_elements
+from rdfcrawl.sitemaps.entry import (
+    DEFAULT_LIMITS,
+    Entry,
+    SitemapFormat,
+    SitemapLimits,
+)
+from rdfcrawl.sitemaps.extensions import extension_of
+from rdfcrawl.sitemaps.feeds import atom_entry, rss_entry
+from rdfcrawl.sitemaps.markup import Start, Structure, Tokenizer
+from rdfcrawl.sitemaps.semantic import DATASET_LEAVES, Dataset, read_dataset
+from rdfcrawl.sitemaps.text import iter_text
+from rdfcrawl.sitemaps.values import read_frequency, read_lastmod, read_priority
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.markup import Event
+
+Item: TypeAlias = Entry | Dataset
+
+_RECORDS: Final = frozenset({"url", "sitemap", "dataset", "item", "entry"})
+STRUCTURE: Final = Structure(
+    records=_RECORDS,
+    leaves=frozenset({"loc", "lastmod", "changefreq", "priority", "link", "guid"})
+    | DATASET_LEAVES,
+    others=frozenset(
+        ("image", "video", "news", "md", "ln", "mobile", "pagemap", "title")  # noqa: RUF005
+        + ("description", "pubdate", "updated", "published")
+    ),
+)
+_CONTAINERS: Final = frozenset({"channel", "urlset", "sitemapindex"})
+_ROOTS: Final = {
+    "urlset": SitemapFormat.URLSET,
+    "sitemapindex": SitemapFormat.INDEX,
+    "rss": SitemapFormat.RSS,
+    "rdf": SitemapFormat.RSS_1,
+    "feed": SitemapFormat.ATOM,
+}
+_MARKUP_AT = re.compile(
+    r"<\?xml\b|<(?:[\w.\-]+:)?(?:urlset|sitemapindex|rss|rdf|feed)\b", re.IGNORECASE
+)
+_URL_LINE = re.compile(r"\s*(?:http|ftp)s?://", re.IGNORECASE)
+# What ends a document before its end, as far as its source knows.
+_CUTS: Final = (
+    Reason.TOO_LARGE,
+    Reason.BAD_ARCHIVE,
+    Reason.CHECKSUM,
+    Reason.TRUNCATED_BODY,
+    Reason.BAD_CONTENT_ENCODING,
+)
+_SNIFF_CHARS = 4096
+_MAX_LINE_CHARS = 16 * 1024
+
+
+def read_sitemap(
+    source: bytes | Source,
+    *,
+    url: str,
+    log: FaultLog,
+    media_type: str = "",
+    charset: str = "",
+    limits: SitemapLimits = DEFAULT_LIMITS,
+    start: int = 0,
+) -> Sitemap:
+    """Return a sitemap; reading happens on iteration.
+
+    Args:
+        source: the document, not compressed.
+        url: of the document, after redirects.
+        log: of this document alone; if it says that the document was cut on the way
+            (`TRUNCATED_BODY`), a list loses its last line. It takes the faults: those
+            of `markup.iter_events`; `TOO_MANY_ENTRIES`; `BAD_URI` for entries without
+            a URL that can be requested, which are left out; `SYNTAX` for values that
+            mean nothing; `UNKNOWN_FORMAT`.
+        media_type: of the Content-Type, or empty; only for the faults.
+        charset: of the Content-Type, or empty.
+        limits: what is read at most.
+        start: position of the first entry wanted; those before are passed over.
+    """
+    return Sitemap(
+        Source.of(source),
+        url=url,
+        log=log,
+        media_type=media_type,
+        charset=charset,
+        limits=limits,
+        start=start,
+    )
+
+
+class Sitemap:
+    """One sitemap being read: iterate it once, over its entries and datasets.
+
+    Nothing is checked against the site that listed it: see `addresses.may_list` and
+    `access.may_use`.
+
+    Attributes:
+        format: what it turned out to be; unset as long as it is not known.
+        capability: of ResourceSync, if the document says that it is such a list.
+        n_read: entries read, those before `start` and those left out included.
+        is_cut: there is more than was read, or it could not be read to its end.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        url: str,
+        log: FaultLog,
+        media_type: str,
+        charset: str,
+        limits: SitemapLimits,
+        start: int,
+    ) -> None:
+        self._source, self._url, self._log = source, url, log
+        self._media_type, self._charset = media_type, charset
+        self._limits, self._start = limits, start
+        self.format: SitemapFormat | None = None
+        self.capability = ""
+        self.n_read = 0
+        self.is_cut = False
+
+    def __iter__(self) -> Iterator[Item]:
+        texts = iter_text(
+            self._source,
+            log=self._log,
+            charset=self._charset,
+            n_bytes=self._limits.markup.n_bytes,
+        )
+        try:
+            head = _head(texts)
+            if (at := _where_markup_begins(head)) >= 0:
+                yield from self._xml(chain((head[at:],), texts))
+            elif _URL_LINE.match(head):
+                self.format = SitemapFormat.TEXT
+                yield from self._lines(chain((head,), texts))
+            elif not head.strip():
+                self._log.note(Reason.EMPTY, "nothing in the sitemap")
+            else:
+                self._unknown(head)
+        finally:
+            texts.close()
+            ends = (*_CUTS, Reason.INCOMPLETE, Reason.TOO_MANY_ENTRIES)
+            self.is_cut = any(self._log.count(reason) for reason in ends)
+
+    def _unknown(self, head: str) -> None:
+        detail = f"no sitemap ({self._media_type or 'no type'}): {head.strip()[:80]}"
+        self._log.note(Reason.UNKNOWN_FORMAT, detail)
+
+    def _lines(self, texts: Iterable[str]) -> Iterator[Entry]:
+        for line in _iter_lines(texts, self._log):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            position = self._count()
+            if position < 0:
+                return
+            if position < self._start:
+                continue
+            if not _URL_LINE.match(text):
+                self._log.note(Reason.BAD_URI, f"no absolute URL: {text[:200]!r}")
+            elif url := url_of(text, self._url, self._log):
+                yield Entry(position=position, url=url)
+
+    def _xml(self, texts: Iterable[str]) -> Iterator[Item]:
+        events = self._events(texts)
+        items = iter_elements(events, containers=_CONTAINERS, log=self._log)
+        read: Callable[[Element, int], Item | None]
+        for item in items:
+            if isinstance(item, Start):
+                if self.format is None and not self._recognize(item):
+                    return
+                continue
+            local = item.local.lower()
+            if local == "md":
+                self.capability = self.capability or item.attribute("capability") or ""
+            if local not in _RECORDS:
+                continue
+            position = self._count()
+            if position < 0:
+                return
+            if position >= self._start:
+                read = self._dataset if local == "dataset" else self._entry
+                if found := read(item, position):
+                    yield found
+
+    def _events(self, texts: Iterable[str]) -> Iterator[Event]:
+        """Yield the events; those of a root that is missing are put in."""
+        tokenizer = Tokenizer(
+            self._log, limits=self._limits.markup, structure=STRUCTURE
+        )
+        is_first = True
+        for text in texts:
+            for event in tokenizer.feed(text):
+                if is_first and isinstance(event, Start):
+                    is_first = False
+                    if event.local.lower() in ("url", "sitemap"):
+                        self._log.note(Reason.REPAIRED, "no root element")
+                        yield Start("urlset", "", {})
+                yield event
+        tokenizer.close()
+
+    def _recognize(self, root: Start) -> bool:
+        self.format = _ROOTS.get(root.local.lower())
+        if self.format is None:
+            self._unknown(f"<{root.name}>")
+        return self.format is not None
+
+    def _count(self) -> int:
+        """Return the position of the next entry, or -1 if no more are read."""
+        if self.n_read >= self._limits.n_entries:
+            detail = f"only the first {self._limits.n_entries} entries are read"
+            self._log.note(Reason.TOO_MANY_ENTRIES, detail)
+            return -1
+        self.n_read += 1
+        return self.n_read - 1
+
+    def _dataset(self, element: Element, position: int) -> Dataset | None:
+        return read_dataset(
+            element,
+            position=position,
+            base=self._url,
+            log=self._log,
+            max_values=self._limits.n_values,
+        )
+
+    def _entry(self, element: Element, position: int) -> Entry | None:
+        if self.format is SitemapFormat.ATOM:
+            entry = atom_entry(element, position, self._url, self._log, self._limits)
+        elif self.format in (SitemapFormat.RSS, SitemapFormat.RSS_1):
+            entry = rss_entry(element, position, self._url, self._log, self._limits)
+        else:
+            entry = _url_entry(element, position, self._url, self._log, self._limits)
+        if entry is not None and entry.is_sitemap and entry.url == self._url:
+            self._log.note(Reason.PAGING_LOOP, "the index lists itself")
+            return None
+        return entry
+
+
+def _url_entry(
+    element: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
+) -> Entry | None:
+    """Return the entry that a `url` or `sitemap` is; None without a URL."""
+    url = ""
+    lastmod = frequency = priority = None
+    others: list[Element] = []
+    for child in element.children:
+        match child.local.lower():
+            case "loc":
+                url = url or url_in(child, base, log)
+            case "lastmod":
+                lastmod = lastmod or read_lastmod(child.text, log)
+            case "changefreq":
+                frequency = frequency or read_frequency(child.text, log)
+            case "priority":
+                priority = (
+                    read_priority(child.text, log) if priority is None else priority
+                )
+            case _:
+                others.append(child)
+    if not url:
+        if not any(child.text.strip() for child in element.all("loc")):
+            log.note(Reason.BAD_URI, f"a {element.name} without loc")
+        return None
+    return Entry(
+        position=position,
+        url=url,
+        is_sitemap=element.local.lower() == "sitemap",
+        lastmod=lastmod,
+        changefreq=frequency,
+        priority=priority,
+        extensions=tuple(
+            extension_of(child, limits.n_values)
+            for child in others[: limits.n_extensions]
+        ),
+    )
+
+
+def _head(texts: Iterator[str]) -> str:
+    """Return enough of the text to see what it is."""
+    head = ""
+    for text in texts:
+        head += text
+        if len(head.lstrip()) >= _SNIFF_CHARS or len(head) > 64 * _SNIFF_CHARS:
+            break
+    return head
+
+
+def _where_markup_begins(head: str) -> int:
+    """Return where XML begins, be it behind what a broken server has put before it."""
+    begin = len(head) - len(head.lstrip("\ufeff \t\r\n\0"))
+    if head.startswith("<", begin):
+        found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
+        is_message = head[begin : begin + 3].lower() in ("<br", "<b>")  # as PHP's
+        return found.start() if is_message and found else begin
+    if _URL_LINE.match(head):
+        return -1
+    found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
+    return found.start() if found else -1
+
+
+def _iter_lines(texts: Iterable[str], log: FaultLog) -> Iterator[str]:
+    """Yield lines; the last one only if the text was not cut within it."""
+    rest = ""
+    for text in texts:
+        *lines, rest = re.split(r"[\r\n]+", rest + text)
+        yield from lines
+        if len(rest) > _MAX_LINE_CHARS:
+            log.note(Reason.LITERAL_TOO_LONG, "a line that is no URL")
+            rest = rest[:_MAX_LINE_CHARS]
+    if not any(log.count(reason) for reason in _CUTS):
+        yield rest

@@ -1,0 +1,130 @@
+"""What a source says of its resources and documents, as statements.
+
+The words are those of DCAT, Dublin Core, SPDX and PROV; what has none there keeps its
+name in the namespace of ResourceSync, and a link its registered relation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.terms import RDF, XSD
+from rdfcrawl.sitemaps.dates import parse_point
+from rdfcrawl.sitemaps.resourcesync.documents import TERMS, Change
+from rdfcrawl.sitemaps.resourcesync.times import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.sitemaps.resourcesync.documents import Entry, Heading, RsLink
+    from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
+    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+
+_DCT: Final = "http://purl.org/dc/terms/"
+_DCAT: Final = "http://www.w3.org/ns/dcat#"
+_SPDX: Final = "http://spdx.org/rdf/terms#"
+_PROV: Final = "http://www.w3.org/ns/prov#"
+_RELATION: Final = "http://www.iana.org/assignments/relation/"
+_MEDIA_TYPE: Final = "https://www.iana.org/assignments/media-types/"
+_IS_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+").fullmatch
+_IS_TOKEN = re.compile(r"[a-z][a-z0-9.-]*", re.IGNORECASE).fullmatch
+_HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
+
+
+def describe(
+    version: Version, *, entry: Entry | None = None, graph: str = ""
+) -> Iterator[str]:
+    """Yield what is known of a resource: lines of N-Quads, to be checked.
+
+    Args:
+        version: what it is; that of a tombstone says when it was deleted.
+        entry: that says it; its links are stated too.
+        graph: IRI of the graph, or empty.
+    """
+    subject, context = terms.iri(version.uri), terms.iri(graph) if graph else ""
+
+    def line(predicate: str, obj: str, of: str = subject) -> str:
+        return terms.statement(of, terms.iri(predicate), obj, context)
+
+    if not version.is_snapshot:
+        yield line(TERMS + "change", terms.literal(version.change.value))
+        if version.as_of_us is not None:
+            predicate = TERMS + "datetime"
+            if version.change is Change.DELETED:
+                predicate = _PROV + "invalidatedAtTime"
+            yield line(predicate, _time(text_of(version.as_of_us)))
+    if version.modified_us is not None:
+        modified = entry.lastmod if entry is not None else text_of(version.modified_us)
+        yield line(_DCT + "modified", _time(modified))
+    if _IS_MEDIA_TYPE(version.media_type):
+        yield line(_DCAT + "mediaType", terms.iri(_MEDIA_TYPE + version.media_type))
+    if version.encoding:
+        yield line(TERMS + "encoding", terms.literal(version.encoding))
+    yield from _fixity(version.fixity, version.uri, subject, context)
+    if entry is not None:
+        yield from _links(entry.links, subject, context)
+
+
+def describe_document(heading: Heading, *, graph: str = "") -> Iterator[str]:
+    """Yield what a document says of itself: lines of N-Quads, to be checked.
+
+    Args:
+        heading: of the document.
+        graph: IRI of the graph, or empty.
+    """
+    subject, context = terms.iri(heading.url), terms.iri(graph) if graph else ""
+
+    def line(predicate: str, obj: str) -> str:
+        return terms.statement(subject, terms.iri(predicate), obj, context)
+
+    facts = heading.facts
+    if facts.capability is not None:
+        yield line(TERMS + "capability", terms.literal(facts.capability.value))
+    for name in ("at", "completed", "from", "until"):
+        time = facts.time(name)
+        if time:
+            yield line(TERMS + name, _time(time))
+    yield from _links(heading.links, subject, context)
+
+
+def _links(links: tuple[RsLink, ...], subject: str, context: str) -> Iterator[str]:
+    for link in links:
+        predicate = _predicate(link)
+        if predicate:
+            yield terms.statement(
+                subject, terms.iri(predicate), terms.iri(link.url), context
+            )
+
+
+def _fixity(fixity: Fixity, uri: str, subject: str, context: str) -> Iterator[str]:
+    def line(of: str, predicate: str, obj: str) -> str:
+        return terms.statement(of, terms.iri(predicate), obj, context)
+
+    if fixity.length is not None:
+        length = terms.literal(str(fixity.length), datatype=XSD + "nonNegativeInteger")
+        yield line(subject, _DCAT + "byteSize", length)
+    for name, digest in fixity.digests:
+        node = terms.blank(f"{name} {uri}")
+        value = terms.literal(digest.hex(), datatype=XSD + "hexBinary")
+        yield line(subject, _SPDX + "checksum", node)
+        yield line(node, RDF + "type", terms.iri(_SPDX + "Checksum"))
+        algorithm = terms.iri(f"{_SPDX}checksumAlgorithm_{name}")
+        yield line(node, _SPDX + "algorithm", algorithm)
+        yield line(node, _SPDX + "checksumValue", value)
+
+
+def _predicate(link: RsLink) -> str:
+    """Return the relation of a link as an IRI; empty if it is none."""
+    if _HAS_SCHEME(link.rel):
+        return link.rel
+    return _RELATION + link.rel.lower() if _IS_TOKEN(link.rel) else ""
+
+
+def _time(text: str) -> str:
+    """Return a time as a literal of the datatype that has its precision."""
+    point = parse_point(text)
+    if point is None:
+        return terms.literal(text)
+    return terms.literal(point.text, datatype=point.datatype)

@@ -1,0 +1,130 @@
+"""Where a source may describe itself: addresses to try, from what is known of it.
+
+Source: ANSI/NISO Z39.99-2017, section "Discovery": the well-known URI names a source
+description, links of pages and headers a capability list, robots.txt a resource list;
+section "Navigation": `up` and `index` of any document lead to the one above it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.http_links import parse_link_header
+from rdfcrawl.sitemaps.resourcesync.documents import Capability
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.sitemaps.resourcesync.documents import Heading
+
+WELL_KNOWN: Final = "/.well-known/resourcesync"
+RELATION: Final = "resourcesync"
+MAX_CANDIDATES: Final = 100  # of one page, header or robots.txt
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An address where a document of a source may be.
+
+    Attributes:
+        url: requestable.
+        expected: what the document should be; None: any.
+    """
+
+    url: str
+    expected: Capability | None = None
+
+
+def of_site(url: str) -> Candidate:
+    """Return where a site describes all that it offers.
+
+    Args:
+        url: any address of the site; scheme, host and port count.
+
+    Raises:
+        BadUri: it is not requestable.
+
+    >>> of_site("http://example.org:8080/a/b").url
+    'http://example.org:8080/.well-known/resourcesync'
+    """
+    return Candidate(requestable(WELL_KNOWN, requestable(url)), Capability.DESCRIPTION)
+
+
+def of_sitemaps(urls: Iterable[str], *, base: str) -> list[Candidate]:
+    """Return what the `Sitemap` lines of a robots.txt name, in its order.
+
+    Only a document whose heading has a capability is one of ResourceSync; the others
+    are plain sitemaps.
+
+    Args:
+        urls: values of the lines.
+        base: URL of the robots.txt.
+    """
+    return _candidates(urls, base, Capability.RESOURCE_LIST)
+
+
+def of_header(value: str, *, base: str) -> list[Candidate]:
+    """Return what a header `Link` names.
+
+    Args:
+        value: of the header; several are joined by commas.
+        base: URL of the answer.
+    """
+    urls = (
+        link.url
+        for link in parse_link_header(value, base=base)
+        if RELATION in link.relations and not link.anchor
+    )
+    return _candidates(urls, base, Capability.CAPABILITY_LIST)
+
+
+def of_page(page: Page) -> list[Candidate]:
+    """Return what the `link` elements in the head of a page name."""
+    urls: list[str] = []
+    with suppress(SourceFault):  # a page that cannot be read names nothing
+        for node in page.head_tree.css("head link[rel][href]"):
+            relations = (node.attributes.get("rel") or "").lower().split()
+            if RELATION in relations:
+                urls.append(node.attributes.get("href") or "")
+        return _candidates(urls, page.base, Capability.CAPABILITY_LIST)
+    return []
+
+
+def of_heading(heading: Heading) -> list[Candidate]:
+    """Return the documents above one, nearest first.
+
+    `index` leads to the index that a document is part of; `up` to the capability list,
+    or from that to the source description; drafts called it `resourcesync`.
+    """
+    capability = heading.facts.capability
+    above = Capability.CAPABILITY_LIST
+    if capability is Capability.CAPABILITY_LIST:
+        above = Capability.DESCRIPTION
+    found: dict[str, Candidate] = {}
+    for rel, expected in (("index", capability), ("up", above), (RELATION, above)):
+        urls = (link.url for link in heading.linked(rel))
+        for candidate in _candidates(urls, heading.url, expected):
+            if candidate.url != heading.url:
+                found.setdefault(candidate.url, candidate)
+    return list(found.values())
+
+
+def _candidates(
+    urls: Iterable[str], base: str, expected: Capability | None
+) -> list[Candidate]:
+    return list(dict.fromkeys(_iter_candidates(urls, base, expected)))
+
+
+def _iter_candidates(
+    urls: Iterable[str], base: str, expected: Capability | None
+) -> Iterator[Candidate]:
+    for n, url in enumerate(urls):
+        if n == MAX_CANDIDATES:
+            return
+        with suppress(BadUri):
+            yield Candidate(requestable(url.strip(), base), expected)

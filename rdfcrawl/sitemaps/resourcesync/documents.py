@@ -1,0 +1,495 @@
+"""Reads every document of ResourceSync, as a stream: its heading, then its entries.
+
+Source: ANSI/NISO Z39.99-2017, sections "Sitemap Document Formats", "Describing the
+Source" to "Change Dump Manifest", and tables 2 to 4; the documents of ResourceSync
+Archives have the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.markup import (
+    End,
+    MarkupLimits,
+    Start,
+    Structure,
+    iter_events,
+)
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, parse_hashes
+from rdfcrawl.sitemaps.resourcesync.times import is_datetime
+from rdfcrawl.uri import BadUri, parse_uri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.markup import Event
+
+TERMS: Final = "http://www.openarchives.org/rs/terms/"
+PATCH: Final = TERMS + "patch"
+_TERMS = re.compile(r"https?://(?:www\.)?openarchives\.org/rs/terms/?").fullmatch
+_IS_PLAIN = re.compile(r"https?://[a-z0-9./_~?=&%-]++").fullmatch
+_USUAL_HASH = re.compile(r"md5:[0-9a-f]{32}|sha-256:[0-9a-f]{64}").fullmatch
+_ROOTS: Final = frozenset({"urlset", "sitemapindex"})
+_ITEMS: Final = frozenset({"url", "sitemap"})
+_LEAVES: Final = frozenset({"loc", "lastmod", "changefreq", "priority"})
+_STRUCTURE: Final = Structure(
+    records=_ITEMS, leaves=_LEAVES, others=frozenset({"md", "ln"})
+)
+
+
+class Capability(StrEnum):
+    """What a document is for, by its `rs:md`."""
+
+    DESCRIPTION = "description"
+    CAPABILITY_LIST = "capabilitylist"
+    RESOURCE_LIST = "resourcelist"
+    RESOURCE_DUMP = "resourcedump"
+    RESOURCE_DUMP_MANIFEST = "resourcedump-manifest"
+    CHANGE_LIST = "changelist"
+    CHANGE_DUMP = "changedump"
+    CHANGE_DUMP_MANIFEST = "changedump-manifest"
+    RESOURCE_LIST_ARCHIVE = "resourcelist-archive"
+    RESOURCE_DUMP_ARCHIVE = "resourcedump-archive"
+    CHANGE_LIST_ARCHIVE = "changelist-archive"
+    CHANGE_DUMP_ARCHIVE = "changedump-archive"
+
+
+class Change(StrEnum):
+    """What became of a resource; one that moved was deleted here, created there."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLimits:
+    """Bounds on one document.
+
+    Attributes:
+        n_bytes: of the document, not compressed. The sitemap protocol says 50 MiB and
+            50,000 entries; a source with a million resources need not have an index.
+        n_entries: that are read.
+        n_links: `rs:ln` of one entry, or of the document itself.
+        value_chars: of one attribute or text; a longer one is left out.
+    """
+
+    n_bytes: int = 2 * 2**30
+    n_entries: int = 10_000_000
+    n_links: int = 100
+    value_chars: int = 8192
+
+
+DEFAULT_LIMITS: Final = ListLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an `rs:md` or `rs:ln` says; an attribute that is not there is empty.
+
+    Attributes:
+        attributes: as they are written, white space collapsed; of `rs:ln` without
+            `href` and `rel`.
+    """
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Return an attribute: `capability`, `encoding`, `path`, `at` and so on."""
+        return self.attributes.get(name, "")
+
+    def time(self, name: str) -> str:
+        """Return a time as it is written, if it is a W3C datetime; else empty.
+
+        Args:
+            name: `at`, `completed`, `from`, `until`, `datetime` or `modified`.
+        """
+        text = self.attributes.get(name, "")
+        return text if text and is_datetime(text) else ""
+
+    @property
+    def capability(self) -> Capability | None:
+        """What the document is for; None if that is not said, or not known here."""
+        return _CAPABILITIES.get(self.text("capability"))
+
+    @property
+    def change(self) -> Change | None:
+        """What became of the resource; None if that is not said, or not known."""
+        return _CHANGES.get(self.text("change"))
+
+    @property
+    def media_type(self) -> str:
+        """`type` in lower case, without parameters."""
+        return self.text("type").partition(";")[0].strip().lower()
+
+    @property
+    def length(self) -> int | None:
+        """Bytes; None if that is not said."""
+        return _number(self.text("length"))
+
+    @property
+    def pri(self) -> int:
+        """Place among links of the same relation, 1 first; 999999 if not said."""
+        number = _number(self.text("pri"))
+        return number if number and number <= 999_999 else 999_999
+
+    @property
+    def fixity(self) -> Fixity:
+        """What the bytes have to be."""
+        return Fixity(parse_hashes(self.text("hash"))[0], self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class RsLink:
+    """An `rs:ln`.
+
+    Attributes:
+        rel: one relation, as it is written.
+        href: as it is written.
+        url: what it leads to, resolved; of any scheme.
+        facts: of the target.
+    """
+
+    rel: str
+    href: str
+    url: str
+    facts: Facts = Facts()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What a document says of itself.
+
+    Attributes:
+        url: it was read from.
+        is_index: a `sitemapindex`: its entries are documents like it.
+        facts: of the document.
+        links: of the document, in order.
+    """
+
+    url: str
+    is_index: bool = False
+    facts: Facts = Facts()
+    links: tuple[RsLink, ...] = ()
+
+    def linked(self, rel: str) -> list[RsLink]:
+        """Return the links of a relation, the preferred first."""
+        return linked(self.links, rel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A `url` or `sitemap` of a document.
+
+    Attributes:
+        index: place in the document, from 0; entries without location count.
+        loc: as it is written.
+        uri: the same, resolved, as browsers write it.
+        lastmod: as it is written; empty if it is not there.
+        changefreq: as it is written, or empty.
+        priority: as it is written, or empty.
+        facts: of the resource.
+        links: in order.
+    """
+
+    index: int
+    loc: str
+    uri: str
+    lastmod: str = ""
+    changefreq: str = ""
+    priority: str = ""
+    facts: Facts = Facts()
+    links: tuple[RsLink, ...] = ()
+
+    def linked(self, rel: str) -> list[RsLink]:
+        """Return the links of a relation, the preferred first."""
+        return linked(self.links, rel)
+
+
+def linked(links: tuple[RsLink, ...], rel: str) -> list[RsLink]:
+    """Return the links of a relation, by `pri`, then in their order."""
+    found = [link for link in links if link.rel == rel]
+    return sorted(found, key=lambda link: link.facts.pri) if len(found) > 1 else found
+
+
+class Reading:
+    """The entries of a document, once, in order; what is wrong is noted and left out.
+
+    Args:
+        source: the document, not compressed.
+        url: it was read from, after redirects.
+        log: takes the faults. `BAD_ANSWER`: it is no such document, or an attribute
+            is not of its type; `BAD_URI`: an entry without a usable location is left
+            out; `TOO_MANY_ENTRIES`; those of `markup.iter_events`.
+        charset: of the Content-Type, or empty.
+        limits: what is read at most.
+        skip: entries at the begin that are not given out, nor looked at.
+
+    Attributes:
+        heading: of the document. What stands before the first entry is there at
+            once; what a source has put behind, when the iteration is over.
+        n_read: entries that were come by so far, those skipped included.
+        is_document: it is one of ResourceSync, or a sitemap.
+        is_complete: the document came to its end and nothing was left out of it for
+            a limit.
+    """
+
+    def __init__(  # keywords with defaults
+        self,
+        source: bytes | Path | Source,
+        *,
+        url: str,
+        log: FaultLog,
+        charset: str = "",
+        limits: ListLimits = DEFAULT_LIMITS,
+        skip: int = 0,
+    ) -> None:
+        self._log, self._limits, self._skip = log, limits, skip
+        self.heading = Heading(url=url)
+        self.n_read = 0
+        self.is_document = False
+        self.is_complete = False
+        self._n_lost = self._lost()
+        events = iter_events(
+            Source.of(source),
+            log=log,
+            charset=charset,
+            limits=MarkupLimits(n_bytes=limits.n_bytes),
+            structure=_STRUCTURE,
+        )
+        self._entries = self._read(events)
+        self._first = next(self._entries, None)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries; again only those that are left."""
+        while self.has_more():
+            entry, self._first = self._first, None
+            if entry is not None:
+                yield entry
+
+    def has_more(self) -> bool:
+        """Tell whether there is an entry left."""
+        if self._first is None:
+            self._first = next(self._entries, None)
+        return self._first is not None
+
+    def _lost(self) -> int:
+        reasons = (Reason.TOO_LARGE, Reason.TOO_DEEP, Reason.INCOMPLETE)
+        return sum(self._log.count(reason) for reason in reasons)
+
+    def _read(self, events: Iterator[Event]) -> Iterator[Entry]:
+        root = next((event for event in events if isinstance(event, Start)), None)
+        if root is None:
+            return
+        if root.local.lower() not in _ROOTS:
+            detail = f"no ResourceSync document: its root is {root.name[:80]}"
+            self._log.note(Reason.BAD_ANSWER, detail)
+            return
+        self.is_document = True
+        is_index = root.local.lower() == "sitemapindex"
+        self.heading = replace(self.heading, is_index=is_index)
+        yield from self._items(events, root)
+
+    def _items(self, events: Iterator[Event], root: Start) -> Iterator[Entry]:
+        """Yield the entries below the root."""
+        own = _Own(root)
+        for event in events:
+            if isinstance(event, Start):
+                name = own.name(event)
+                if name in _ITEMS:
+                    if self.n_read >= self._limits.n_entries:
+                        detail = f"more than {self._limits.n_entries}"
+                        self._log.note(Reason.TOO_MANY_ENTRIES, detail)
+                        return
+                    self.n_read += 1
+                    if self.n_read <= self._skip:
+                        _pass_over(events)
+                        continue
+                    entry = self._item(events, own)
+                    if entry is not None:
+                        yield entry
+                    continue
+                self._of_heading(name, event)
+                _pass_over(events)
+            elif isinstance(event, End):
+                self.is_complete = self._lost() == self._n_lost
+                return
+
+    def _of_heading(self, name: str, start: Start) -> None:
+        heading = self.heading
+        if name == "md" and not heading.facts.attributes:
+            self.heading = replace(heading, facts=self._facts(start))
+        elif name == "ln" and len(heading.links) < self._limits.n_links:
+            link = self._link(start)
+            if link is not None:
+                self.heading = replace(heading, links=(*heading.links, link))
+
+    def _item(self, events: Iterator[Event], own: _Own) -> Entry | None:
+        """Return an entry; None if it has no location or does not end."""
+        texts: dict[str, str] = {}
+        facts: Facts | None = None
+        links: list[RsLink] = []
+        for event in events:
+            if isinstance(event, Start):
+                name = own.name(event)
+                if name in _LEAVES:
+                    texts.setdefault(name, _leaf(events))
+                    continue
+                if name == "md" and facts is None:
+                    facts = self._facts(event)
+                elif name == "ln" and len(links) < self._limits.n_links:
+                    link = self._link(event)
+                    if link is not None:
+                        links.append(link)
+                _pass_over(events)
+            elif isinstance(event, End):
+                return self._entry(texts, facts or Facts(), tuple(links))
+        return None  # what is cut off may say that the resource is deleted
+
+    def _entry(
+        self, texts: dict[str, str], facts: Facts, links: tuple[RsLink, ...]
+    ) -> Entry | None:
+        loc = texts.get("loc", "")
+        uri = self._resolved(loc, "loc")
+        if not uri:
+            return None
+        lastmod = texts.get("lastmod", "")
+        if lastmod and not is_datetime(lastmod):
+            self._log.note(Reason.BAD_ANSWER, f"lastmod: {lastmod[:80]!r}")
+        return Entry(
+            index=self.n_read - 1,
+            loc=loc,
+            uri=uri,
+            lastmod=lastmod[:80],
+            changefreq=texts.get("changefreq", "")[:80],
+            priority=texts.get("priority", "")[:80],
+            facts=facts,
+            links=links,
+        )
+
+    def _resolved(self, text: str, what: str) -> str:
+        """Return a URL, resolved; empty if it is none, which is noted."""
+        detail = f"no {what}" if not text else f"a {what} that is too long"
+        if text and len(text) <= self._limits.value_chars:
+            try:
+                if _IS_PLAIN(text):  # the same, sooner
+                    return requestable(text, max_chars=len(text))
+                return parse_uri(text, self.heading.url)
+            except BadUri as error:
+                detail = error.fault.detail
+        self._log.note(Reason.BAD_URI, detail)
+        return ""
+
+    def _facts(self, start: Start, *, but: frozenset[str] = frozenset()) -> Facts:
+        longest = self._limits.value_chars
+        attributes = {
+            name: " ".join(value.split())
+            for name, value in start.attributes.items()
+            if name not in but and not name.startswith("xmlns") and len(value) < longest
+        }
+        facts = Facts(attributes)
+        for problem in _problems(facts):
+            self._log.note(Reason.BAD_ANSWER, problem)
+        return facts
+
+    def _link(self, start: Start) -> RsLink | None:
+        rel = start.attributes.get("rel", "").strip()
+        href = start.attributes.get("href", "").strip()
+        url = self._resolved(href if rel else "", "rs:ln")
+        if not url:
+            return None
+        return RsLink(
+            rel, href, url, self._facts(start, but=frozenset({"rel", "href"}))
+        )
+
+
+class _Own:
+    """Tells the elements of the two vocabularies from those of others."""
+
+    def __init__(self, root: Start) -> None:
+        self._root = root.namespace
+        self._names: dict[tuple[str, str], str] = {}
+
+    def name(self, start: Start) -> str:
+        """Return the local name; empty for an element of another vocabulary."""
+        key = start.name, start.namespace
+        found = self._names.get(key)
+        if found is None:
+            found = self._name(start)
+            if len(self._names) < 256:
+                self._names[key] = found
+        return found
+
+    def _name(self, start: Start) -> str:
+        local = start.local.lower()
+        prefix = start.name.rpartition(":")[0]
+        if local in {"md", "ln"}:
+            is_own = _TERMS(start.namespace) or (
+                not start.namespace and prefix in {"rs", ""}
+            )
+            return local if is_own else ""
+        return local if start.namespace in {self._root, ""} else ""
+
+
+def _pass_over(events: Iterator[Event]) -> None:
+    """Pass by the rest of an element."""
+    depth = 1
+    for event in events:
+        if isinstance(event, Start):
+            depth += 1
+        elif isinstance(event, End):
+            depth -= 1
+            if not depth:
+                return
+
+
+def _leaf(events: Iterator[Event]) -> str:
+    """Return the text of an element that has no elements; empty if it does not end."""
+    text, depth = "", 1
+    for event in events:
+        if isinstance(event, str):
+            if depth == 1:
+                text += event
+        elif isinstance(event, Start):
+            depth += 1
+        else:
+            depth -= 1
+            if not depth:
+                return text.strip()
+    return ""
+
+
+def _problems(facts: Facts) -> Iterator[str]:
+    for name, value in facts.attributes.items():
+        match name:
+            case "hash":
+                if not _USUAL_HASH(value):
+                    yield from (f"hash: {part!r}" for part in parse_hashes(value)[1])
+                continue
+            case "length" | "pri":
+                is_wrong = _number(value) is None
+            case "at" | "completed" | "from" | "until" | "datetime" | "modified":
+                is_wrong = not is_datetime(value)
+            case "change":
+                is_wrong = facts.change is None
+            case _:
+                continue
+        if is_wrong:
+            yield f"{name}: {value[:80]!r}"
+
+
+def _number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_number else None
+
+
+_CAPABILITIES: Final = {each.value: each for each in Capability}
+_CHANGES: Final = {each.value: each for each in Change}

@@ -1,0 +1,327 @@
+"""Parts of dumps: ZIP archives of resources, or of changes, with a manifest.
+
+Source: ANSI/NISO Z39.99-2017, sections "Packaging Resources" and "Packaging Changes".
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO, Final
+from urllib.parse import unquote
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.resourcesync.documents import (
+    DEFAULT_LIMITS,
+    Capability,
+    ListLimits,
+    Reading,
+)
+from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
+from rdfcrawl.sitemaps.resourcesync.mirror import (
+    NO_STATE,
+    Action,
+    decide,
+    nothing,
+)
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, may_be_rdf
+from rdfcrawl.sitemaps.resourcesync.runs import Part
+from rdfcrawl.sitemaps.resourcesync.scope import Scope
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    Content,
+    Follow,
+    Listed,
+    Recorded,
+    Tombstone,
+)
+from rdfcrawl.sitemaps.resourcesync.tasks import Mode
+from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
+from rdfcrawl.unpack.limits import UnpackLimits
+from rdfcrawl.unpack.meter import Layer, Meter
+from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
+from rdfcrawl.unpack.streams import PieceStream, buffered
+from rdfcrawl.unpack.zip import iter_zip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
+    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sitemaps.resourcesync.tasks import Task
+    from rdfcrawl.sitemaps.resourcesync.versions import Stated
+    from rdfcrawl.unpack.archive import Entry as Member
+    from rdfcrawl.unpack.scratch import Blob, Scratch
+
+MANIFEST: Final = "manifest.xml"
+SHORT_BYTES: Final = 2**20  # of a resource that is held in memory
+_SCRATCH_BYTES: Final = 64 * 2**20  # where no other scratch is given
+_BATCH: Final = 500
+_MANIFESTS: Final = {
+    Capability.RESOURCE_DUMP_MANIFEST: Capability.RESOURCE_DUMP,
+    Capability.CHANGE_DUMP_MANIFEST: Capability.CHANGE_DUMP,
+}
+DEFAULT_UNPACK_LIMITS: Final = UnpackLimits()
+
+
+def unpack(  # noqa: PLR0913  # keywords with defaults
+    source: bytes | Path | Source,
+    task: Task,
+    *,
+    url: str,
+    log: FaultLog,
+    state: State = NO_STATE,
+    lookup: Lookup = nothing,
+    policy: Policy = DEFAULT_POLICY,
+    limits: UnpackLimits = DEFAULT_UNPACK_LIMITS,
+    list_limits: ListLimits = DEFAULT_LIMITS,
+    scratch: Scratch | None = None,
+    manifest: bytes | None = None,
+) -> Iterator[Step]:
+    """Yield what follows from one part of a dump, in the order of its manifest.
+
+    The bytes of a resource come out after they were read once and found to be what
+    the manifest says. Those that are not, or are not there, become a `Follow`: the
+    resource is asked for itself. What the mirror has already is not unpacked. A `Part`
+    comes last, if the manifest came to its end.
+
+    Args:
+        source: the archive; its own bytes are checked against `task.fixity` by whoever
+            fetched it.
+        task: `UNPACK`, of the record.
+        url: of the archive, after redirects.
+        log: takes the faults: `BAD_FIXITY`; `INCOMPLETE`: a member is missing;
+            `BAD_ANSWER`: no manifest, or one of something else; those of `Reading`
+            and of the unpacker.
+        state: of the set of resources.
+        lookup: what the mirror knows.
+        policy: how the source is read.
+        limits: on the archive.
+        list_limits: on the manifest.
+        scratch: where an archive that is a mere stream is put aside; None: a little
+            memory.
+        manifest: a copy of it from elsewhere (`task.manifest`), used if there is none
+            in the archive.
+
+    Raises:
+        OSError: the source cannot be read.
+    """
+    scratch = scratch or MemoryScratch(_SCRATCH_BYTES)
+    with ExitStack() as stack:
+        try:
+            blob = _blob(Source.of(source), scratch, limits)
+        except SourceFault as fault:
+            log.note(fault.fault.reason, fault.fault.detail)
+            return
+        stack.callback(blob.close)
+        archive = _Archive(blob, limits, log)
+        text = archive.manifest() or (Source(manifest) if manifest else None)
+        if text is None:
+            log.note(Reason.BAD_ANSWER, "a dump without manifest")
+            return
+        reading = Reading(text, url=url, log=log, limits=list_limits)
+        unpacking = _Unpacking(archive, reading, task, state, lookup, policy, log)
+        yield from unpacking.steps()
+
+
+class _Unpacking:
+    """One part of a dump."""
+
+    def __init__(
+        self,
+        archive: _Archive,
+        reading: Reading,
+        task: Task,
+        state: State,
+        lookup: Lookup,
+        policy: Policy,
+        log: FaultLog,
+    ) -> None:
+        self._archive, self._reading, self._task = archive, reading, task
+        self._lookup, self._policy, self._log = lookup, policy, log
+        self._state = state
+        self._belief = Belief(policy.now_us, log)
+        self._scope = Scope.of(task.site, reading.heading.url, policy.sites)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps."""
+        heading = self._reading.heading
+        found = heading.facts.capability
+        kind = _MANIFESTS.get(found) if found else self._task.expected
+        expected = self._task.expected
+        if not self._reading.is_document:
+            return
+        if kind is None or (expected is not None and kind is not expected):
+            said = heading.facts.text("capability")[:80]
+            detail = f"a manifest of a {expected or 'dump'}: {said!r}"
+            self._log.note(Reason.BAD_ANSWER, detail)
+            return
+        versions: Snapshot | Changes
+        run = self._task.run if self._task.mode is Mode.AUDIT else ""
+        at_us = self._belief.begin(heading.facts.time("at"))
+        if at_us is None:
+            at_us = self._task.as_of_us
+        if kind is Capability.CHANGE_DUMP:
+            versions = self._changes()
+        else:
+            versions = Snapshot(at_us, self._scope, self._log, run=run)
+        while batch := list(islice(self._reading, _BATCH)):
+            stated = versions.stated(batch)
+            known = self._lookup([each.version.uri for each in stated])
+            for each in stated:
+                yield from self._resource(each, known.get(each.version.uri))
+            if run and stated:
+                yield Listed(run, tuple(each.version.uri for each in stated))
+        if self._reading.is_complete:
+            latest_us = versions.latest_us if isinstance(versions, Changes) else None
+            yield self._part(at_us, latest_us)
+
+    def _changes(self) -> Changes:
+        return Changes(
+            self._reading.heading,
+            scope=self._scope,
+            log=self._log,
+            belief=self._belief,
+            since_us=self._state.seen_us,
+        )
+
+    def _part(self, at_us: int | None, latest_us: int | None) -> Part:
+        task, until = self._task, self._reading.heading.facts.time("until")
+        closed_us = self._belief.begin(until) if until else task.seen_us
+        return Part(
+            source=task.source,
+            run=task.run,
+            mode=task.mode,
+            place=task.part,
+            at_us=at_us,
+            seen_us=latest_us,
+            closed_us=closed_us,
+        )
+
+    def _resource(self, stated: Stated, known: Known | None) -> Iterator[Step]:
+        version = stated.version
+        action = decide(version, known)
+        if action is Action.DELETE:
+            yield Tombstone(version)
+        if action is not Action.FETCH:
+            return
+        if self._policy.only_rdf and not may_be_rdf(version.media_type):
+            yield Recorded(version, stated.entry)
+            return
+        content = self._content(stated)
+        if content is not None:
+            yield content
+            return
+        found = fetch_of(
+            stated.entry,
+            version,
+            scope=self._scope,
+            source=self._task.source,
+            wants_patch=False,
+            log=self._log,
+        )
+        if found is not None:
+            yield Follow(*found)
+
+    def _content(self, stated: Stated) -> Content | None:
+        """Return the bytes of a resource; None if they are not there or not right."""
+        path = stated.entry.facts.text("path")
+        member = self._archive.member(path)
+        if member is None:
+            self._log.note(Reason.INCOMPLETE, f"not in the dump: {path[:200]!r}")
+            return None
+        try:
+            verifier = Verifier(stated.version.fixity)
+            source = self._archive.read(member, verifier)
+            return Content(stated.version, source, verifier.finish())
+        except SourceFault as fault:
+            detail = f"{stated.version.uri}: {fault.fault.detail}"
+            self._log.note(fault.fault.reason, detail)
+            return None
+
+
+class _Archive:
+    """The members of a ZIP by name; names are data, nothing is opened by them."""
+
+    def __init__(self, blob: Blob, limits: UnpackLimits, log: FaultLog) -> None:
+        self._log = log
+        self._meter = Meter(limits)
+        layer = Layer(self._meter, is_container=True).inside(is_container=True)
+        self._members: dict[str, Member] = {}
+        try:
+            for member in iter_zip(blob, layer, self._note):
+                self._members.setdefault(_plain(member.name), member)
+        except SourceFault as fault:
+            self._note(fault)
+
+    def manifest(self) -> Source | None:
+        """Return the manifest; in the one folder at the top if all is in that."""
+        member = self._members.get(MANIFEST)
+        if member is None:
+            tops = {name.partition("/")[0] for name in self._members}
+            if len(tops) == 1:
+                member = self._members.get(f"{tops.pop()}/{MANIFEST}")
+        if member is None:
+            return None
+        return Source(reopen=partial(self._open, member, is_noted=True))
+
+    def member(self, path: str) -> Member | None:
+        """Return what a path of the manifest names, or None."""
+        if not path:
+            return None
+        name = _plain(path)
+        found = self._members.get(name)
+        return found or self._members.get(_plain(unquote(name)))
+
+    def read(self, member: Member, verifier: Verifier) -> Source:
+        """Return the bytes of a member, after all went through the verifier.
+
+        Raises:
+            SourceFault: it is broken, too large, or not what was stated.
+        """
+        held: bytearray | None = bytearray()
+        for piece in member.pieces(member.layer):
+            verifier.update(piece)
+            if held is not None:
+                held += piece
+                if len(held) > SHORT_BYTES:
+                    held = None
+        if held is not None:
+            return Source(bytes(held))
+        return Source(reopen=partial(self._open, member, is_noted=False))
+
+    def _open(self, member: Member, *, is_noted: bool) -> BinaryIO:
+        layer = Layer(self._meter.again())
+
+        def note(fault: SourceFault, _: Layer) -> None:
+            if is_noted:
+                self._note(fault)
+
+        return buffered(PieceStream(member.pieces(layer), note=note, layer=layer))
+
+    def _note(self, fault: SourceFault) -> None:
+        self._log.note(fault.fault.reason, fault.fault.detail)
+
+
+def _plain(name: str) -> str:
+    """Return a name or path as it compares: from the root, with slashes."""
+    name = name.replace("\\", "/").lstrip("/")
+    while name.startswith("./"):
+        name = name[2:].lstrip("/")
+    return name
+
+
+def _blob(source: Source, scratch: Scratch, limits: UnpackLimits) -> Blob:
+    if source.data is not None:
+        return MemoryBlob(source.data)
+    file = source.open()
+    with suppress(OSError, AttributeError):
+        file.fileno()
+        return FileBlob(file)
+    with file:
+        return scratch.hold(file, max_bytes=limits.seekable_bytes)

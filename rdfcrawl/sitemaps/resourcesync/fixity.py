@@ -1,0 +1,188 @@
+"""Length and digests that a source states, held against the bytes that came.
+
+Source: ANSI/NISO Z39.99-2017, table 3 (`hash`, `length`); the form of a digest is that
+of Atom Link Extensions (draft-snell-atompub-link-extensions): name, colon, hex.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_DIGESTS: Final = 16  # of one resource; three are defined
+
+# Name without separators -> name in hashlib. The standard defines the first three.
+_ALGORITHMS: Final = {
+    "md5": "md5",
+    "sha1": "sha1",
+    "sha256": "sha256",
+    "sha384": "sha384",
+    "sha512": "sha512",
+}
+_NAMES: Final = {"sha1": "sha-1", "sha256": "sha-256"}
+_N_BYTES: Final = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
+_HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
+
+
+class Verdict(StrEnum):
+    """What comparing the bytes with their description came to."""
+
+    VERIFIED = "verified"  # by at least one digest
+    UNVERIFIED = "unverified"  # no digest was stated; a length may have been
+    MISMATCH = "mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixity:
+    """What the bytes of a resource have to be.
+
+    Attributes:
+        digests: (algorithm as hashlib calls it, digest), each algorithm once.
+        length: in bytes; None: not stated.
+    """
+
+    digests: tuple[tuple[str, bytes], ...] = ()
+    length: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.digests) or self.length is not None
+
+    @property
+    def text(self) -> str:
+        """The digests as an attribute `hash` has them; `parse_hashes` reads it.
+
+        >>> Fixity(parse_hashes("MD5:" + "0A" * 16)[0]).text
+        'md5:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a'
+        """
+        parts = (f"{_NAMES.get(name, name)}:{d.hex()}" for name, d in self.digests)
+        return " ".join(parts)
+
+    def agrees(self, other: Fixity) -> bool | None:
+        """Tell whether both are of the same bytes; None if they cannot be compared.
+
+        A digest tells both; lengths only that the bytes differ.
+        """
+        if None not in (self.length, other.length) and self.length != other.length:
+            return False
+        mine = dict(self.digests)
+        shared = [(mine[name], d) for name, d in other.digests if name in mine]
+        return all(a == b for a, b in shared) if shared else None
+
+
+def parse_hashes(text: str) -> tuple[tuple[tuple[str, bytes], ...], list[str]]:
+    """Return the digests of an attribute `hash`, and what in it is none.
+
+    Digests in base64 are read as well, as early versions of the standard had them.
+    An algorithm that is not known here is left out without a word: the standard
+    allows others to be added. Of an algorithm that is named twice with different
+    digests none is right, so it is told as wrong, and the first is kept.
+
+    >>> digests, wrong = parse_hashes("md5:00 crc32:1")
+    >>> digests, wrong
+    ((), ['md5:00'])
+    """
+    found: dict[str, bytes] = {}
+    wrong: list[str] = []
+    for part in text.split()[:MAX_DIGESTS]:
+        name, _, value = part.partition(":")
+        name = name.lower().replace("-", "").replace("_", "")
+        if name not in _ALGORITHMS:
+            continue
+        digest = _digest(value, _N_BYTES[name])
+        if digest is None or found.setdefault(name, digest) != digest:
+            wrong.append(part[:80])
+    return tuple(found.items()), wrong
+
+
+def _digest(value: str, n_bytes: int) -> bytes | None:
+    if len(value) == 2 * n_bytes and _HEX(value):
+        return bytes.fromhex(value)
+    try:
+        padded = value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4)
+        digest = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return digest if len(digest) == n_bytes else None
+
+
+class Verifier:
+    """Takes the bytes of one resource as they pass by, and says whether they are it.
+
+    Attributes:
+        n_bytes: that came.
+    """
+
+    def __init__(self, fixity: Fixity) -> None:
+        self._fixity = fixity
+        self._running = [
+            (name, hashlib.new(name, usedforsecurity=False), digest)
+            for name, digest in fixity.digests
+        ]
+        self.n_bytes = 0
+
+    def update(self, data: bytes | memoryview) -> None:
+        """Take the next bytes.
+
+        Raises:
+            SourceFault: `BAD_FIXITY`: there are more of them than were stated.
+        """
+        self.n_bytes += len(data)
+        length = self._fixity.length
+        if length is not None and self.n_bytes > length:
+            raise SourceFault(Reason.BAD_FIXITY, f"more than the stated {length} bytes")
+        for _, running, _ in self._running:
+            running.update(data)
+
+    def finish(self) -> Verdict:
+        """Return what they are, once all came: never `MISMATCH`.
+
+        Raises:
+            SourceFault: `BAD_FIXITY`: length or a digest differs; all that are
+                stated have to be right.
+        """
+        length = self._fixity.length
+        if length is not None and self.n_bytes != length:
+            detail = f"{self.n_bytes} bytes, not the stated {length}"
+            raise SourceFault(Reason.BAD_FIXITY, detail)
+        for name, running, digest in self._running:
+            if running.digest() != digest:
+                found = running.hexdigest()
+                detail = f"{_NAMES.get(name, name)} is {found}, not {digest.hex()}"
+                raise SourceFault(Reason.BAD_FIXITY, detail)
+        return Verdict.VERIFIED if self._running else Verdict.UNVERIFIED
+
+
+def iter_verified(pieces: Iterable[bytes], fixity: Fixity) -> Iterator[bytes]:
+    """Yield the same pieces, and raise at the end if they are not what was stated.
+
+    Whoever takes them puts them aside, and uses them when no fault came.
+
+    Raises:
+        SourceFault: `BAD_FIXITY`.
+    """
+    verifier = Verifier(fixity)
+    for piece in pieces:
+        verifier.update(piece)
+        yield piece
+    verifier.finish()
+
+
+def check_bytes(data: bytes, fixity: Fixity) -> Verdict:
+    """Return what bytes in memory are; never `MISMATCH`.
+
+    Raises:
+        SourceFault: `BAD_FIXITY`.
+    """
+    verifier = Verifier(fixity)
+    verifier.update(data)
+    return verifier.finish()

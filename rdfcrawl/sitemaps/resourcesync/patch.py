@@ -1,0 +1,227 @@
+"""Patches: what of a resource changed, instead of the resource.
+
+Source: ANSI/NISO Z39.99-2017, section "Patching Content"; RFC 6902 "JSON Patch".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import jsonpatch
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# RFC 6902 section 6, and what the standard's own example says.
+JSON_PATCH_TYPES: Final = frozenset(
+    {"application/json-patch+json", "application/json-patch"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchLimits:
+    """Bounds on one patch.
+
+    Attributes:
+        n_bytes: of the patch, of what is patched and of what comes out, each.
+        n_operations: of the patch.
+        n_copied: values that operations copy and compare, over all of them: one
+            that copies a document into itself doubles it each time.
+        depth: arrays and objects in one another.
+    """
+
+    n_bytes: int = 16 * 2**20
+    n_operations: int = 10_000
+    n_copied: int = 1_000_000
+    depth: int = 200
+
+
+DEFAULT_LIMITS: Final = PatchLimits()
+
+
+def is_supported(media_type: str) -> bool:
+    """Tell whether patches of this media type can be applied.
+
+    >>> is_supported("Application/JSON-Patch+json; charset=utf-8")
+    True
+    """
+    return media_type.partition(";")[0].strip().lower() in JSON_PATCH_TYPES
+
+
+def apply_patch(
+    data: bytes,
+    patch: bytes,
+    *,
+    media_type: str,
+    fixity: Fixity = Fixity(),  # noqa: B008  frozen, and empty
+    limits: PatchLimits = DEFAULT_LIMITS,
+) -> bytes:
+    """Return the bytes of a resource after a patch.
+
+    The JSON is written as it was written before: with the same indent, separators,
+    escapes and end. So the digest of the new bytes can be right.
+
+    Args:
+        data: the bytes before.
+        patch: what changed.
+        media_type: of the patch.
+        fixity: of the bytes after.
+        limits: on the patch.
+
+    Raises:
+        SourceFault: `UNSUPPORTED_PATCH` for another kind of patch; `TOO_LARGE`;
+            `BAD_ANSWER` if the patch is none or does not fit; `BAD_FIXITY` if other
+            bytes come out than stated. Then the resource is asked for as a whole.
+    """
+    if not is_supported(media_type):
+        detail = f"{media_type[:80]!r}" if media_type else "of no media type"
+        raise SourceFault(Reason.UNSUPPORTED_PATCH, detail)
+    if max(len(data), len(patch)) > limits.n_bytes:
+        raise SourceFault(Reason.TOO_LARGE, f"patch: over {limits.n_bytes} bytes")
+    try:
+        after = _patched(data, patch, limits)
+    except (RecursionError, MemoryError) as error:
+        raise SourceFault(Reason.TOO_LARGE, f"patch: {type(error).__name__}") from error
+    check_bytes(after, fixity)
+    return after
+
+
+def _patched(data: bytes, patch: bytes, limits: PatchLimits) -> bytes:
+    text, document = _read(data, "what is patched", limits)
+    _, operations = _read(patch, "patch", limits)
+    if not isinstance(operations, list):
+        raise SourceFault(Reason.BAD_ANSWER, "patch: no list of operations")
+    if len(operations) > limits.n_operations:
+        detail = f"patch: over {limits.n_operations} operations"
+        raise SourceFault(Reason.TOO_LARGE, detail)
+    style = _style_of(text, document)
+    after = style.write(_applied(document, operations, limits))
+    if len(after) > limits.n_bytes:
+        raise SourceFault(Reason.TOO_LARGE, f"patch: over {limits.n_bytes} bytes")
+    return after
+
+
+def _read(data: bytes, what: str, limits: PatchLimits) -> tuple[str, Any]:
+    try:
+        text = data.decode("utf-8")
+        value = json.loads(text, parse_constant=_no_constant)
+    except ValueError as error:
+        raise SourceFault(Reason.BAD_ANSWER, f"{what}: {error}") from error
+    _count(value, limits.n_bytes, limits.depth)
+    return text, value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")  # Python reads NaN and Infinity
+
+
+def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
+    n_left = limits.n_copied
+    for i, operation in enumerate(operations):
+        where = f"patch: operation {i}"
+        if not isinstance(operation, dict):
+            raise SourceFault(Reason.BAD_ANSWER, f"{where} is no object")
+        try:
+            n_left -= _n_copied(document, operation, n_left, limits.depth)
+            _check_booleans(document, operation)
+            document = jsonpatch.JsonPatch([operation]).apply(document, in_place=True)
+        except (SourceFault, RecursionError, MemoryError):
+            raise
+        except Exception as error:  # the library's own, and what Python makes of it
+            detail = f"{where}: {type(error).__name__}: {error}"
+            raise SourceFault(Reason.BAD_ANSWER, detail) from error
+    return document
+
+
+def _n_copied(document: Any, operation: dict[str, Any], n: int, depth: int) -> int:
+    """Return how many values an operation copies or compares; at most so many."""
+    if operation.get("op") in {"copy", "move"}:
+        path = operation["from"]
+    elif operation.get("op") == "test":
+        path = operation["path"]
+    else:
+        return 1
+    return _count(jsonpatch.JsonPointer(path).resolve(document), n, depth)
+
+
+def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
+    """Fail a test that would only pass since Python has `True == 1`."""
+    if operation.get("op") != "test" or "value" not in operation:
+        return
+    found = jsonpatch.JsonPointer(operation["path"]).resolve(document)
+    pairs = zip(_walk(found), _walk(operation["value"]), strict=False)
+    if any(isinstance(a, bool) != isinstance(b, bool) for a, b in pairs):
+        raise jsonpatch.JsonPatchTestFailed("a boolean is no number")
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    """Yield what is in a value, members of objects in the order of their names."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        yield value
+        if isinstance(value, dict):
+            waiting.extend(value[name] for name in sorted(value, reverse=True))
+        elif isinstance(value, list):
+            waiting.extend(reversed(value))
+
+
+def _count(value: Any, n_most: int, depth: int) -> int:
+    """Return how many values there are in one.
+
+    Raises:
+        SourceFault: `TOO_LARGE`: more, or deeper, than that.
+    """
+    waiting, n = [(value, 1)], 0
+    while waiting:
+        value, level = waiting.pop()
+        n += 1
+        if n > n_most or level > depth:
+            detail = "too deep" if level > depth else "copies too much"
+            raise SourceFault(Reason.TOO_LARGE, f"patch: {detail}")
+        if isinstance(value, dict):
+            waiting.extend((each, level + 1) for each in value.values())
+        elif isinstance(value, list):
+            waiting.extend((each, level + 1) for each in value)
+    return n
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How JSON is written."""
+
+    indent: int | str | None = None
+    separators: tuple[str, str] = (",", ":")
+    is_ascii: bool = False
+    end: str = ""
+
+    def write(self, value: Any) -> bytes:
+        text = json.dumps(
+            value,
+            ensure_ascii=self.is_ascii,
+            indent=self.indent,
+            separators=self.separators,
+        )
+        return (text + self.end).encode("utf-8", "surrogatepass")
+
+
+def _style_of(text: str, value: Any) -> _Style:
+    """Return how a document is written; the compact way if it is none of ours."""
+    end = text[len(text.rstrip()) :]
+    lines = text.strip().split("\n", 2)
+    indent: int | str | None = None
+    if len(lines) > 1:
+        blank = lines[1][: len(lines[1]) - len(lines[1].lstrip())]
+        indent = blank if blank.strip(" ") else len(blank)
+    written = text.encode()
+    for is_ascii in (False, True):
+        for separators in ((",", ": "), (",", ":"), (", ", ": "), (", ", ":")):
+            style = _Style(indent, separators, is_ascii, end)
+            if style.write(value) == written:
+                return style
+    return _Style(end=end)

@@ -1,0 +1,490 @@
+"""What follows from one document of a source: the records, tombstones and state.
+
+Source: ANSI/NISO Z39.99-2017, sections "Synchronization Processes", "Describing
+Changes" and "Linking to Related Resources".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.resourcesync.documents import (
+    DEFAULT_LIMITS,
+    Capability,
+    Change,
+    ListLimits,
+    Reading,
+)
+from rdfcrawl.sitemaps.resourcesync.mirror import (
+    NO_STATE,
+    Action,
+    Version,
+    decide,
+    nothing,
+)
+from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
+from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, links_of, may_be_rdf
+from rdfcrawl.sitemaps.resourcesync.runs import Part
+from rdfcrawl.sitemaps.resourcesync.scope import Scope
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    Follow,
+    Listed,
+    Opened,
+    Recorded,
+    Related,
+    Tombstone,
+)
+from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task, source_id
+from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
+from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.resourcesync.documents import Entry, Facts, Heading
+    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
+    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sitemaps.resourcesync.versions import Stated
+
+_LISTS: Final = frozenset({Capability.RESOURCE_LIST, Capability.CHANGE_LIST})
+_DUMPS: Final = frozenset({Capability.RESOURCE_DUMP, Capability.CHANGE_DUMP})
+_MAX_GROWTH: Final = 10  # of a page
+_BATCH: Final = 500  # resources that are looked up together
+
+
+def follow(  # noqa: PLR0913  # keywords with defaults
+    source: bytes | Path | Source,
+    task: Task,
+    *,
+    url: str,
+    log: FaultLog,
+    state: State = NO_STATE,
+    lookup: Lookup = nothing,
+    policy: Policy = DEFAULT_POLICY,
+    limits: ListLimits = DEFAULT_LIMITS,
+    charset: str = "",
+) -> Iterator[Step]:
+    """Yield what follows from a document of ResourceSync, whichever it is.
+
+    The same input gives the same steps. A `Part` comes last, and only if the document
+    came to its end and was what it had to be: what is cut off is read again by the
+    next run.
+
+    Args:
+        source: the document, not compressed; opened twice if it changed while it was
+            read in pages.
+        task: `READ`, of the record.
+        url: of the document, after redirects.
+        log: takes the faults. `BAD_ANSWER`: another document than expected;
+            `CROSS_SITE`: what the source may not speak of; `TOO_DEEP`: documents that
+            lead to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing
+            since the last time; `UNSUPPORTED_PATCH`; and those of `Reading`.
+        state: of the set of resources, see `Task.source`.
+        lookup: what the mirror knows.
+        policy: how it is read.
+        limits: on the document.
+        charset: of the Content-Type, or empty.
+    """
+    source = Source.of(source)
+
+    def read(skip: int) -> Reading:
+        return Reading(
+            source, url=url, log=log, charset=charset, limits=limits, skip=skip
+        )
+
+    reading = read(task.cursor)
+    version = _version(reading.heading)
+    if task.cursor and version != task.version and source.can_reopen:
+        reading = read(0)  # another list by now
+        task = replace(task, cursor=0, seen_us=None, has_datetime=False)
+    following = _Following(reading, task, state, lookup, policy, log)
+    yield from following.steps()
+
+
+def fallback(task: Task) -> Task | None:
+    """Return the task for the capability list when a document failed for good.
+
+    Args:
+        task: of the record that failed.
+
+    Returns:
+        The task for the record of `State.url`: the source by another way; None if
+        there is none to try.
+    """
+    ways = SNAPSHOTS if task.mode in {Mode.BASELINE, Mode.AUDIT} else CHANGES
+    failed = task.expected
+    if failed not in ways or task.mode is Mode.SYNC:
+        return None
+    without = tuple(dict.fromkeys((*task.without, failed.value)))
+    if set(without) >= {way.value for way in ways}:
+        return None
+    run = f"{task.run}-"
+    # What was taken by the way that failed may be gone where this one begins.
+    mode = Mode.AUDIT if task.mode is Mode.BASELINE else task.mode
+    return Task(mode=mode, source=task.source, site=task.site, run=run, without=without)
+
+
+class _Following:
+    """One document."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        task: Task,
+        state: State,
+        lookup: Lookup,
+        policy: Policy,
+        log: FaultLog,
+    ) -> None:
+        self._reading, self._policy, self._log = reading, policy, log
+        self._state, self._lookup = state, lookup
+        self._belief = Belief(policy.now_us, log)
+        self._scope = Scope.of(task.site, reading.heading.url, policy.sites)
+        self._task = replace(task, site=self._scope.site)
+        self._cursor = task.cursor
+        self._n_queued = 0
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps."""
+        heading, task = self._reading.heading, self._task
+        found = heading.facts.capability
+        if not self._reading.is_document:
+            return
+        if found is None and not heading.facts.text("capability"):
+            # A plain sitemap is the simplest list of resources.
+            found = task.expected or Capability.RESOURCE_LIST
+        if found is None or (task.expected is not None and found != task.expected):
+            wanted = task.expected or "of ResourceSync"
+            detail = f"a document {wanted}: {heading.facts.text('capability')[:80]!r}"
+            self._log.note(Reason.BAD_ANSWER, detail)
+            return
+        if task.depth > self._policy.depth:
+            detail = f"documents that lead to one another: {heading.url[:200]}"
+            self._log.note(Reason.TOO_DEEP, detail)
+            return
+        if heading.is_index and found is Capability.CAPABILITY_LIST:
+            found = Capability.DESCRIPTION  # an index of capability lists
+        yield from self._dispatch(found)
+
+    def _dispatch(self, found: Capability) -> Iterator[Step]:
+        if found is Capability.DESCRIPTION:
+            yield from self._description()
+        elif found is Capability.CAPABILITY_LIST:
+            yield from self._capability_list()
+        elif found in _LISTS or found in _DUMPS:
+            yield from self._set_of_resources(found)
+        else:  # manifests are read with their dumps, archives tell of the past
+            detail = f"{found.value} says nothing of what there is now"
+            self._log.note(Reason.UNSUPPORTED_FORMAT, detail)
+
+    # -- documents that lead to lists ----------------------------------------------
+
+    def _description(self) -> Iterator[Step]:
+        for entry in islice(self._reading, self._policy.children):
+            said = entry.facts.text("capability")
+            if said in {"", Capability.CAPABILITY_LIST, Capability.DESCRIPTION}:
+                depth, expected = self._task.depth + 1, entry.facts.capability
+                task = replace(self._task, depth=depth, expected=expected)
+                yield from self._follow(entry.uri, task)
+
+    def _capability_list(self) -> Iterator[Step]:
+        url = self._reading.heading.url
+        task = self._task
+        source = task.source or source_id(url)
+        yield Opened(source, url)
+        offers: dict[Capability, Entry] = {}
+        for entry in islice(self._reading, 1000):
+            if entry.facts.capability is not None:
+                offers.setdefault(entry.facts.capability, entry)
+        mode, ways = self._mode(task.mode, offers)
+        for way in ways:
+            if way in offers and way.value not in task.without:
+                run = task.run or _run_id(source, mode, self._state)
+                following = replace(
+                    task, mode=mode, source=source, run=run, expected=way
+                )
+                following = replace(following, depth=task.depth + 1, part="")
+                yield from self._follow(offers[way].uri, following)
+                return
+        if mode is not Mode.CHANGES:
+            detail = "a source without a list or dump of its resources"
+            self._log.note(Reason.BAD_ANSWER, detail)
+
+    def _mode(
+        self, mode: Mode, offers: dict[Capability, Entry]
+    ) -> tuple[Mode, tuple[Capability, ...]]:
+        policy = self._policy
+        if mode is Mode.SYNC:
+            mode = Mode.BASELINE
+            if self._state.has_baseline:
+                has_changes = any(way in offers for way in policy.changes)
+                mode = Mode.CHANGES if has_changes else Mode.AUDIT
+        if mode is Mode.CHANGES:
+            return mode, policy.changes
+        if mode is Mode.AUDIT:  # a list is enough to compare
+            return mode, tuple(reversed(policy.snapshots))
+        return mode, policy.snapshots
+
+    # -- lists and dumps -----------------------------------------------------------
+
+    def _set_of_resources(self, found: Capability) -> Iterator[Step]:
+        task, url = self._task, self._reading.heading.url
+        is_changes = found in CHANGES
+        if not task.source:  # found without a capability list
+            mode = Mode.CHANGES if is_changes else Mode.BASELINE
+            is_again = self._state.has_baseline or task.mode is Mode.AUDIT
+            if is_again and not is_changes:
+                mode = Mode.AUDIT
+            source = source_id(url)
+            run = task.run or _run_id(source, mode, self._state)
+            task = replace(task, source=source, mode=mode, run=run, part="")
+            self._task = task
+            yield Opened(source, url)
+        self._task = replace(task, expected=found)
+        if is_changes and not task.part and not task.cursor:
+            yield from self._check_gap()
+        if self._reading.heading.is_index:
+            yield from self._children(Do.READ)
+        elif found in _DUMPS:
+            yield from self._children(Do.UNPACK)
+        elif is_changes:
+            yield from self._change_list()
+        else:
+            yield from self._resource_list()
+
+    def _check_gap(self) -> Iterator[Step]:
+        """Ask for an audit if changes are missing between the last time and this."""
+        begin = begin_us(self._reading.heading.facts.time("from"))
+        seen = self._state.seen_us
+        if begin is None or seen is None or begin <= seen:
+            return
+        if self._state.closed_us is not None and begin <= self._state.closed_us:
+            return
+        self._log.note(Reason.INCOMPLETE, "changes are missing since the last time")
+        task, url = self._task, self._state.url
+        # After an audit they are still missing: its list is older than they are.
+        is_audited = "!" in task.run
+        if url and url != self._reading.heading.url and not is_audited:
+            run = f"{task.run}!"
+            audit = Task(mode=Mode.AUDIT, source=task.source, site=task.site, run=run)
+            yield Follow(url, audit)
+
+    def _children(self, do: Do) -> Iterator[Step]:
+        n = 0
+        for entry in self._reading:
+            if self._is_over(entry.facts):
+                continue
+            if n == self._policy.children:
+                self._log.note(Reason.TOO_MANY_ENTRIES, f"more than {n} parts")
+                return
+            if not self._scope.admits(entry.uri):
+                self._log.note(Reason.CROSS_SITE, entry.uri)
+                return  # a part that is not read: the run is not complete
+            n += 1
+            yield Follow(entry.uri, self._child(entry, do, n))
+        if self._reading.is_complete:
+            yield self._part(n_children=n)
+
+    def _child(self, entry: Entry, do: Do, n: int) -> Task:
+        task = self._task
+        child = Task(
+            do=do,
+            mode=task.mode,
+            source=task.source,
+            site=task.site,
+            run=task.run,
+            part=f"{task.part}.{n}" if task.part else str(n),
+            expected=task.expected,
+            without=task.without,
+            depth=task.depth + 1,
+        )
+        if do is Do.READ:
+            return child
+        contents = entry.linked("contents")
+        facts, heading = entry.facts, self._reading.heading.facts
+        begin = facts.time("at") or heading.time("at")
+        ends = facts.time("until")
+        return replace(
+            child,
+            as_of_us=self._belief.begin(begin),
+            seen_us=self._belief.begin(ends),
+            hashes=facts.fixity.text,
+            length=facts.length,
+            manifest=contents[0].url if contents else "",
+        )
+
+    def _is_over(self, facts: Facts) -> bool:
+        """Tell whether a list takes no more changes and all of it was seen."""
+        until = facts.time("until")
+        if self._task.mode is not Mode.CHANGES or not until:
+            return False
+        begin, end = begin_us(until) or 0, end_us(until) or 0
+        closed, seen = self._state.closed_us, self._state.seen_us
+        return (closed is not None and begin <= closed) or (
+            seen is not None and end < seen
+        )
+
+    def _part(self, *, n_children: int = 0, seen_us: int | None = None) -> Part:
+        facts = self._reading.heading.facts
+        until = facts.time("until") if not n_children else ""
+        task = self._task
+        return Part(
+            source=task.source,
+            run=task.run,
+            mode=task.mode,
+            place=task.part,
+            n_children=n_children,
+            at_us=self._belief.begin(facts.time("at")),
+            seen_us=seen_us,
+            closed_us=self._belief.begin(until),
+        )
+
+    def _page(self) -> Iterator[list[Entry]]:
+        """Yield the entries of one page, some at a time.
+
+        What is queued fills a page, not what is passed by. Each page may have as much
+        as all before it, or long lists would be fetched too often.
+        """
+        most = self._policy.page_entries
+        most = min(max(most, self._task.cursor), _MAX_GROWTH * most)
+        while self._n_queued < most:
+            n = min(_BATCH, most - self._n_queued)
+            batch = list(islice(self._reading, n))
+            if not batch:
+                return
+            self._cursor = batch[-1].index + 1
+            yield batch
+
+    # -- resources -----------------------------------------------------------------
+
+    def _resource_list(self) -> Iterator[Step]:
+        at_us = self._belief.begin(self._reading.heading.facts.time("at"))
+        task = self._task
+        run = task.run if task.mode is Mode.AUDIT else ""
+        snapshot = Snapshot(at_us, self._scope, self._log, run=run)
+        for batch in self._page():
+            stated = snapshot.stated(batch)
+            yield from self._resources(stated)
+            if run and stated:
+                yield Listed(run, tuple(each.version.uri for each in stated))
+        yield from self._end(None)
+
+    def _change_list(self) -> Iterator[Step]:
+        changes = Changes(
+            self._reading.heading,
+            scope=self._scope,
+            log=self._log,
+            belief=self._belief,
+            since_us=self._state.seen_us,
+            latest_us=self._task.seen_us,
+            has_datetime=self._task.has_datetime,
+        )
+        for batch in self._page():
+            yield from self._resources(changes.stated(batch))
+        yield from self._end(changes)
+
+    def _resources(self, stated: list[Stated]) -> Iterator[Step]:
+        known = self._lookup([each.version.uri for each in stated])
+        for each in stated:
+            yield from self._resource(each, known.get(each.version.uri))
+
+    def _end(self, changes: Changes | None) -> Iterator[Step]:
+        """Go on with the next page, or be done."""
+        reading = self._reading
+        latest_us = changes.latest_us if changes else None
+        if not reading.has_more():
+            if reading.is_complete:
+                yield self._part(seen_us=latest_us)
+        else:
+            following = replace(
+                self._task,
+                cursor=self._cursor,
+                version=_version(reading.heading),
+                seen_us=latest_us,
+                has_datetime=changes is not None and changes.has_datetime,
+            )
+            yield Follow(reading.heading.url, following)
+
+    def _resource(self, stated: Stated, known: Known | None) -> Iterator[Step]:
+        version = stated.version
+        action = decide(version, known)
+        if action is Action.DELETE:
+            yield Tombstone(version)
+        if action is not Action.FETCH:
+            return
+        for link in links_of(stated.entry):
+            yield Related(version.uri, link)
+        policy = self._policy
+        if policy.only_rdf and not may_be_rdf(version.media_type):
+            yield Recorded(version, stated.entry)
+            return
+        has_bytes = known is not None and not known.is_gone
+        found = fetch_of(
+            stated.entry,
+            version,
+            scope=self._scope,
+            source=self._task.source,
+            wants_patch=policy.wants_patches and has_bytes and stated.is_single,
+            log=self._log,
+        )
+        if found is not None:
+            self._n_queued += 1
+            yield Follow(*found)
+
+    def _follow(self, url: str, task: Task) -> Iterator[Step]:
+        if self._scope.admits(url):
+            yield Follow(url, task)
+        else:
+            self._log.note(Reason.CROSS_SITE, url)
+
+
+def _version(heading: Heading) -> str:
+    """Return what tells a list from the one that replaces it at the same place."""
+    facts = heading.facts
+    times = (facts.text(name) for name in ("at", "from", "modified"))
+    return next(filter(None, times), "")[:40]
+
+
+def _run_id(source: str, mode: Mode, state: State) -> str:
+    """Return a name for a run that no one gave a name to."""
+    text = f"{source} {mode} {state.text()}"
+    return blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+def superfluous(
+    uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
+) -> Iterator[Version]:
+    """Yield the resources that an audit did not come by: they are gone.
+
+    To be asked when the run of the audit is complete, before its state is kept.
+
+    Args:
+        uris: that the mirror has of the source.
+        known: what is remembered of them.
+        run: of the audit.
+        at_us: `at_us` of the state that the audit leads to; a resource that changed
+            since is not gone.
+
+    Yields:
+        Versions of tombstones.
+    """
+    rest = iter(uris)
+    while batch := list(islice(rest, _BATCH)):
+        found = known(batch)
+        for uri in batch:
+            if uri in found and _is_superfluous(found[uri], run, at_us):
+                yield Version(uri=uri, change=Change.DELETED, as_of_us=at_us)
+
+
+def _is_superfluous(known: Known, run: str, at_us: int | None) -> bool:
+    if known.run == run or known.is_gone:
+        return False
+    return at_us is None or known.as_of_us is None or known.as_of_us <= at_us

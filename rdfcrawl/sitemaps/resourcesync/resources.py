@@ -1,0 +1,165 @@
+"""How one resource is asked for: itself, a mirror, or a patch of it.
+
+Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.records import Link, Relation
+from rdfcrawl.sitemaps.resourcesync.documents import PATCH
+from rdfcrawl.sitemaps.resourcesync.patch import is_supported
+from rdfcrawl.sitemaps.resourcesync.tasks import MAX_OTHERS, Do, Task
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.resourcesync.documents import Entry, RsLink
+    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.scope import Scope
+
+_RELATIONS: Final = {
+    "alternate": Relation.ALTERNATE,
+    "canonical": Relation.CANONICAL,
+    "describedby": Relation.DESCRIBEDBY,
+}
+
+
+def links_of(entry: Entry) -> Iterator[Link]:
+    """Yield the links of a resource that a crawl may follow.
+
+    `ALTERNATE` are only those that are said to be of a format that is read.
+    """
+    for each in entry.links:
+        relation = _RELATIONS.get(each.rel)
+        if relation is None:
+            continue
+        media_type = each.facts.media_type
+        if relation is Relation.ALTERNATE and not is_rdf(media_type):
+            continue
+        with suppress(BadUri):
+            yield Link(requestable(each.url), relation, media_type)
+
+
+def is_rdf(media_type: str) -> bool:
+    """Tell whether a media type is that of a format that is read."""
+    return formats.format_of_media_type(media_type) is not None
+
+
+def may_be_rdf(media_type: str) -> bool:
+    """Tell whether a media type does not rule out statements in it."""
+    return (
+        not media_type
+        or is_rdf(media_type)
+        or media_type in {"application/octet-stream", "text/plain"}
+        or media_type.endswith(("xml", "json", "html", "zip", "tar"))
+    )
+
+
+def fetch_of(  # keywords
+    entry: Entry,
+    version: Version,
+    *,
+    scope: Scope,
+    source: str,
+    wants_patch: bool,
+    log: FaultLog,
+) -> tuple[str, Task] | None:
+    """Return URL and task of the record for a resource.
+
+    Mirrors come before the resource, in the order of `pri`: a source names them to be
+    spared. One on another site is taken only if a digest says what it has to give.
+
+    Args:
+        entry: that speaks of it.
+        version: that is asked for.
+        scope: of the source.
+        source: id of the source.
+        wants_patch: the mirror has the bytes of what was before.
+        log: takes `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM`, `BAD_URI`.
+
+    Returns:
+        None if it cannot be asked for.
+    """
+    urls = [*_mirrors(entry, version, scope, log), version.uri]
+    url = requestable(urls[0])
+    task = Task(
+        do=Do.GET,
+        source=source,
+        site=scope.site,
+        run=version.run,
+        uri="" if url == version.uri else version.uri,
+        change=None if version.is_snapshot else version.change,
+        as_of_us=version.as_of_us,
+        modified_us=version.modified_us,
+        hashes=version.fixity.text,
+        length=version.fixity.length,
+        media_type=version.media_type,
+        encoding=version.encoding,
+        others=tuple(urls[1:]),
+    )
+    patch = _patch(entry, log) if wants_patch and version.fixity.digests else None
+    try:
+        if patch is not None and scope.admits(patch.url):
+            return requestable(patch.url), _patched(task, patch, version.uri, urls)
+        task.text()
+    except SourceFault as error:
+        log.note(error.fault.reason, error.fault.detail)
+        return None
+    return url, task
+
+
+def _patched(task: Task, patch: RsLink, uri: str, urls: list[str]) -> Task:
+    fixity = patch.facts.fixity
+    return Task(
+        do=Do.PATCH,
+        source=task.source,
+        site=task.site,
+        run=task.run,
+        uri=uri,
+        change=task.change,
+        as_of_us=task.as_of_us,
+        modified_us=task.modified_us,
+        hashes=task.hashes,
+        length=task.length,
+        media_type=patch.facts.media_type,
+        encoding=task.encoding,
+        others=tuple(urls),
+        patch_hashes=fixity.text,
+        patch_length=fixity.length,
+    )
+
+
+def _patch(entry: Entry, log: FaultLog) -> RsLink | None:
+    unsupported = ""
+    for link in entry.linked(PATCH):
+        if is_supported(link.facts.media_type):
+            return link
+        unsupported = link.facts.media_type or "of no media type"
+    if unsupported:
+        log.note(Reason.UNSUPPORTED_PATCH, unsupported)
+    return None
+
+
+def _mirrors(
+    entry: Entry, version: Version, scope: Scope, log: FaultLog
+) -> Iterator[str]:
+    n_left = MAX_OTHERS
+    for link in entry.linked("duplicate"):
+        try:
+            url = requestable(link.url)
+        except BadUri:  # gsiftp and the like
+            continue
+        if url == version.uri or not n_left:
+            continue
+        if scope.admits(url) or version.fixity.digests:
+            n_left -= 1
+            yield url
+        else:
+            log.note(Reason.UNCONFIRMED_CLAIM, f"a mirror without digest: {url}")

@@ -1,0 +1,44 @@
+"""What a source may speak of: what is published on its own site.
+
+A list that says that somebody else's resources were deleted, or that sends a crawler to
+other people's servers, is not believed, unless the operator has named the site.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Sites that a source may speak of.
+
+    Attributes:
+        site: registered domain of the source.
+        others: registered domains beside it.
+    """
+
+    site: str
+    others: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, site: str, url: str, others: frozenset[str]) -> Scope:
+        """Return the scope of a source; its site is that of its first document.
+
+        Args:
+            site: of the source; empty if `url` is its first document.
+            url: of a document.
+            others: sites beside it.
+        """
+        return cls(site or registered_domain(host_of(url)), others)
+
+    def admits(self, url: str) -> bool:
+        """Tell whether the source may speak of this, and it can be asked for."""
+        try:
+            host = host_of(requestable(url))
+        except BadUri:
+            return False
+        site = registered_domain(host)
+        return site == self.site or site in self.others

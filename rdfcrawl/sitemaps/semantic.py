@@ -1,0 +1,320 @@
+"""Semantic Sitemaps: datasets and the ways to them that a site declares.
+
+Both revisions of the extension are read, and what is spelled differently in their
+own examples: elements are known by their local names whatever their namespace is.
+
+Source: Tummarello, "A Sitemap extension to enable efficient interaction with large
+quantity of Linked Data"; Cyganiak, Delbru, Tummarello, "Semantic Web Crawling: A
+Sitemap Extension" (revision 8, 2007-11-21).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.sitemaps.addresses import url_of
+from rdfcrawl.sitemaps.extensions import extension_of
+from rdfcrawl.sitemaps.values import read_frequency, read_lastmod
+from rdfcrawl.uri import BadUri, parse_uri
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.sitemaps.dates import PointInTime
+    from rdfcrawl.sitemaps.elements import Element
+    from rdfcrawl.sitemaps.entry import ChangeFrequency, Extension
+
+NAMESPACES: Final = frozenset(
+    f"http://sw.{host}.org/2007/07/sitemapextension/scschema.xsd"
+    for host in ("deri", "deriv")  # as in 3.4 of the first revision
+)
+DATASET_LEAVES: Final = frozenset(
+    {
+        *("datadump", "datadumplocation", "datafragmentdump"),
+        *("datafragmentdumplocation", "sparqlendpoint", "sparqlendpointlocation"),
+        *("sparqlgraphname", "linkeddataprefix", "dataseturi", "datasetlabel"),
+        "sampleuri",
+    }
+)
+ALL_GRAPHS: Final = "*"
+MAX_PRIORITY: Final = 1_000_000
+_IRI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ufdd0\ufffd]+"
+).fullmatch
+_PRIORITY = re.compile(r"\+?[0-9]{1,9}").fullmatch
+
+
+class Slicing(StrEnum):
+    """Which triples of a dataset are the description of one resource."""
+
+    SUBJECT = "subject"
+    SUBJECT_OBJECT = "subject-object"
+    CBD = "cbd"
+    SYMMETRIC_CBD = "scbd"
+    MSG = "msg"
+
+
+_SLICINGS: Final = {
+    "subject": Slicing.SUBJECT,
+    "subjectobject": Slicing.SUBJECT_OBJECT,
+    "cbd": Slicing.CBD,
+    "conciseboundeddescription": Slicing.CBD,
+    "scbd": Slicing.SYMMETRIC_CBD,
+    "symmetriccbd": Slicing.SYMMETRIC_CBD,
+    "symmetricconciseboundeddescription": Slicing.SYMMETRIC_CBD,
+    "msg": Slicing.MSG,
+    "msgs": Slicing.MSG,
+    "minimalselfcontainedgraph": Slicing.MSG,
+    "minimalselfcontainedgraphs": Slicing.MSG,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place where data of a dataset is.
+
+    Attributes:
+        url: as it is requested.
+        priority: weight among the mirrors; 0 means that it is used only if the
+            others do not answer.
+        slicing: of an endpoint, what DESCRIBE gives.
+    """
+
+    url: str
+    priority: int = 1
+    slicing: Slicing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """URIs that begin with this resolve to descriptions of a dataset.
+
+    Attributes:
+        iri: absolute, as it is written: names in the data begin with it.
+        url: the same as it is requested, with its fragment.
+        slicing: what a description has, if it is declared.
+    """
+
+    iri: str
+    url: str
+    slicing: Slicing | None = None
+
+    def covers(self, url: str) -> bool:
+        """Tell whether a URL, as it is requested, is of it.
+
+        Of a prefix with a fragment that is the one document it is in.
+        """
+        document, mark, _ = self.url.partition("#")
+        return url == document if mark else url.startswith(self.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """What a sitemap says about a dataset.
+
+    Attributes:
+        position: in the sitemap, among its entries, from 0.
+        label: its name; empty if it has none.
+        language: of the label, or empty.
+        uri: that identifies it, as it is written; empty if it has none.
+        prefixes: of the URIs that resolve to its parts.
+        dumps: each of the whole if `are_mirrors`, otherwise of a part.
+        fragments: dumps of parts.
+        endpoints: SPARQL endpoints, mirrors of one another.
+        graphs: named graphs of the endpoint that hold it; `*` is all of them. None
+            means the default graph.
+        samples: URIs in it, as they are written.
+        lastmod: when it last changed.
+        changefreq: how often it is expected to change.
+        others: elements that neither revision has.
+        are_mirrors: how several dumps are meant, see `_are_mirrors`.
+    """
+
+    position: int = 0
+    label: str = ""
+    language: str = ""
+    uri: str = ""
+    prefixes: tuple[Prefix, ...] = ()
+    dumps: tuple[Location, ...] = ()
+    fragments: tuple[Location, ...] = ()
+    endpoints: tuple[Location, ...] = ()
+    graphs: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    lastmod: PointInTime | None = None
+    changefreq: ChangeFrequency | None = None
+    others: tuple[Extension, ...] = ()
+    are_mirrors: bool = True
+
+
+def read_dataset(
+    element: Element, *, position: int, base: str, log: FaultLog, max_values: int
+) -> Dataset | None:
+    """Return the dataset that an element declares; None if it says nothing.
+
+    Args:
+        element: a `dataset`.
+        position: of it.
+        base: URL of the sitemap.
+        log: takes `BAD_URI` and `SYNTAX` for what is left out, `TOO_MANY_ENTRIES`
+            for what is beyond `max_values`, `INCOMPLETE` for a dataset that is cut:
+            it is left out, as a part of its ways might be taken for all of them.
+        max_values: children that are read.
+    """
+    if not element.is_whole:
+        log.note(Reason.INCOMPLETE, "a dataset is cut")
+        return None
+    if len(element.children) > max_values:
+        detail = f"a dataset with more than {max_values} elements"
+        log.note(Reason.TOO_MANY_ENTRIES, detail)
+        return None
+    reading = _Reading(base, log)
+    for child in element.children:
+        reading.read(child)
+    return reading.dataset(position)
+
+
+class _Reading:
+    """Gathers what the elements of one dataset say."""
+
+    def __init__(self, base: str, log: FaultLog) -> None:
+        self._base, self._log = base, log
+        self._texts: dict[str, list[str]] = {}
+        self._places: dict[str, dict[str, Location]] = {}
+        self._prefixes: dict[str, Prefix] = {}
+        self._language = ""
+        self._others: list[Extension] = []
+        self._has_priority = False
+
+    def read(self, child: Element) -> None:
+        """Take one element."""
+        match name := child.local.lower():
+            case "datadumplocation" | "datadump":
+                self._place("dump", child)
+            case "datafragmentdump" | "datafragmentdumplocation":
+                self._place("fragment", child)
+            case "sparqlendpoint" | "sparqlendpointlocation":
+                self._place("endpoint", child)
+            case "linkeddataprefix":
+                self._prefix(child)
+            case "datasetlabel":
+                self._texts.setdefault(name, []).append(" ".join(child.text.split()))
+                self._language = self._language or child.attribute("lang") or ""
+            case "dataseturi" | "sampleuri":
+                self._iri(name, child)
+            case "sparqlgraphname":
+                if child.text.strip() == ALL_GRAPHS:
+                    self._texts.setdefault(name, []).append(ALL_GRAPHS)
+                else:
+                    self._iri(name, child)
+            case "lastmod" | "changefreq":
+                self._texts.setdefault(name, []).append(child.text)
+            case _:
+                self._others.append(extension_of(child, 100))
+
+    def dataset(self, position: int) -> Dataset | None:
+        """Return it; None if nothing was said."""
+        if not (self._texts or self._places or self._prefixes or self._others):
+            self._log.note(Reason.EMPTY, "a dataset without anything")
+            return None
+        dumps = self._all("dump")
+        fragments = self._all("fragment")
+        if len(fragments) == 1:
+            self._log.note(Reason.SYNTAX, "a dump of one fragment")
+        return Dataset(
+            position=position,
+            label=self._one("datasetlabel"),
+            language=self._language,
+            uri=self._one("dataseturi"),
+            prefixes=tuple(self._prefixes.values()),
+            dumps=dumps,
+            fragments=fragments,
+            endpoints=self._all("endpoint"),
+            graphs=tuple(dict.fromkeys(self._texts.get("sparqlgraphname", ()))),
+            samples=tuple(dict.fromkeys(self._texts.get("sampleuri", ()))),
+            lastmod=read_lastmod(self._one("lastmod"), self._log),
+            changefreq=read_frequency(self._one("changefreq"), self._log),
+            others=tuple(self._others),
+            are_mirrors=bool(fragments)
+            or self._has_priority
+            or _are_mirrors([dump.url for dump in dumps]),
+        )
+
+    def _one(self, name: str) -> str:
+        """Return the first of the texts that may be but once."""
+        texts = dict.fromkeys(self._texts.get(name, ()))
+        if len(texts) > 1:
+            self._log.note(Reason.SYNTAX, f"more than one {name} in a dataset")
+        return next(iter(texts), "")
+
+    def _all(self, kind: str) -> tuple[Location, ...]:
+        return tuple(self._places.get(kind, {}).values())
+
+    def _place(self, kind: str, child: Element) -> None:
+        text = child.text
+        if child.children:
+            self._log.note(Reason.BAD_URI, f"markup in a URL: {text.strip()[:200]!r}")
+            return
+        url = url_of(text, self._base, self._log)
+        if url:
+            place = Location(url, self._priority(child), self._slicing(child))
+            self._places.setdefault(kind, {}).setdefault(url, place)
+
+    def _priority(self, child: Element) -> int:
+        text = child.attribute("priority")
+        if text is None:
+            return 1
+        if _PRIORITY(text.strip()):
+            self._has_priority = True
+            return min(int(text), MAX_PRIORITY)
+        self._log.note(Reason.SYNTAX, f"no priority: {text[:60]!r}")
+        return 1
+
+    def _slicing(self, child: Element) -> Slicing | None:
+        text = child.attribute("slicing")
+        if text is None or not text.strip():
+            return None
+        slicing = _SLICINGS.get(re.sub(r"[^a-z]", "", text.lower()))
+        if slicing is None:
+            self._log.note(Reason.SYNTAX, f"no slicing method: {text[:60]!r}")
+        return slicing
+
+    def _prefix(self, child: Element) -> None:
+        iri = self._checked(child)
+        try:
+            url = parse_uri(iri) if iri else ""
+        except BadUri as error:
+            self._log.note(error.fault.reason, error.fault.detail)
+            return
+        if url.startswith(("http://", "https://")):
+            # An authority without a path is a host, not the begin of its name.
+            iri = url if len(url) == len(iri) + 1 else iri
+            self._prefixes.setdefault(url, Prefix(iri, url, self._slicing(child)))
+        elif iri:
+            self._log.note(Reason.BAD_URI, f"a prefix that is not crawled: {iri[:200]}")
+
+    def _iri(self, name: str, child: Element) -> None:
+        if iri := self._checked(child):
+            self._texts.setdefault(name, []).append(iri)
+
+    def _checked(self, child: Element) -> str:
+        text = child.text.strip()
+        if not child.children and _IRI(text):
+            return text
+        self._log.note(Reason.BAD_URI, f"no absolute IRI: {text[:200]!r}")
+        return ""
+
+
+def _are_mirrors(urls: list[str]) -> bool:
+    """Tell how several dumps are meant where nothing says so.
+
+    They are mirrors in the first revision, where parts are fragments; and parts in
+    the second, which has neither fragments nor priorities. All are taken unless they
+    are files of one name on different hosts: mirrors that are taken for parts cost
+    requests, parts that are taken for mirrors cost data.
+    """
+    hosts = {url.split("/")[2] for url in urls}
+    names = {url.rstrip("/").rpartition("/")[2] for url in urls}
+    return len(hosts) == len(urls) and len(names) <= 1

@@ -1,0 +1,66 @@
+"""A document as text, in pieces, up to where it can be read."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.rdf.encoding import Utf8Stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.rdf.source import Source
+
+PIECE_BYTES: Final = 64 * 1024
+
+
+def iter_text(
+    source: Source,
+    *,
+    log: FaultLog,
+    charset: str = "",
+    n_bytes: int,
+    is_xml: bool = True,
+) -> Generator[str]:
+    """Yield a document as text, in pieces of about `PIECE_BYTES`.
+
+    A byte sequence that is not of its encoding is `rdf.encoding.MARK`. A source that
+    fails is noted with its own fault, and ends there.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        file: Any = _UpToFault(source.open(), log)
+    except SourceFault as error:
+        log.note(error.fault.reason, error.fault.detail)
+        return
+    with Utf8Stream(
+        file, charset=charset, is_xml=is_xml, max_bytes=n_bytes, log=log
+    ) as stream:
+        while piece := stream.read(PIECE_BYTES):
+            yield decoder.decode(piece)
+
+
+class _UpToFault:
+    """A file that ends where reading it fails, and not before."""
+
+    def __init__(self, file: BinaryIO, log: FaultLog) -> None:
+        self._file, self._log = file, log
+        self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
+        self._is_over = False
+        self.close = file.close
+
+    def read(self, size: int) -> bytes:
+        parts, left = [], size
+        while left > 0 and not self._is_over:
+            try:
+                part = self._read(left)
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+                part = b""
+            self._is_over = not part
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)

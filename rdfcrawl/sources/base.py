@@ -1,0 +1,202 @@
+"""What a source is to the spider and to the visit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rdfcrawl.arguments import VOID
+from rdfcrawl.options import ObeyRobots
+from rdfcrawl.records import Kind
+from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.sitemaps.access import Way
+from rdfcrawl.sources.pages import Pages
+from rdfcrawl.sources.recognition import recognized
+from rdfcrawl.sources.scan import Scan
+from rdfcrawl.sources.tasks import is_named
+from rdfcrawl.sources.wellknown import (
+    child_of_site,
+    forgive,
+    is_named_site,
+    is_well_known,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.records import Child, Document, Record
+    from rdfcrawl.sources.datasets import Datasets
+
+_MAX_SITES: Final = 100_000  # remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What sources work with.
+
+    Attributes:
+        arguments: of the spider.
+        options: of the crawl.
+        session: the worker's connection to the crawl.
+        datasets: their registry.
+    """
+
+    arguments: CrawlArguments
+    options: CrawlOptions
+    session: CrawlSession
+    datasets: Datasets
+
+    @property
+    def shelf(self) -> Shelf:
+        """What pages of a source know of each other."""
+        return self.session.shelf
+
+    @property
+    def run(self) -> int:
+        """How often the crawl was over before and was run again."""
+        return self.session.run
+
+
+class Source(Protocol):
+    """One kind of source; it keeps nothing but what is on its desk."""
+
+    async def question(self, record: Record) -> Question | None:
+        """Return how a record is asked for; None is a GET of its URL."""
+        ...
+
+    def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """Yield the documents that an answer stands for, itself as the last.
+
+        Those that have `chunks` are not read any further. What comes next is in
+        `children` of the answer. An answer that is a fault may be of use as well.
+        """
+        ...
+
+
+class Sources:
+    """Chooses the source that a record is of.
+
+    Args:
+        makers: of each kind's source; it is made when first needed.
+        desk: gives what sources work with, once the crawl is joined.
+        wanted: what is harvested when it is come upon: kinds, and `VOID`.
+    """
+
+    def __init__(
+        self,
+        makers: Mapping[Kind, Callable[[Desk], Source]],
+        desk: Callable[[], Desk],
+        wanted: frozenset[Kind | str],
+    ) -> None:
+        self._makers = makers
+        self._make_desk = desk
+        self._wanted = wanted
+        self._made: dict[Kind, Source] = {}
+        self._sites: set[str] = set()
+
+    async def question(self, record: Record) -> Question | None:
+        """See `Source.question`; a page of a collection is asked whether it changed."""
+        if not record.kind.is_source:
+            return await self._pages.question(record)
+        return await self._of(record.kind).question(record)
+
+    def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """See `Source.harvest`."""
+        return self._of(document.record.kind).harvest(document)
+
+    async def again(self) -> AsyncIterator[list[Child]]:
+        """Yield what is asked for again as the crawl is run again, in groups."""
+        if self.desk.run:
+            async for children in self._pages.again():
+                yield children
+
+    def scan(self) -> Scan | None:
+        """Return what looks through a document for data; None if nobody wants any."""
+        return Scan() if self.desk.arguments.follow.wants_datasets else None
+
+    async def beyond(self, document: Document, scan: Scan | None) -> list[Child]:
+        """Return what a document leads to, beside its links.
+
+        That are the datasets it describes, each by its best way; the pages that follow
+        it in a collection; the source that it is a page of, and what its site says of
+        its datasets; and, if it is a file of a dataset and could not be had, another
+        way to that.
+
+        Args:
+            document: read to its end.
+            scan: has seen its statements.
+        """
+        record = document.record
+        if record.kind.is_source:
+            is_site = is_named_site(record)
+            return [child_of_site(document, is_own=True)] if is_site else []
+        wanted = frozenset(x for x in self._wanted if isinstance(x, Kind))
+        children = recognized(document, wanted, self.desk.run)
+        if is_well_known(record.url):
+            forgive(document)
+        elif VOID in self._wanted and document.status and self._is_new_site(record):
+            children.append(child_of_site(document, is_own=False))
+        if scan is not None:
+            children += await self._described(document, scan)
+            children += await self._pages.following(document, scan)
+        if document.record.task and document.faults and not document.n_quads:
+            children += await self.desk.datasets.instead_of(document)
+        return children
+
+    async def _described(self, document: Document, scan: Scan) -> list[Child]:
+        """Return what the statements of a document say of data elsewhere."""
+        findings = scan.accesses.read(document.url)
+        self.desk.session.intake.turned.no_rdf += findings.n_left_out
+        if Kind.SPARQL not in self._wanted:
+            findings = findings.without(Way.SPARQL)
+        return await self.desk.datasets.described(findings, document)
+
+    def _is_new_site(self, record: Record) -> bool:
+        """Tell whether this is the first document of a site, as far as is remembered.
+
+        It may be asked for twice; the frontier takes it once.
+        """
+        site = origin_of(record.url)
+        if site in self._sites:
+            return False
+        if len(self._sites) >= _MAX_SITES:
+            self._sites.clear()
+        self._sites.add(site)
+        return True
+
+    def is_exempt(self, record: Record) -> bool:
+        """Tell whether a record is asked for although robots.txt disallows it.
+
+        CKAN's own robots.txt forbids the API that it has for programs: `CKAN_ROBOTS`
+        says whether that is obeyed.
+        """
+        if record.kind is not Kind.CKAN:
+            return False
+        match self.desk.options.sources.ckan_robots:
+            case ObeyRobots.ALWAYS:
+                return False
+            case ObeyRobots.NEVER:
+                return True
+            case _:
+                return is_named(record)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """What sources work with; there once the crawl is joined."""
+        return self._make_desk()
+
+    @cached_property
+    def _pages(self) -> Pages:
+        return Pages(self.desk)
+
+    def _of(self, kind: Kind) -> Source:
+        source = self._made.get(kind)
+        if source is None:
+            source = self._made[kind] = self._makers[kind](self.desk)
+        return source

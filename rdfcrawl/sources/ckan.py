@@ -1,0 +1,338 @@
+"""CKAN portals as a source: each dataset a document, each page of a search a record.
+
+What a portal had in the last run is kept on the shelf: only what changed since then is
+asked for, and what is not there any more becomes a tombstone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote_plus
+
+from rdfcrawl.catalogs.ckan.api import WHOLE, Portal, Scope, portal_url
+from rdfcrawl.catalogs.ckan.deletions import (
+    check_listing,
+    check_missing,
+    iter_confirmations,
+)
+from rdfcrawl.catalogs.ckan.envelope import MAX_ANSWER_BYTES, Answer
+from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
+from rdfcrawl.catalogs.ckan.outcome import Listing
+from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
+from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets
+from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
+from rdfcrawl.catalogs.ckan.times import since_for_next
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.fetch.answer import Question
+from rdfcrawl.frontier.intake import kind_of
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.sources.lines import Lines
+from rdfcrawl.sources.memory import Memory
+from rdfcrawl.sources.native import catalogue
+from rdfcrawl.sources.tasks import Task, has_moved, read_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+    from rdfcrawl.catalogs.ckan.envelope import Package
+    from rdfcrawl.catalogs.ckan.outcome import Outcome
+    from rdfcrawl.sources.base import Desk
+
+# Tables of a portal, or of the part of it that is wanted (`_shelf_of`).
+_STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
+_SUCCESS: Final = "success"  # when the harvest began that succeeded, newest change
+_KNOWN: Final = "known"  # id -> name
+_MET: Final = "met"  # in a run: id, and "name " + name
+_AT_ONCE: Final = 1000
+_KINDS: Final = {TargetKind.DUMP: Kind.DUMP, TargetKind.SITEMAP: Kind.SITEMAP}
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the record that the harvest of a portal begins with.
+
+    Args:
+        url: of its front page.
+        run: of the crawl.
+        is_named: by the operator.
+    """
+    return Record(portal_url(url), Kind.CKAN, task=Task(run, is_named).write())
+
+
+class CkanSource:
+    """See `base.Source`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._shelf = desk.shelf
+        self._memory = Memory(desk.shelf, desk.run)
+
+    async def question(self, record: Record) -> Question | None:
+        """Return the request of a page."""
+        portal = self._portal(record)
+        request = request_of(await self._task(record), portal)
+        return Question(url=request.url, headers=request.headers, data=request.body)
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """Yield the datasets of a page, and tombstones for those that are gone."""
+        document.is_read = True
+        if has_moved(document):
+            yield document
+            return
+        log = FaultLog()
+        portal = self._portal(document.record)
+        try:
+            task = await self._task(document.record)
+            outcome = await self._advance(task, document, portal, log)
+        except SourceFault as error:
+            log.note(error.fault.reason, error.fault.detail)
+            outcome = None
+        if outcome is None and not await self._shelf.size(_shelf_of(portal), _KNOWN):
+            document.children += await catalogue(portal, document, self._desk)
+        if outcome is not None:
+            document.faults.clear()  # what the status meant is known by now
+            async for each in self._documents(outcome, document, portal):
+                yield each
+            try:
+                await self._take(task, outcome, document, portal)
+            except SourceFault as error:
+                log.note(error.fault.reason, error.fault.detail)
+        document.faults += log.all()
+        yield document
+
+    async def _task(self, record: Record) -> CkanTask:
+        """Return what a record is to do; the first one follows from the last run.
+
+        It is decided once: if the record is done again, as its statements were lost,
+        what was remembered meanwhile must not make it leave them out.
+        """
+        task = read_task(record)
+        if task.words:
+            return CkanTask.decode(task.words)
+        portal = self._portal(record)
+        source = _shelf_of(portal)
+        success = await self._memory.before(source, _SUCCESS)
+        since = ""
+        if success:
+            started_ms, _, newest = success.partition(" ")
+            since = since_for_next(int(started_ms), newest)
+        first = first_task(
+            portal,
+            run=str(task.run),
+            since=since,
+            has_known=await self._shelf.size(source, _KNOWN) > 0,
+            rows=self._desk.options.sources.ckan_rows,
+        )
+        await self._memory.begin(source, (_STATE, _MET))
+        state = self._memory.table(_STATE)
+        text = await self._shelf.claim(source, state, "first", first.encode())
+        return CkanTask.decode(text)
+
+    def _portal(self, record: Record) -> Portal:
+        arguments = self._desk.arguments
+        front = portal_url(record.url)  # it may have moved to another host
+        if not read_task(record).is_named:
+            return Portal(url=front)
+        keys = self._desk.options.sources.ckan_keys
+        key = next((key for url, key in keys if _is_within(front, url)), "")
+        scope = WHOLE
+        if arguments.organization or arguments.group or arguments.q or arguments.fq:
+            scope = Scope(
+                organization=arguments.organization,
+                group=arguments.group,
+                q=arguments.q,
+                fq=arguments.fq,
+            )
+        return Portal(url=front, scope=scope, key=key)
+
+    async def _advance(
+        self, task: CkanTask, document: Document, portal: Portal, log: FaultLog
+    ) -> Outcome:
+        body = document.body if document.body is not None else document.excuse
+        if document.path is not None:
+            body = await asyncio.to_thread(_begin, document.path)
+        answer = Answer(status=document.status, body=body, url=document.url)
+        n_known = await self._shelf.size(_shelf_of(portal), _KNOWN)
+        return await asyncio.to_thread(
+            advance, task, answer, portal, log, n_known=n_known
+        )
+
+    # -- documents -------------------------------------------------------------------
+
+    async def _documents(
+        self, outcome: Outcome, page: Document, portal: Portal
+    ) -> AsyncIterator[Document]:
+        for package in outcome.packages:
+            if document := self._document(package, page, portal):
+                yield document
+        for dataset_id in outcome.deleted:
+            url = document_url({"id": dataset_id}, portal)
+            yield _derived(page, url, is_deleted=True)
+
+    def _document(
+        self, package: Package, page: Document, portal: Portal
+    ) -> Document | None:
+        content = package.load()
+        url = document_url(content, portal)
+        if not url:
+            return None
+        document = _derived(page, url)
+        # Its data are what it distributes; all else that it names are facts.
+        document.is_followed = False
+        document.chunks = _chunks(content, document, portal)
+        document.children = _targets(content, document, portal)
+        return document
+
+    # -- what comes next, and what is to be remembered -------------------------------
+
+    async def _take(
+        self, task: CkanTask, outcome: Outcome, document: Document, portal: Portal
+    ) -> None:
+        shelf, source = self._shelf, _shelf_of(portal)
+        state, met = self._memory.table(_STATE), self._memory.table(_MET)
+        names = {package.id: package.name for package in outcome.packages}
+        await shelf.put(source, _KNOWN, names)
+        ids = [*outcome.present, *names, *(f"name {name}" for name in outcome.names)]
+        await shelf.put(source, met, dict.fromkeys(ids, ""))
+        await shelf.drop(source, _KNOWN, outcome.deleted)
+        newest = await shelf.get(source, state, "newest") or ""
+        entries = {"newest": max(newest, outcome.newest)}
+        if outcome.count is not None:
+            entries["count"] = str(outcome.count)
+        await shelf.put(source, state, entries)
+        began_ms = await shelf.claim(source, state, "began", str(document.started_ms))
+        self._queue(outcome.tasks, document)
+        if outcome.listing is not None:
+            await self._compare(task, outcome.listing, document, portal)
+        if outcome.is_swept:
+            await self._memory.put(source, _SUCCESS, f"{began_ms} {entries['newest']}")
+
+    def _queue(self, tasks: Sequence[CkanTask], document: Document) -> None:
+        record = document.record
+        for each in tasks:
+            task = read_task(record)._replace(words=each.encode()).write()
+            child = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
+            document.children.append(Child(child, is_own=True, urgency=Urgency.SOON))
+
+    async def _compare(
+        self, task: CkanTask, listing: Listing, document: Document, portal: Portal
+    ) -> None:
+        """Ask once more for each dataset that a complete listing does not have."""
+        source = _shelf_of(portal)
+        is_sweep = listing is Listing.SWEEP
+        ids = set[str]()  # as a table's entries may come twice
+        async for key, _ in self._shelf.entries(source, self._memory.table(_MET)):
+            if key.startswith("name ") is not is_sweep:
+                ids.add(key)
+        n_known = await self._shelf.size(source, _KNOWN)
+        count = await self._shelf.get(source, self._memory.table(_STATE), "count")
+        check_listing(
+            n_listed=len(ids), n_known=n_known, count=int(count) if count else None
+        )
+        del ids
+        missing = await self._missing(source, n_known, is_sweep=is_sweep)
+        confirmations = iter_confirmations(
+            missing, run=task.run, by_search=not is_sweep
+        )
+        self._queue(list(confirmations), document)
+
+    async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
+        """Return the ids of remembered datasets that this run did not meet.
+
+        Raises:
+            SourceFault: there are too many.
+        """
+        met = self._memory.table(_MET)
+        missing: list[str] = []
+        batch: list[tuple[str, str]] = []
+
+        async def look_up() -> None:
+            keys = [each if is_sweep else f"name {name}" for each, name in batch]
+            marks = await self._shelf.get_many(source, met, keys)
+            missing.extend(
+                each
+                for (each, _), mark in zip(batch, marks, strict=True)
+                if mark is None
+            )
+            check_missing(n_missing=len(missing), n_known=n_known)
+            batch.clear()
+
+        async for entry in self._shelf.entries(source, _KNOWN):
+            batch.append(entry)
+            if len(batch) == _AT_ONCE:
+                await look_up()
+        await look_up()
+        return list(dict.fromkeys(missing))  # a table's entries may come twice
+
+
+def _shelf_of(portal: Portal) -> str:
+    """Return what names a portal on the shelf: with what is wanted of it.
+
+    What another part of it had, or all of it, says nothing of what this part has.
+    """
+    scope = portal.scope
+    if scope.is_whole:
+        return portal.url
+    words = (scope.organization, scope.group, scope.q, scope.fq)
+    return " ".join((portal.url, *map(quote_plus, words)))
+
+
+def _derived(page: Document, url: str, *, is_deleted: bool = False) -> Document:
+    return Document(
+        record=page.record,
+        url=url,
+        status=page.status,
+        started_ms=page.started_ms,
+        ended_ms=page.ended_ms,
+        is_read=True,
+        is_deleted=is_deleted,
+    )
+
+
+async def _chunks(
+    package: dict[str, object], document: Document, portal: Portal
+) -> AsyncIterator[bytes]:
+    log = FaultLog()
+    lines = Lines(document, log)
+    for line in iter_statements(package, portal, log):
+        if lines.add((line,)) and (chunk := lines.take()):
+            yield chunk
+            await asyncio.sleep(0)
+    if chunk := lines.take():
+        yield chunk
+    document.faults += log.all()
+
+
+def _targets(
+    package: dict[str, object], document: Document, portal: Portal
+) -> list[Child]:
+    """Return what a dataset distributes, as far as it may be RDF."""
+    return [
+        Child(_record(target.url, target.kind, document))
+        for target in iter_targets(package, portal)
+        if target.kind in FETCHED
+    ]
+
+
+def _record(url: str, kind: TargetKind, document: Document) -> Record:
+    depth, parent = document.record.depth + 1, document.url
+    run = read_task(document.record).run
+    if kind is TargetKind.SPARQL:
+        return Record(url, Kind.SPARQL, depth, parent, task=Task(run).write())
+    if kind is TargetKind.SITEMAP:
+        return Record(url, Kind.SITEMAP, depth, parent, task=Task(run).write())
+    return Record(url, _KINDS.get(kind, kind_of(url)), depth, parent)
+
+
+def _is_within(portal: str, url: str) -> bool:
+    """Tell whether a key for a URL is one for a portal; one without URL is for all."""
+    url = url.rstrip("/")
+    return not url or portal == url or portal.startswith(f"{url}/")
+
+
+def _begin(path: Path) -> bytes:
+    """Return a body as far as it is read, and a byte more if there is one."""
+    with path.open("rb") as file:
+        return file.read(MAX_ANSWER_BYTES + 1)

@@ -1,0 +1,254 @@
+"""What sitemaps say of datasets, and whether other hosts say the same of themselves.
+
+A dataset whose ways lead to other hosts waits until the sitemaps of these hosts are
+read: what they do not confirm is recorded and not followed.
+
+Source: Semantic Sitemaps, first revision, section 2.1.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.records import Child, Kind, Record
+from rdfcrawl.sitemaps.access import (
+    Claim,
+    believed,
+    claims_about_others,
+    is_confirmed,
+    ways_to_dataset,
+)
+from rdfcrawl.sitemaps.description import dataset_iri
+from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from rdfcrawl.sources.dataset import KnownDataset
+from rdfcrawl.sources.tasks import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.records import Document
+    from rdfcrawl.sources.base import Desk
+
+# Words of a record that asks for robots.txt: to read all that its sitemaps list, or
+# only what they say of datasets, as another site has claimed something.
+SITE: Final = "site"
+ASKED: Final = "asked"
+ASKED_SITE: Final = f"{ASKED} {SITE}"
+ROBOTS: Final = "/robots.txt"
+
+# Tables of a site, which is named by its host, and its port unless that is the usual
+# one of its scheme. Those that hold for one run have its number in their names.
+_OWN: Final = "own"  # its datasets -> run in which they were read
+_STATE: Final = "site"  # `robots` -> run in which it was read
+_READING: Final = "reading"  # in a run: its sitemaps that are still to be read
+_WAITING: Final = "waiting"  # in a run: datasets of others that say something of it
+_MAX_DATASETS: Final = 1000  # of one site, and that wait for one
+_MAX_SITES: Final = 100  # that are asked because of one sitemap
+
+
+class Claims:
+    """Who says what of whom, for all workers of a crawl.
+
+    Whatever is noted here stays until the run is over: a record may be done again, and
+    must then find what it found before.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._shelf = desk.shelf
+        self._run = desk.run
+        self._crawl = desk.options.crawl_id
+        self._datasets = desk.datasets
+
+    async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
+        """Take note of the sitemaps that a site's robots.txt names."""
+        for table in (_READING, _WAITING):
+            await self._shelf.clear(site, f"{table} {self._run - 1}")
+        await self.will_read(sitemaps, [site])
+        await self._shelf.put(site, _STATE, {"robots": str(self._run)})
+
+    async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
+        """Take note of sitemaps of sites that are going to be read."""
+        for site in sites:
+            await self._shelf.put(site, self._reading, dict.fromkeys(sitemaps, ""))
+
+    async def is_read(
+        self, sitemap: str, sites: Iterable[str], document: Document, log: FaultLog
+    ) -> None:
+        """Take note that a sitemap is read to its end, or cannot be read."""
+        for site in sites:
+            await self._shelf.drop(site, self._reading, [sitemap])
+            if not await self._is_known(site):
+                continue
+            texts = {x async for x, _ in self._shelf.entries(site, self._waiting)}
+            for text in sorted(texts):
+                await self._decide(text, document, log)
+
+    async def stays(self, sites: Iterable[str], document: Document) -> None:
+        """Take note that a sitemap says what it said in the run before."""
+        for site in sites:
+            texts = [
+                text
+                async for text, _ in self._shelf.entries(site, _OWN)
+                if _from_json(text)[1] == document.requested[-1]
+            ]
+            await self._shelf.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
+
+    async def has_said(self, sites: Iterable[str], document: Document) -> None:
+        """Forget what a sitemap that was read to its end does not say any more."""
+        for site in sites:
+            texts = [
+                text
+                async for text, run in self._shelf.entries(site, _OWN)
+                if run != str(self._run)
+                and _from_json(text)[1] == document.requested[-1]
+            ]
+            await self._shelf.drop(site, _OWN, texts)
+
+    async def take(
+        self,
+        datasets: Iterable[Dataset],
+        document: Document,
+        sites: tuple[str, ...],
+        log: FaultLog,
+        *,
+        is_asked: bool,
+    ) -> None:
+        """Take the datasets of a sitemap, or let them wait for other hosts.
+
+        Args:
+            datasets: of the sitemap.
+            document: the answer; gets the children.
+            sites: whose robots.txt names it.
+            log: takes the faults.
+            is_asked: they are only to confirm what others say.
+        """
+        for dataset in datasets:
+            text = _to_json(dataset, document.requested[-1], sites)
+            for site in sites:
+                await self._put(site, _OWN, text, log)
+            if not is_asked:
+                await self._decide(text, document, log)
+
+    async def _decide(self, text: str, document: Document, log: FaultLog) -> None:
+        """Take a dataset, unless a host that it speaks of is still to be heard."""
+        dataset, sitemap, sites = _from_json(text)
+        refused: list[Claim] = []
+        is_waiting = False
+        for claim in claims_about_others(dataset, sitemap, sites):
+            site = site_of(claim.url)
+            # In this order: what it waits for may happen at any time.
+            await self._put(site, self._waiting, text, log)
+            is_known = await self._is_known(site)
+            if is_confirmed(claim, dataset, sitemap, await self._own(site)):
+                continue
+            if is_known:
+                refused.append(claim)
+            elif self._ask_site(claim.url, document):
+                is_waiting = True
+            else:
+                log.note(Reason.TOO_MANY_ENTRIES, "hosts that a sitemap speaks of")
+                refused.append(claim)
+        if is_waiting:
+            return
+        kept = believed(dataset, refused, log)
+        known = KnownDataset(
+            name=dataset_iri(dataset, sitemap),
+            ways=ways_to_dataset(kept, seed=self._crawl),
+            prefixes=kept.prefixes,
+            samples=kept.samples,
+        )
+        document.children += await self._datasets.register(known, document)
+
+    async def _is_known(self, site: str) -> bool:
+        """Tell whether all that a site says of itself is read."""
+        if await self._shelf.get(site, _STATE, "robots") != str(self._run):
+            return False
+        return await self._shelf.size(site, self._reading) == 0
+
+    async def _put(self, site: str, table: str, text: str, log: FaultLog) -> None:
+        is_full = await self._shelf.size(site, table) >= _MAX_DATASETS
+        if is_full and await self._shelf.get(site, table, text) is None:
+            log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
+            return
+        await self._shelf.put(site, table, {text: str(self._run)})
+
+    async def _own(self, site: str) -> list[Dataset]:
+        return [
+            _from_json(text)[0]
+            async for text, run in self._shelf.entries(site, _OWN)
+            if run == str(self._run)
+        ]
+
+    @property
+    def _reading(self) -> str:
+        return f"{_READING} {self._run}"
+
+    @property
+    def _waiting(self) -> str:
+        return f"{_WAITING} {self._run}"
+
+    def _ask_site(self, url: str, document: Document) -> bool:
+        """Have a site asked; return whether it may be."""
+        scheme, _, rest = url.partition("://")
+        origin = f"{scheme}://{rest.partition('/')[0]}"
+        task = Task(self._run, words=ASKED_SITE).write()
+        depth = document.record.depth
+        record = Record(origin + ROBOTS, Kind.SITEMAP, depth, document.url, task=task)
+        asked = {x.record.url for x in document.children if x.record.task == task}
+        if record.url not in asked:
+            if len(asked) >= _MAX_SITES:
+                return False
+            document.children.append(Child(record, is_own=True))
+        return True
+
+
+def site_of(url: str) -> str:
+    """Return what stands for the site of a requestable URL: its host and port.
+
+    >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
+    ('a.example:8080', 'a.example')
+    """
+    return url.partition("://")[2].partition("/")[0].partition("?")[0]
+
+
+def _to_json(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:
+    places = (dataset.dumps, dataset.fragments, dataset.endpoints)
+    return json.dumps(
+        [
+            sitemap,
+            sites,
+            [dataset.position, dataset.label, dataset.uri, dataset.are_mirrors],
+            [[(x.url, x.priority, x.slicing) for x in group] for group in places],
+            [(x.iri, x.url, x.slicing) for x in dataset.prefixes],
+            dataset.graphs,
+            dataset.samples,
+        ]
+    )
+
+
+def _from_json(text: str) -> tuple[Dataset, str, tuple[str, ...]]:
+    sitemap, sites, head, places, prefixes, graphs, samples = json.loads(text)
+    dumps, fragments, endpoints = (
+        tuple(Location(url, n, _slicing(name)) for url, n, name in group)
+        for group in places
+    )
+    dataset = Dataset(
+        position=head[0],
+        label=head[1],
+        uri=head[2],
+        are_mirrors=head[3],
+        dumps=dumps,
+        fragments=fragments,
+        endpoints=endpoints,
+        prefixes=tuple(Prefix(iri, url, _slicing(x)) for iri, url, x in prefixes),
+        graphs=tuple(graphs),
+        samples=tuple(samples),
+    )
+    return dataset, sitemap, tuple(sites)
+
+
+def _slicing(name: str | None) -> Slicing | None:
+    return Slicing(name) if name else None

@@ -1,0 +1,38 @@
+"""The DCAT that a portal offers itself, where its API is refused.
+
+Source: the documentation of ckanext-dcat, "RDF endpoints".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.ckan.native import catalogue_urls
+from rdfcrawl.catalogs.ckan.tasks import Step
+from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
+from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.sources.dataset import KnownDataset
+from rdfcrawl.sources.tasks import read_task
+
+if TYPE_CHECKING:
+    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.records import Child, Document
+    from rdfcrawl.sources.base import Desk
+
+
+async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[Child]:
+    """Return what to ask for instead of the API: the catalogue's first page.
+
+    Its formats are tried one after the other; a format leads to its further pages.
+
+    Args:
+        portal: whose API was refused, for good and from the beginning.
+        document: the refusal.
+        desk: of the source.
+    """
+    words = read_task(document.record).words
+    if words and CkanTask.decode(words).step in (Step.SHOW, Step.CONFIRM):
+        return []  # the portal has answered before
+    formats = Access(Way.DUMP, (catalogue_urls(portal),))
+    known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
+    return await desk.datasets.register(known, document)

@@ -1,0 +1,303 @@
+"""Pages of collections (Hydra, `Link`, TREE, LDES), within a crawl and the next one.
+
+A page is a record like any other; its task says of which collection it is. What the
+collection's pages know of each other is on its shelf, under the URL of its first page:
+so a page that leads back is seen, and the next run asks again for those that may have
+changed, and whether they have. A page that says that it never changes is fetched once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.catalogs.ckan.native import PageFacts, choose_next
+from rdfcrawl.catalogs.ckan.native import following_pages as named_next
+from rdfcrawl.catalogs.paging import is_immutable
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.answer import Question
+from rdfcrawl.formats import HTML
+from rdfcrawl.frontier.intake import kind_of
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import MAX_TASK_CHARS, Child, Record, Relation
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from rdfcrawl.catalogs.paging import PagingFacts
+    from rdfcrawl.records import Document
+    from rdfcrawl.sources.base import Desk
+    from rdfcrawl.sources.scan import Scan
+
+MAX_NODES: Final = 1_000_000  # pages of one collection
+_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
+# Tables of a collection.
+_PAGES: Final = "pages"  # URL -> PageState
+_MEMBERS: Final = "members"  # run and digest of members -> number of the page
+_AT_ONCE: Final = 500
+_TASK = re.compile(r"p([0-9]{1,9})\.([0-9]{1,9}) (\S+)").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class PageTask:
+    """Which page of which collection a record is; its task.
+
+    Attributes:
+        run: in which it is asked for.
+        number: links from the first page to here, which has 1.
+        root: URL of the first page.
+    """
+
+    run: int
+    number: int
+    root: str
+
+    def encode(self) -> str:
+        """Return it as the task of a record."""
+        return f"p{self.run}.{self.number} {self.root}"
+
+    @classmethod
+    def decode(cls, task: str) -> Self | None:
+        """Return what `encode` gave; None if a task says something else."""
+        found = _TASK(task)
+        return cls(int(found[1]), int(found[2]), found[3]) if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageState:
+    """What is remembered of a page.
+
+    Attributes:
+        number: see `PageTask`.
+        depth: of its record.
+        run: in which it was read.
+        etag, last_modified: of what was read then; empty if it was not read well.
+        is_done: it is not asked for again.
+    """
+
+    number: int
+    depth: int
+    run: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    is_done: bool = False
+
+    def to_json(self) -> str:
+        """Return what `from_json` reads."""
+        fields = (self.number, self.depth, self.run, self.etag, self.last_modified)
+        return json.dumps([*fields, int(self.is_done)])
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return what `to_json` was called on."""
+        number, depth, run, etag, last_modified, is_done = json.loads(text)
+        return cls(
+            number=number,
+            depth=depth,
+            run=run,
+            etag=etag,
+            last_modified=last_modified,
+            is_done=bool(is_done),
+        )
+
+
+class Pages:
+    """The collections of a crawl, for all of its workers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._run = desk.run
+        self._shelf = desk.shelf
+
+    async def question(self, record: Record) -> Question | None:
+        """Ask for a page that was read in an earlier run only if it changed since.
+
+        What was read in this run does not count: if it is asked for again, its
+        statements may have been lost.
+        """
+        task = PageTask.decode(record.task)
+        if task is None or not task.run:
+            return None
+        text = await self._shelf.get(task.root, _PAGES, record.url)
+        state = PageState.from_json(text) if text else None
+        if state is None or state.run >= task.run:
+            return None
+        headers = []
+        if state.etag:
+            headers.append(("If-None-Match", state.etag))
+        if state.last_modified:
+            headers.append(("If-Modified-Since", state.last_modified))
+        return Question(url=record.url, headers=tuple(headers)) if headers else None
+
+    async def again(self) -> AsyncIterator[list[Child]]:
+        """Yield all pages that may have changed since the last run, in groups."""
+        group: list[Child] = []
+        async for root, _ in self._shelf.entries(_CRAWL, _COLLECTIONS):
+            async for url, text in self._shelf.entries(root, _PAGES):
+                state = PageState.from_json(text)
+                if state.is_done:
+                    continue
+                task = PageTask(self._run, state.number, root)
+                record = _record(url, state.depth, root, task)
+                group.append(Child(record, change=f"run {self._run}"))
+                if len(group) == _AT_ONCE:
+                    yield group
+                    group = []
+        if group:
+            yield group
+
+    async def following(self, document: Document, scan: Scan) -> list[Child]:
+        """Return the pages that a page leads to, and remember it.
+
+        Args:
+            document: read to its end; takes the faults of paging.
+            scan: has seen its statements.
+        """
+        record = document.record
+        task = PageTask.decode(record.task)
+        if not document.n_quads:
+            if task is not None and document.status == 410:
+                await self._gone(task, record)
+            return []
+        facts = scan.paging.facts(record.url, document.url)
+        named = _next_of(facts, document)
+        if task is None:
+            if not (facts.is_page or named):
+                return self._views(facts, document)
+            task = PageTask(self._run, 1, record.url)
+        if len(task.root) > MAX_TASK_CHARS // 2:
+            return []
+        log = FaultLog()
+        await self._remember(task, facts, document)
+        children = await self._choose(task, facts, named, document, log)
+        document.faults += log.all()
+        return children
+
+    # -- what comes next ---------------------------------------------------------------
+
+    def _views(self, facts: PagingFacts, document: Document) -> list[Child]:
+        """Return the first view of what a document describes: each has everything."""
+        depth = document.record.depth + 1
+        children = []
+        for view in facts.views[:1]:
+            task = PageTask(self._run, 1, view)
+            children.append(Child(_record(view, depth, document.url, task)))
+        return children
+
+    async def _choose(
+        self,
+        task: PageTask,
+        facts: PagingFacts,
+        named: list[str],
+        document: Document,
+        log: FaultLog,
+    ) -> list[Child]:
+        """Return the next page and the nodes that a page names."""
+        targets = dict.fromkeys(facts.nodes)
+        for own in (document.url, document.record.url):
+            targets.pop(own, None)
+        if facts.is_cut:
+            log.note(Reason.TOO_MANY_ENTRIES, "relations of one page")
+        states = await self._states(task.root, [*named, *targets])
+        if named and await self._is_new(task, facts, log):
+            number = task.number + 1
+            visited = {url for url, state in states.items() if state.number != number}
+            following = choose_next(
+                named, document.url, log, visited=visited, n_pages=task.number
+            )
+            if following:
+                targets[following] = None
+        if len(targets) + await self._shelf.size(task.root, _PAGES) > MAX_NODES:
+            log.note(Reason.TOO_MANY_ENTRIES, f"more than {MAX_NODES} pages")
+            targets = {url: None for url in targets if url in states}
+        return await self._queue(task, targets, states, document)
+
+    async def _queue(
+        self,
+        task: PageTask,
+        targets: Iterable[str],
+        states: dict[str, PageState],
+        document: Document,
+    ) -> list[Child]:
+        """Take note of pages before they are asked for: the next run does so as well.
+
+        The pages of a collection are all as deep as its first one.
+        """
+        next_task = replace(task, number=task.number + 1)
+        depth = document.record.depth
+        children = []
+        new: dict[str, str] = {}
+        for url in targets:
+            is_near = host_of(url) == host_of(document.url)
+            deep = depth if is_near else depth + 1
+            children.append(Child(_record(url, deep, document.url, next_task)))
+            if url not in states:
+                new[url] = PageState(number=next_task.number, depth=deep).to_json()
+        await self._shelf.put(task.root, _PAGES, new)
+        return children
+
+    async def _is_new(self, task: PageTask, facts: PagingFacts, log: FaultLog) -> bool:
+        """Tell whether a page has members that none before had.
+
+        Some servers answer any number of page: with the last one, the first one, or
+        nothing. So they can be left although their URLs never repeat.
+        """
+        number = str(task.number)
+        if facts.digest:
+            key = f"{task.run} {facts.digest}"
+            if await self._shelf.claim(task.root, _MEMBERS, key, number) != number:
+                log.note(Reason.PAGING_LOOP, "the members of an earlier page")
+                return False
+        elif not facts.n_members and await self._shelf.size(task.root, _MEMBERS):
+            log.note(Reason.PAGING_LOOP, "a page without members")
+            return False
+        return True
+
+    # -- what is remembered ------------------------------------------------------------
+
+    async def _remember(
+        self, task: PageTask, facts: PagingFacts, document: Document
+    ) -> None:
+        state = PageState(number=task.number, depth=document.record.depth, run=task.run)
+        if not (document.faults or document.is_partial):
+            state = replace(
+                state,
+                etag=document.etag,
+                last_modified=document.last_modified,
+                is_done=facts.is_immutable or is_immutable(document.cache_control),
+            )
+        entries = {document.record.url: state.to_json()}
+        if document.url != document.record.url:  # it was redirected there
+            entries[document.url] = replace(state, is_done=True).to_json()
+        await self._shelf.put(_CRAWL, _COLLECTIONS, {task.root: ""})
+        await self._shelf.put(task.root, _PAGES, entries)
+
+    async def _gone(self, task: PageTask, record: Record) -> None:
+        """Ask no more for a page that is over; what it had remains true."""
+        state = PageState(number=task.number, depth=record.depth, is_done=True)
+        await self._shelf.put(task.root, _PAGES, {record.url: state.to_json()})
+
+    async def _states(self, root: str, urls: list[str]) -> dict[str, PageState]:
+        texts = await self._shelf.get_many(root, _PAGES, urls)
+        pairs = zip(urls, texts, strict=True)
+        return {url: PageState.from_json(text) for url, text in pairs if text}
+
+
+def _next_of(facts: PagingFacts, document: Document) -> list[str]:
+    """Return the next page as statements and header name it; of a page, no header.
+
+    What pages for people call the next one is a link like others.
+    """
+    following = list(facts.following)
+    if document.format is not HTML:
+        following += sorted(
+            link.url for link in document.links if link.relation is Relation.NEXT
+        )
+    return named_next(PageFacts(following=tuple(following)), document.url)
+
+
+def _record(url: str, depth: int, parent: str, task: PageTask) -> Record:
+    return Record(url, kind_of(url), depth, parent, task=task.encode())

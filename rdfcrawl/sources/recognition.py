@@ -1,0 +1,66 @@
+"""Whether an ordinary document shows that there is a source behind it.
+
+Nothing is asked for to find out: an answer that was fetched anyway tells, or it does
+not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.catalogs.ckan import portal
+from rdfcrawl.catalogs.sparql import recognition
+from rdfcrawl.records import Child, Kind, Record
+from rdfcrawl.sources.resourcesync import listed_at, named_by
+from rdfcrawl.sources.tasks import Task
+
+if TYPE_CHECKING:
+    from rdfcrawl.records import Document
+
+_PAGES: Final = frozenset({"text/html", "application/xhtml+xml", ""})
+_ASKED_WITHOUT_QUERY: Final = frozenset({400, 404, 406, 422, 500})
+
+
+def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Child]:
+    """Return the records by which the source behind a document is harvested.
+
+    Args:
+        document: fetched, its body not yet freed; statements about endpoints are the
+            registry's (`datasets`).
+        wanted: kinds that are harvested.
+        run: of the crawl.
+    """
+    lists = []
+    if Kind.RESOURCESYNC in wanted:
+        lists = [listed_at(document, url, run) for url in named_by(document)]
+    if document.status in _ASKED_WITHOUT_QUERY and document.excuse:
+        urls = {Kind.SPARQL: _endpoint(document, document.excuse)}
+    elif document.body and document.media_type in _PAGES:
+        urls = {
+            Kind.CKAN: _portal(document, document.body),
+            Kind.SPARQL: _endpoint(document, document.body),
+        }
+    else:
+        return lists
+    record = document.record
+    task = Task(run).write()
+    return lists + [
+        Child(Record(url, kind, record.depth + 1, document.url, task=task))
+        for kind, url in urls.items()
+        if url and kind in wanted
+    ]
+
+
+def _portal(document: Document, body: bytes) -> str:
+    hint = portal.recognize(document.url, body)
+    return hint.url if hint else ""
+
+
+def _endpoint(document: Document, head: bytes) -> str:
+    found = recognition.recognize(
+        document.url,
+        status=document.status,
+        headers={"content-type": document.media_type},
+        head=head[: recognition.HEAD_BYTES],
+    )
+    return found.endpoint if found else ""

@@ -1,0 +1,13 @@
+"""ResourceSync as a source: resources that are kept equal to their source.
+
+`finding` looks for a source, `lists` reads its documents and dumps, `work` does what
+they ask for, `resources` takes what they name one by one, `keeper` what dumps have;
+`files` has the bytes, and `memory` what is known of it all.
+"""
+
+from __future__ import annotations
+
+from rdfcrawl.sources.resourcesync.finding import listed_at, named_by, root_of
+from rdfcrawl.sources.resourcesync.source import ResourceSyncSource
+
+__all__ = ["ResourceSyncSource", "listed_at", "named_by", "root_of"]

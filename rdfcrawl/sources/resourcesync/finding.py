@@ -1,0 +1,228 @@
+"""Where a source describes itself, from what the operator or a crawl has named.
+
+A site is asked for its description first, then its front page and robots.txt are looked
+through; nothing else is tried. Of a list that is found, the documents above it are
+read, as they tell of the changes too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html.page import Page as HtmlPage
+from rdfcrawl.records import Child, Kind, Record, Urgency
+from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.sitemaps.resourcesync.discovery import (
+    RELATION,
+    of_header,
+    of_heading,
+    of_page,
+    of_site,
+    of_sitemaps,
+)
+from rdfcrawl.sitemaps.resourcesync.documents import Capability
+from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
+from rdfcrawl.sources.resourcesync.lists import heading_of
+from rdfcrawl.sources.tasks import Task as SourceTask
+from rdfcrawl.sources.tasks import is_named
+from rdfcrawl.sources.unpacked import iter_unpacked
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.resourcesync.documents import Heading
+    from rdfcrawl.sources.resourcesync.lists import Lists
+    from rdfcrawl.sources.resourcesync.page import Page
+
+_ABOVE: Final = frozenset({Capability.DESCRIPTION, Capability.CAPABILITY_LIST})
+_HEAD_BYTES: Final = 256 * 1024  # of a page that may name a source
+_MAX_SITEMAPS: Final = 100
+
+
+class Find(NamedTuple):
+    """The task of a record that a source is looked for with.
+
+    Attributes:
+        step: `site`, its description; `page`; `robots`; `given`, whatever the operator
+            named; `list`, a document of ResourceSync or none; `above`, one that such a
+            document names.
+        below: of `above`: the document that names it.
+    """
+
+    step: str
+    below: str = ""
+
+    def encode(self) -> str:
+        """Return the words that `decode` reads.
+
+        >>> Find.decode(Find("list").encode())
+        Find(step='list', below='')
+        """
+        return json.dumps([self.step, self.below], separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, words: str) -> Find | None:
+        """Return the task; None if the words are of another kind."""
+        if not words.startswith("["):
+            return None
+        step, below = json.loads(words)
+        return cls(str(step), str(below))
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the record that synchronizing begins with.
+
+    Args:
+        url: front page of a site, or a document of ResourceSync, or a page that names
+            one.
+        run: of the crawl.
+        is_named: by the operator.
+    """
+    is_site = url.removeprefix(origin_of(url)) in ("", "/")
+    find = Find("site" if is_site else "given")
+    address = of_site(url).url if is_site else url
+    task = SourceTask(run, is_named, find.encode()).write()
+    return Record(address, Kind.RESOURCESYNC, task=task)
+
+
+def listed_at(document: Document, url: str, run: int) -> Child:
+    """Return the child by which a document of ResourceSync is read.
+
+    Args:
+        document: that has named it.
+        url: of the document of ResourceSync.
+        run: of the crawl.
+    """
+    task = SourceTask(run, words=Find("list").encode()).write()
+    depth = document.record.depth + 1
+    record = Record(url, Kind.RESOURCESYNC, depth, document.url, task=task)
+    return Child(record, urgency=Urgency.SOON)
+
+
+def named_by(document: Document) -> list[str]:
+    """Return where a document says that its source is, in its head or header."""
+    urls = []
+    if RELATION in document.http_links.lower():
+        urls = [each.url for each in of_header(document.http_links, base=document.url)]
+    body = document.body or b""
+    is_page = not document.media_type or "html" in document.media_type
+    if is_page and RELATION.encode() in body[:_HEAD_BYTES].lower():
+        page = HtmlPage(
+            body,
+            url=document.url,
+            media_type=document.media_type,
+            charset=document.charset,
+        )
+        urls += [each.url for each in of_page(page)]
+    return list(dict.fromkeys(urls))
+
+
+class Finder:
+    """Looks for sources.
+
+    Args:
+        lists: reads what was found.
+    """
+
+    def __init__(self, lists: Lists) -> None:
+        self._lists = lists
+
+    async def harvest(self, page: Page, find: Find) -> AsyncIterator[Document]:
+        """Yield what a document of a source says, if this is one, and the answer."""
+        document = page.document
+        document.is_read = True
+        heading = await asyncio.to_thread(_heading, page)
+        if not self._is_found(page, find, heading):
+            yield document
+            return
+        mode = Mode.SYNC
+        if page.desk.arguments.audit and is_named(page.record):
+            mode = Mode.AUDIT
+        async for each in self._lists.read(page, Task(mode=mode, run=str(page.run))):
+            yield each
+
+    def _is_found(self, page: Page, find: Find, heading: Heading | None) -> bool:
+        """Tell whether an answer is to be read; if not, what comes next is queued."""
+        capability = heading.facts.capability if heading is not None else None
+        match find.step:
+            case "site" | "above" if capability in _ABOVE:
+                return True
+            case "site":
+                _excuse(page.document)
+                self._find(page, origin_of(page.asked) + "/", Find("page"))
+            case "above":
+                self._find(page, find.below, Find("below"))
+            case "below" if heading is not None:
+                return True
+            case "list" | "given" if heading is not None and capability is not None:
+                return self._is_top(page, heading)
+            case "page" | "given":
+                return self._page(page, find, heading)
+            case "robots":
+                self._robots(page)
+            case _:
+                page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
+        return False
+
+    def _is_top(self, page: Page, heading: Heading) -> bool:
+        """Tell whether there is nothing above a document that is to be read first."""
+        if heading.facts.capability in _ABOVE:
+            return True
+        above = [x for x in of_heading(heading) if x.expected in _ABOVE]
+        if not above:
+            return True
+        self._find(page, above[0].url, Find("above", heading.url))
+        return False
+
+    def _page(self, page: Page, find: Find, heading: Heading | None) -> bool:
+        urls = named_by(page.document)
+        for url in urls:
+            self._find(page, url, Find("list"))
+        if urls:
+            return False
+        if find.step == "given":
+            if heading is None:
+                page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
+            return heading is not None  # a plain sitemap lists resources, too
+        _excuse(page.document)
+        self._find(page, origin_of(page.asked) + "/robots.txt", Find("robots"))
+        return False
+
+    def _robots(self, page: Page) -> None:
+        rules = parse_robots(page.document.body or b"")
+        found = of_sitemaps(rules.sitemaps[:_MAX_SITEMAPS], base=page.document.url)
+        for each in found:
+            self._find(page, each.url, Find("list"))
+        if not found:
+            _excuse(page.document)
+            page.log.note(Reason.BAD_ANSWER, "a site without ResourceSync")
+
+    def _find(self, page: Page, url: str, find: Find) -> None:
+        try:
+            page.queue(requestable(url), find.encode(), Urgency.SOON)
+        except BadUri as error:
+            page.note(error)
+
+
+def _heading(page: Page) -> Heading | None:
+    """Return what a document says of itself; None if it is none of ResourceSync."""
+    if page.source is None:
+        return None
+    try:
+        for source in iter_unpacked(page.document, page.log):
+            return heading_of(source, page.document)
+    except SourceFault as error:
+        page.note(error)
+    return None
+
+
+def _excuse(document: Document) -> None:
+    """Take it for no fault that what was looked for is not there, as on most sites."""
+    if 200 <= document.status < 500:
+        document.faults.clear()

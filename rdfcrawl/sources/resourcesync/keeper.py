@@ -1,0 +1,78 @@
+"""Resources of dumps, and tombstones, as documents."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.sitemaps.resourcesync.describe import describe
+from rdfcrawl.sources.resourcesync.reading import is_rdf
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.steps import Content
+    from rdfcrawl.sources.resourcesync.files import Files
+    from rdfcrawl.sources.resourcesync.page import Page
+
+_PIECE_BYTES: Final = 256 * 1024
+
+
+class Keeper:
+    """Keeps and removes the bytes of resources.
+
+    Args:
+        files: where they are kept; None: they are not.
+        spool: where large ones are until they are read.
+    """
+
+    def __init__(self, files: Files | None, spool: Spool) -> None:
+        self._files = files
+        self._spool = spool
+
+    async def remove(self, page: Page, version: Version) -> Document:
+        """Return the tombstone of a resource."""
+        if self._files is not None:
+            await asyncio.to_thread(self._files.remove, version.uri)
+        return page.derived(version.uri, is_deleted=True)
+
+    async def add(self, page: Page, content: Content) -> AsyncIterator[Document]:
+        """Yield a resource of a dump; nothing if its bytes could not be kept."""
+        document = page.derived(content.version.uri)
+        document.media_type = content.version.media_type
+        document.body = content.source.data
+        spooled: Path | None = None
+        if document.body is None and self._files is None:
+            spooled = self._spool.new_path()
+        try:
+            await asyncio.to_thread(self._keep, document, content, spooled)
+            if not is_rdf(document, content.source.head()):
+                page.describe(document, describe(content.version))
+        except (OSError, SourceFault) as error:
+            page.note(error)
+        else:
+            yield document
+        finally:
+            if spooled is not None:
+                spooled.unlink(missing_ok=True)
+
+    def _keep(self, document: Document, content: Content, spooled: Path | None) -> None:
+        """Put the bytes of a resource where they are kept or read."""
+        version = content.version
+        path = spooled
+        if self._files is not None:
+            path = self._files.write(version.uri, content.source, version.fixity)
+        elif spooled is not None:
+            with content.source.open() as stream, spooled.open("xb") as file:
+                shutil.copyfileobj(stream, file, _PIECE_BYTES)
+        if document.body is None:
+            document.path = path
+            document.n_bytes = path.stat().st_size if path else 0
+        else:
+            document.n_bytes = len(document.body)

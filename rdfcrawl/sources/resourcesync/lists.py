@@ -1,0 +1,168 @@
+"""The documents and dumps of a source: what they lead to is done, or queued."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import Urgency
+from rdfcrawl.sitemaps.resourcesync.describe import describe_document
+from rdfcrawl.sitemaps.resourcesync.documents import Reading
+from rdfcrawl.sitemaps.resourcesync.dumps import unpack
+from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
+from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
+from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task, source_of
+from rdfcrawl.sources.resourcesync.work import Work
+from rdfcrawl.sources.unpacked import iter_unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.resourcesync.documents import Heading
+    from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
+    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.keeper import Keeper
+    from rdfcrawl.sources.resourcesync.memory import Memory
+    from rdfcrawl.sources.resourcesync.page import Page
+
+_PIECE_BYTES = 256 * 1024
+
+
+class Lists:
+    """Reads documents and dumps.
+
+    Args:
+        keeper: takes the resources of dumps.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    async def read(self, page: Page, task: Task) -> AsyncIterator[Document]:
+        """Yield what a document says of resources, and then the document."""
+        document = page.document
+        document.is_read = True
+        memory = page.memory(source_of(task, document.url))
+        source = page.source and await asyncio.to_thread(_unpacked, page)
+        is_done = False
+        if source is not None:
+            state, has_some = await memory.state_of(task.run)
+            if has_some and task.mode is Mode.SYNC:
+                task = replace(task, mode=Mode.AUDIT)
+            begin = partial(_follow, page, task, source, state)
+            work = Work(page, task, memory, self._keeper)
+            async for each in work.do(begin):
+                yield each
+            is_done = work.is_done
+            heading = await asyncio.to_thread(heading_of, source, document)
+            page.describe(document, _lines(heading, is_first=not task.cursor))
+        if not is_done:
+            await _fall_back(page, task, memory)
+        yield document
+
+    async def unpack(self, page: Page, task: Task) -> AsyncIterator[Document]:
+        """Yield the resources in a part of a dump, and then the part."""
+        document = page.document
+        document.is_read = True
+        memory = page.memory(task.source)
+        is_done = False
+        if page.is_whole and await self._is_sound(page, task.fixity):
+            state, _ = await memory.state_of(task.run)
+            begin = partial(_unpack, page, task, state)
+            work = Work(page, task, memory, self._keeper)
+            async for each in work.do(begin):
+                yield each
+            is_done = work.is_done
+        if not is_done:
+            await _fall_back(page, task, memory)
+        yield document
+
+    async def _is_sound(self, page: Page, fixity: Fixity) -> bool:
+        if page.source is None:
+            return False
+        try:
+            await asyncio.to_thread(check, page.source, fixity)
+        except SourceFault as error:
+            page.note(error)
+            return False
+        return True
+
+
+async def _fall_back(page: Page, task: Task, memory: Memory) -> None:
+    """Read the source by another way, if there is one."""
+    following = fallback(task)
+    if following is None:
+        return
+    url = (await memory.state()).url
+    if url:
+        page.queue(url, following.text(), Urgency.SOON)
+
+
+def _follow(
+    page: Page, task: Task, source: Source, state: State, lookup: Lookup
+) -> Iterator[Step]:
+    return follow(
+        source,
+        task,
+        url=page.document.url,
+        log=page.log,
+        state=state,
+        lookup=lookup,
+        policy=page.policy(),
+        charset=page.document.charset,
+    )
+
+
+def _unpack(page: Page, task: Task, state: State, lookup: Lookup) -> Iterator[Step]:
+    source = page.source
+    if source is None:
+        return iter(())
+    return unpack(
+        source,
+        task,
+        url=page.document.url,
+        log=page.log,
+        state=state,
+        lookup=lookup,
+        policy=page.policy(),
+    )
+
+
+def _unpacked(page: Page) -> Source | None:
+    return next(iter_unpacked(page.document, page.log), None)
+
+
+def heading_of(source: Source, document: Document) -> Heading | None:
+    """Return what a document says of itself; None if it is none of ResourceSync."""
+    if not source.can_reopen:
+        return None
+    reading = Reading(
+        source, url=document.url, log=FaultLog(), charset=document.charset
+    )
+    return reading.heading if reading.is_document else None
+
+
+def _lines(heading: Heading | None, *, is_first: bool) -> Iterator[str]:
+    """Yield what a document says of itself, once for all of its pages."""
+    if heading is not None and is_first:
+        yield from describe_document(heading)
+
+
+def check(source: Source, fixity: Fixity) -> None:
+    """Hold bytes against what was stated of them.
+
+    Raises:
+        SourceFault: `BAD_FIXITY`.
+    """
+    verifier = Verifier(fixity)
+    with source.open() as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            verifier.update(piece)
+    verifier.finish()

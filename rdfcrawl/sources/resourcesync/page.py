@@ -1,0 +1,139 @@
+"""One answer of a source while it is harvested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.sitemaps.resourcesync.policy import Policy
+from rdfcrawl.sources.lines import Lines
+from rdfcrawl.sources.resourcesync.memory import Memory
+from rdfcrawl.sources.tasks import read_task
+from rdfcrawl.uri import host_of, registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from rdfcrawl.sources.base import Desk
+
+_MAX_CHILDREN: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of a source while it is harvested.
+
+    Attributes:
+        document: the answer.
+        desk: of the source.
+        log: takes what is wrong.
+    """
+
+    document: Document
+    desk: Desk
+    log: FaultLog = field(default_factory=FaultLog)
+
+    @property
+    def record(self) -> Record:
+        """What was asked for."""
+        return self.document.record
+
+    @property
+    def asked(self) -> str:
+        """The URL that was meant, before redirects to other hosts."""
+        return self.record.chain[0] if self.record.chain else self.record.url
+
+    @property
+    def run(self) -> int:
+        """Run of the crawl that the record is of."""
+        return read_task(self.record).run
+
+    @property
+    def source(self) -> Source | None:
+        """The bytes that came; None if there are none."""
+        document = self.document
+        body = document.body if document.body is not None else document.path
+        return None if body is None else Source.of(body)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer came without a fault."""
+        return not self.document.faults and self.source is not None
+
+    def memory(self, source: str) -> Memory:
+        """Return what is known of a set of resources."""
+        name = f"{self.record.url} {self.record.task}".encode()
+        own = blake2b(name, digest_size=6).hexdigest()
+        return Memory(self.desk.shelf, source, own, self.run)
+
+    def policy(self) -> Policy:
+        """Return how its source is read."""
+        options = self.desk.options.sources
+        named = self.desk.arguments.sources
+        hosts = map(host_of, named if isinstance(named, tuple) else ())
+        return Policy(
+            sites=frozenset(map(registered_domain, hosts)),
+            page_entries=options.sitemap_entries,
+            wants_patches=options.files is not None,
+            only_rdf=options.files is None,
+            now_us=self.document.ended_ms * 1000,
+        )
+
+    def note(self, error: OSError | SourceFault) -> None:
+        """Note what has failed."""
+        if isinstance(error, SourceFault):
+            self.log.note(error.fault.reason, error.fault.detail)
+        else:
+            self.log.note(Reason.INTERNAL, f"files: {error.strerror}")
+
+    def queue(self, url: str, words: str, urgency: Urgency = Urgency.ORDINARY) -> None:
+        """Make a record of the same source a child of the answer."""
+        record = self.record
+        try:
+            task = read_task(record)._replace(words=words).write()
+        except SourceFault as error:
+            self.note(error)
+            return
+        child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
+        self.document.children.append(Child(child, is_own=True, urgency=urgency))
+
+    async def hand_on(self) -> None:
+        """Hand children on before the end, if there are many: memory stays flat."""
+        document, session = self.document, self.desk.session
+        if len(document.children) >= _MAX_CHILDREN:
+            document.n_links += await session.add_children(document)
+            document.children.clear()
+            await session.worker.room()
+
+    def derived(self, url: str, *, is_deleted: bool = False) -> Document:
+        """Return a document of its own that the answer stands for."""
+        document = self.document
+        return Document(
+            record=replace(self.record, chain=()),
+            url=url,
+            status=document.status,
+            started_ms=document.started_ms,
+            ended_ms=document.ended_ms,
+            is_read=is_deleted,
+            is_deleted=is_deleted,
+        )
+
+    def describe(self, document: Document, lines: Iterable[str]) -> None:
+        """Let a document be these statements; nothing in it is followed."""
+        document.is_read = True
+        document.is_followed = False
+        document.chunks = _chunks(document, lines)
+
+
+async def _chunks(document: Document, lines: Iterable[str]) -> AsyncIterator[bytes]:
+    log = FaultLog()
+    statements = Lines(document, log)
+    statements.add(lines)
+    if chunk := statements.take():
+        yield chunk
+    document.faults += log.all()

@@ -1,0 +1,162 @@
+"""Resources that are asked for one by one: themselves, a mirror, or a patch."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.answer import Question
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.resourcesync.describe import describe
+from rdfcrawl.sitemaps.resourcesync.fixity import check_bytes
+from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
+from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
+from rdfcrawl.sources.resourcesync.lists import check
+from rdfcrawl.sources.resourcesync.reading import is_rdf
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.tasks import Task
+    from rdfcrawl.sources.resourcesync.files import Files
+    from rdfcrawl.sources.resourcesync.memory import Memory
+    from rdfcrawl.sources.resourcesync.page import Page
+
+_SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
+
+
+class Resources:
+    """Takes resources that were asked for.
+
+    Args:
+        files: where their bytes are kept; None: they are not.
+    """
+
+    def __init__(self, files: Files | None) -> None:
+        self._files = files
+
+    def question(self, url: str, task: Task) -> Question:
+        """Return how a resource is asked for: as what its source says that it is.
+
+        What was hashed is one representation; another one of the same resource would
+        not be the same bytes.
+        """
+        media_type = task.media_type
+        accept = f"{media_type}, */*;q=0.1" if media_type else "*/*"
+        return Question(url=url, accept=accept)
+
+    async def get(self, page: Page, task: Task) -> AsyncIterator[Document]:
+        """Yield a resource, if it is still wanted and is what was stated."""
+        document = page.document
+        document.is_read = True
+        version = version_of(task, page.asked)
+        memory = page.memory(task.source)
+        if await _is_settled(memory, version):
+            document.faults.clear()  # whatever it is now: a later word is known
+            yield document
+            return
+        source = page.source
+        if source is None or not await self._is_kept(page, version, source):
+            await self._try_next(page, task, version, memory)
+            yield document
+            return
+        document.url = version.uri
+        document.media_type = document.media_type or version.media_type
+        if is_rdf(document, source.head()):
+            document.is_read = False
+        else:
+            page.describe(document, describe(version))
+        yield document
+        await memory.remember([version])
+        await memory.is_had(version.uri)
+
+    async def patch(self, page: Page, task: Task) -> AsyncIterator[Document]:
+        """Yield a resource after its patch, and then the patch."""
+        document = page.document
+        document.is_read = True
+        version = replace(version_of(task, page.asked), media_type="")
+        memory = page.memory(task.source)
+        if await _is_settled(memory, version):
+            document.faults.clear()
+            yield document
+            return
+        try:
+            after = await self._patched(page, task, version)
+        except (OSError, SourceFault) as error:
+            page.note(error)
+            await self._try_next(page, task, version, memory)
+            yield document
+            return
+        derived = page.derived(version.uri)
+        derived.body, derived.n_bytes = after, len(after)
+        if not is_rdf(derived, after[:4096]):
+            page.describe(derived, describe(version))
+        yield derived
+        await memory.remember([version])
+        await memory.is_had(version.uri)
+        yield document
+
+    async def _is_kept(self, page: Page, version: Version, source: Source) -> bool:
+        """Hold the bytes against what was stated, and keep them if they are right."""
+        if page.document.faults:
+            return False
+        try:
+            if self._files is not None:
+                await asyncio.to_thread(
+                    self._files.write, version.uri, source, version.fixity
+                )
+            elif source.data is not None and len(source.data) <= _SHORT_BYTES:
+                check_bytes(source.data, version.fixity)
+            else:
+                await asyncio.to_thread(check, source, version.fixity)
+        except (OSError, SourceFault) as error:
+            page.note(error)
+            return False
+        return True
+
+    async def _patched(self, page: Page, task: Task, version: Version) -> bytes:
+        patch = page.source
+        if self._files is None or patch is None or page.document.faults:
+            raise SourceFault(Reason.INCOMPLETE, "no patch, or nothing to be patched")
+        return await asyncio.to_thread(_patch, self._files, patch, task, version)
+
+    async def _try_next(
+        self, page: Page, task: Task, version: Version, memory: Memory
+    ) -> None:
+        """Ask somewhere else; at last, again in the next run of the crawl."""
+        following = next_attempt(task, page.asked)
+        if following is not None:
+            url, next_task = following
+            page.queue(url, next_task.text())
+            return
+        await memory.owe(version.uri, page.asked, task.text())
+
+
+async def _is_settled(memory: Memory, version: Version) -> bool:
+    known = (await memory.known([version.uri])).get(version.uri)
+    wanted_us = await memory.wanted(version.uri)
+    return is_settled(version, known, wanted_us=wanted_us)
+
+
+def _patch(files: Files, patch: Source, task: Task, version: Version) -> bytes:
+    """Return the bytes after a patch, which are kept by then.
+
+    Raises:
+        SourceFault: the patch is wrong, or there is nothing to be patched.
+    """
+    limit = DEFAULT_LIMITS.n_bytes + 1
+    try:
+        before = files.read(version.uri, limit)
+    except OSError as error:
+        detail = f"nothing to be patched: {error.strerror}"
+        raise SourceFault(Reason.INCOMPLETE, detail) from error
+    with patch.open() as stream:
+        data = stream.read(limit)
+    check_bytes(data, task.patch_fixity)
+    after = apply_patch(before, data, media_type=task.media_type, fixity=version.fixity)
+    files.write(version.uri, Source(after), version.fixity)
+    return after

@@ -1,0 +1,86 @@
+"""What an answer of ResourceSync leads to, by the task of its record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.sitemaps.resourcesync.tasks import Do, Task
+from rdfcrawl.sources.resourcesync.files import Files
+from rdfcrawl.sources.resourcesync.finding import Find, Finder
+from rdfcrawl.sources.resourcesync.keeper import Keeper
+from rdfcrawl.sources.resourcesync.lists import Lists
+from rdfcrawl.sources.resourcesync.page import Page
+from rdfcrawl.sources.resourcesync.resources import Resources
+from rdfcrawl.sources.tasks import read_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.records import Document, Record
+    from rdfcrawl.sources.base import Desk
+
+
+class ResourceSyncSource:
+    """See `base.Source`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        folder = desk.options.sources.files
+        files = None if folder is None else Files(folder)
+        spool = Spool(desk.options.paths.spool, memory_limit_bytes=0)
+        self._lists = Lists(Keeper(files, spool))
+        self._resources = Resources(files)
+        self._finder = Finder(self._lists)
+
+    async def question(self, record: Record) -> Question | None:
+        """Ask for a resource as what it is said to be, and for the rest as it is."""
+        task = _task(record)
+        if task is None or task.do is not Do.GET or not task.media_type:
+            return None
+        # A resource is one representation: another one would not be what was hashed.
+        return self._resources.question(record.url, task)
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """Yield the resources that an answer has, or whose deletion it tells."""
+        page = Page(document, self._desk)
+        async for each in self._harvest(page):
+            if each is document:
+                document.faults += page.log.all()
+            yield each
+
+    def _harvest(self, page: Page) -> AsyncIterator[Document]:
+        words = read_task(page.record).words
+        if find := Find.decode(words):
+            return self._finder.harvest(page, find)
+        try:
+            task = Task.of(words)
+        except SourceFault as error:
+            page.document.faults.append(error.fault)
+            return _nothing(page)
+        match task.do:
+            case Do.READ:
+                return self._lists.read(page, task)
+            case Do.UNPACK:
+                return self._lists.unpack(page, task)
+            case Do.GET:
+                return self._resources.get(page, task)
+            case Do.PATCH:
+                return self._resources.patch(page, task)
+
+
+def _task(record: Record) -> Task | None:
+    words = read_task(record).words
+    if Find.decode(words):
+        return None
+    try:
+        return Task.of(words)
+    except SourceFault:
+        return None
+
+
+async def _nothing(page: Page) -> AsyncIterator[Document]:
+    page.document.is_read = True
+    yield page.document

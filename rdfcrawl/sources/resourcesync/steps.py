@@ -1,0 +1,60 @@
+"""The steps of a page, taken in a thread, some at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.sitemaps.resourcesync.steps import Content, Recorded, Tombstone
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.memory import Memory
+
+_AT_ONCE: Final = 200
+
+
+async def iter_steps(
+    begin: Callable[[Lookup], Iterator[Step]], memory: Memory
+) -> AsyncIterator[list[Step]]:
+    """Yield steps, some at a time; all of them are to be acted on before the next.
+
+    A `Content` is the last of those that it comes with.
+
+    Args:
+        begin: starts reading; is given what looks resources up.
+        memory: what is looked up.
+    """
+    loop = asyncio.get_running_loop()
+    told: dict[str, Known] = {}  # by steps that were not acted on yet
+
+    def look_up(uris: Sequence[str]) -> Mapping[str, Known]:
+        known = asyncio.run_coroutine_threadsafe(memory.known(uris), loop).result()
+        known.update((uri, told[uri]) for uri in uris if uri in told)
+        return known
+
+    def take(steps: Iterator[Step]) -> list[Step]:
+        group: list[Step] = []
+        for step in islice(steps, _AT_ONCE):
+            group.append(step)
+            if isinstance(step, Recorded | Tombstone):
+                told[step.version.uri] = step.version.known()
+            elif isinstance(step, Content):
+                break
+        return group
+
+    steps = await asyncio.to_thread(begin, look_up)
+    try:
+        while group := await asyncio.to_thread(take, steps):
+            yield group
+            told.clear()
+    finally:
+        close = getattr(steps, "close", None)
+        if close is not None:
+            with suppress(ValueError):  # cancelled while the thread still takes some
+                close()

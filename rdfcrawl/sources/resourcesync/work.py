@@ -1,0 +1,175 @@
+"""What a document or a part of a dump asks for: it is done, or queued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.records import Urgency
+from rdfcrawl.sitemaps.resourcesync.describe import describe
+from rdfcrawl.sitemaps.resourcesync.mirror import version_of
+from rdfcrawl.sitemaps.resourcesync.plan import superfluous
+from rdfcrawl.sitemaps.resourcesync.runs import Part, commit
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    Content,
+    Follow,
+    Listed,
+    Opened,
+    Recorded,
+    Related,
+    Tombstone,
+)
+from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
+from rdfcrawl.sources.resourcesync.steps import iter_steps
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from rdfcrawl.records import Document
+    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State, Version
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.keeper import Keeper
+    from rdfcrawl.sources.resourcesync.memory import Memory
+    from rdfcrawl.sources.resourcesync.page import Page
+
+
+class Work:
+    """What one document or part of a dump asks for.
+
+    Args:
+        page: the answer.
+        task: of its record.
+        memory: of the set of resources.
+        keeper: takes the resources.
+
+    Attributes:
+        is_done: it was read to its end, or goes on in another record.
+    """
+
+    def __init__(self, page: Page, task: Task, memory: Memory, keeper: Keeper) -> None:
+        self._keeper, self._page, self._task = keeper, page, task
+        self._memory = memory
+        self._done: list[Version] = []
+        self._wanted: dict[str, int] = {}
+        self.is_done = False
+
+    async def do(
+        self, begin: Callable[[Lookup], Iterator[Step]]
+    ) -> AsyncIterator[Document]:
+        """Take the steps; yield the resources that came or went."""
+        await self._memory.begin()
+        async for group in iter_steps(begin, self._memory):
+            for step in group:
+                async for document in self._do(step):
+                    yield document
+            await self._memory.remember(self._done)
+            self._done.clear()
+            await self._memory.want(self._wanted)
+            self._wanted.clear()
+            await self._page.hand_on()
+        await self._memory.end()
+
+    async def _do(self, step: Step) -> AsyncIterator[Document]:
+        page, keeper = self._page, self._keeper
+        match step:
+            case Tombstone(version):
+                yield await keeper.remove(page, version)
+                self._done.append(version)
+            case Recorded(version, entry):
+                document = page.derived(version.uri)
+                page.describe(document, describe(version, entry=entry))
+                yield document
+                self._done.append(version)
+            case Content(version):
+                is_kept = False
+                async for document in keeper.add(page, step):
+                    is_kept = True
+                    yield document
+                if is_kept:
+                    self._done.append(version)
+                else:
+                    self._follow(_fetch(version, self._task))
+            case Part():
+                async for document in self._end(step):
+                    yield document
+            case _:
+                await self._note(step)
+
+    async def _note(self, step: Step) -> None:
+        match step:
+            case Listed(run, uris):
+                await self._memory.remember(self._done)
+                self._done.clear()
+                await self._memory.mark(run, uris)
+            case Related(_, link):
+                self._page.document.links.add(link)
+            case Opened(_, url):
+                await self._memory.open(url)
+                await self._ask_again()
+            case Follow():
+                self._follow(step)
+
+    def _follow(self, step: Follow) -> None:
+        task = step.task
+        if task.do in (Do.GET, Do.PATCH):
+            if task.as_of_us is not None:
+                uri = version_of(task, step.url).uri
+                before = self._wanted.get(uri, task.as_of_us)
+                self._wanted[uri] = max(before, task.as_of_us)
+            self._page.queue(step.url, task.text())
+            return
+        if task.cursor:
+            self.is_done = True
+        # The rest of a list waits until its host has nothing else to do.
+        urgency = Urgency.LATER if task.cursor else Urgency.SOON
+        self._page.queue(step.url, task.text(), urgency)
+
+    async def _ask_again(self) -> None:
+        """Queue what could not be had in an earlier run of the crawl."""
+        if not self._page.run:
+            return
+        for url, words in await self._memory.owed():
+            self._page.queue(url, words)
+
+    async def _end(self, part: Part) -> AsyncIterator[Document]:
+        """Keep a part, and if it was the last one, what the run has led to."""
+        self.is_done = True
+        memory, page = self._memory, self._page
+        await memory.remember(self._done)
+        self._done.clear()
+        parts = await memory.put_part(part)
+        if not parts:
+            return
+        state, tasks = commit(await memory.state(), parts)
+        if part.mode is Mode.AUDIT:
+            async for known in memory.resources():
+                versions = _gone(known, part.run, state)
+                for version in versions:
+                    yield await self._keeper.remove(page, version)
+                await memory.remember(versions)
+        for task in tasks:
+            page.queue(state.url, task.text(), Urgency.SOON)
+        await memory.keep(state)
+
+
+def _gone(known: dict[str, Known], run: str, state: State) -> list[Version]:
+    """Return the resources that an audit has not come by."""
+    return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))
+
+
+def _fetch(version: Version, task: Task) -> Follow:
+    """Return the record of a resource that a dump has, but not so that it helps."""
+    following = Task(
+        do=Do.GET,
+        source=task.source,
+        site=task.site,
+        run=version.run,
+        uri=version.uri,
+        change=None if version.is_snapshot else version.change,
+        as_of_us=version.as_of_us,
+        modified_us=version.modified_us,
+        hashes=version.fixity.text,
+        length=version.fixity.length,
+        media_type=version.media_type,
+        encoding=version.encoding,
+    )
+    return Follow(version.uri, following)

@@ -1,0 +1,35 @@
+"""What is looked for in the statements of every document, beside links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rdfcrawl.catalogs.access import AccessScan
+from rdfcrawl.catalogs.paging import PagingScan
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+
+@dataclass(slots=True)
+class Scan:
+    """Gathers what a document says of data elsewhere.
+
+    Attributes:
+        accesses: what it says of datasets.
+        paging: what it says of collections and their pages.
+    """
+
+    accesses: AccessScan = field(default_factory=AccessScan)
+    paging: PagingScan = field(default_factory=PagingScan)
+
+    @property
+    def urls(self) -> AbstractSet[bytes]:
+        """URLs that are no ordinary links, as they have been named as something."""
+        return self.accesses.urls
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next statements: whole lines of canonical N-Quads."""
+        self.accesses.feed(chunk)
+        self.paging.feed(chunk)

@@ -1,0 +1,390 @@
+"""Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
+
+A large sitemap is not unfolded whole: a record of it goes on at the entry where the
+last one stopped, when the host has nothing else to do. In a later run what changed is
+fetched again: an unchanged sitemap is known by its validators, an unchanged part of an
+index and an unchanged page by their `lastmod`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.answer import Question
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.sitemaps.addresses import may_list
+from rdfcrawl.sitemaps.description import describe_dataset
+from rdfcrawl.sitemaps.entry import SitemapLimits
+from rdfcrawl.sitemaps.facts import describe_entry
+from rdfcrawl.sitemaps.listing import Listing
+from rdfcrawl.sitemaps.protocol import read_sitemap
+from rdfcrawl.sitemaps.semantic import Dataset
+from rdfcrawl.sitemaps.tasks import SitemapTask
+from rdfcrawl.sources.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims, site_of
+from rdfcrawl.sources.lines import Lines
+from rdfcrawl.sources.memory import Memory
+from rdfcrawl.sources.resourcesync import listed_at
+from rdfcrawl.sources.tasks import Task, read_task
+from rdfcrawl.sources.unpacked import iter_unpacked
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator
+
+    from rdfcrawl.sitemaps.dates import PointInTime
+    from rdfcrawl.sitemaps.entry import Entry
+    from rdfcrawl.sitemaps.protocol import Item
+    from rdfcrawl.sources.base import Desk
+
+# Tables of a sitemap.
+_STATE: Final = "sitemap"  # `State` when it was read to its end
+_BEGUN: Final = "sitemap begun"  # the same, as long as parts of it are to be read
+_SOON: Final = 0.7  # from this priority on an entry is wanted before others
+_LIMITS: Final = SitemapLimits()
+_AT_ONCE: Final = 200  # entries, in a thread
+
+
+class State(NamedTuple):
+    """What tells the next run whether a sitemap, and what it lists, has changed.
+
+    Attributes:
+        etag, last_modified: of the answer; of its first part, if it is read in parts.
+        read_ms: when it was fetched, by our clock.
+        newest: greatest `lastmod` of its entries, by the clock of the site.
+    """
+
+    etag: str = ""
+    last_modified: str = ""
+    read_ms: int = 0
+    newest: str = ""
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the state that `json.dumps` wrote; an empty one for an empty text."""
+        return cls(*json.loads(text)) if text else cls()
+
+    def is_before(self, lastmod: PointInTime) -> bool:
+        """Tell whether what changed at that time may have done so after the reading.
+
+        By our clock, which may be ahead of that of the site; or by that one: nothing
+        had changed as late as that before.
+        """
+        if not self.read_ms:
+            return False
+        read = datetime.fromtimestamp(self.read_ms / 1000, UTC)
+        is_newer = bool(self.newest) and lastmod.earliest.isoformat() > self.newest
+        return is_newer or lastmod.may_be_after(read)
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the record that the harvest of a site, or of a sitemap, begins with.
+
+    Args:
+        url: front page or robots.txt of a site, or else a sitemap.
+        run: of the crawl.
+        is_named: by the operator.
+    """
+    origin = origin_of(url)
+    is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
+    words = SITE if is_site else ""
+    task = Task(run, is_named, words).write()
+    return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
+
+
+class SitemapSource:
+    """See `base.Source`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._claims = Claims(desk)
+        self._memory = Memory(desk.shelf, desk.run)
+        self._wants_resourcesync = Kind.RESOURCESYNC in desk.arguments.harvest
+
+    async def question(self, record: Record) -> Question | None:
+        """Ask for a sitemap only if it changed since the run before."""
+        task = read_task(record)
+        if not task.run or _is_site(task) or _words(task).start:
+            return None
+        key = _key(record.url, _words(task), is_asked=_is_asked(task))
+        before = State.read(await self._memory.before(key, _STATE))
+        headers = []
+        if before.etag:
+            headers.append(("If-None-Match", before.etag))
+        if before.last_modified:
+            headers.append(("If-Modified-Since", before.last_modified))
+        return Question(url=record.url, headers=tuple(headers)) if headers else None
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """Yield the answer, with what it lists."""
+        document.is_read = True
+        task = read_task(document.record)
+        if _is_site(task):
+            await self._robots(document, task)
+        elif document.body is not None or document.path is not None:
+            start = _words(task).start
+            if start:  # a graph of its own, or it would replace that of the first part
+                document.url = f"{document.url}#entry-{start}"
+            document.is_followed = False  # what is wanted of it are its children
+            document.chunks = self._read(document, task)
+        else:
+            await self._is_read(document, _words(task))
+        yield document
+
+    # -- robots.txt ------------------------------------------------------------------
+
+    async def _robots(self, document: Document, task: Task) -> None:
+        """Queue the sitemaps of a site; without robots.txt, the usual place."""
+        origin = origin_of(document.record.url)
+        rules = parse_robots(document.body or b"")
+        urls = dict.fromkeys(_requestable(rules.sitemaps, document)) or {
+            f"{origin}/sitemap.xml": None
+        }
+        if document.status in (404, 410):
+            document.faults.clear()  # most sites have none, which is no fault
+        site = site_of(origin)
+        await self._claims.robots_read(site, urls)
+        for url in urls:
+            words = SitemapTask(robots_hosts=(site,))
+            _queue(document, url, words, is_asked=task.words == ASKED_SITE)
+        log = FaultLog()
+        await self._claims.is_read("", [site], document, log)
+        document.faults += log.all()
+
+    # -- sitemaps --------------------------------------------------------------------
+
+    async def _read(self, document: Document, task: Task) -> AsyncIterator[bytes]:
+        """Yield what a sitemap says, and make children of what it lists."""
+        reading = Reading(document, task)
+        url, words, log = document.record.url, reading.words, reading.log
+        before = State.read(await self._memory.before(reading.key, _STATE))
+        lines = Lines(document, log)
+        items = self._items(reading)
+        try:
+            while batch := await asyncio.to_thread(_some, items):
+                for position, item in batch:
+                    if await self._take(reading, position, item, before):
+                        lines.add(_describe(item, url))
+                if chunk := lines.take():
+                    yield chunk
+                if reading.is_cut:
+                    break
+            await self._claims.take(
+                reading.datasets,
+                document,
+                words.robots_hosts,
+                log,
+                is_asked=reading.is_asked,
+            )
+            await self._remember(reading)
+            if not reading.is_cut:
+                await self._claims.has_said(words.robots_hosts, document)
+                await self._claims.is_read(url, words.robots_hosts, document, log)
+        finally:
+            document.faults += log.all()
+
+    async def _take(
+        self, reading: Reading, position: int, item: Item, before: State
+    ) -> bool:
+        """Take an entry or a dataset; return whether it is of this part."""
+        if reading.is_cut:
+            return False
+        if isinstance(item, Dataset):
+            reading.datasets.append(item)
+            return True
+        if reading.n_entries == self._desk.options.sources.sitemap_entries:
+            rest = reading.words.next(position)
+            url = reading.document.record.url
+            is_asked = reading.is_asked
+            _queue(reading.document, url, rest, Urgency.LATER, is_asked=is_asked)
+            reading.is_cut = True
+            return False
+        reading.n_entries += 1
+        if item.lastmod:
+            earliest = item.lastmod.earliest.isoformat()
+            reading.newest = max(reading.newest, earliest)
+        await self._list(reading, item, before)
+        return True
+
+    async def _is_read(self, document: Document, words: SitemapTask) -> None:
+        log = FaultLog()
+        url, sites = document.record.url, words.robots_hosts
+        if document.status == 304:
+            await self._claims.stays(sites, document)
+        await self._claims.is_read(url, sites, document, log)
+        document.faults += log.all()
+
+    def _items(self, reading: Reading) -> Iterator[tuple[int, Item]]:
+        """Yield entries and datasets, each with its position in all of the answer."""
+        document = reading.document
+        offset = 0  # entries of the files before, if it is an archive
+        for source in iter_unpacked(document, reading.log):
+            sitemap = read_sitemap(
+                source,
+                url=document.requested[-1],
+                log=reading.log,
+                media_type=document.media_type,
+                charset=document.charset,
+                limits=_LIMITS,
+                start=max(0, reading.words.start - offset),
+            )
+            for item in sitemap:
+                if sitemap.capability and self._wants_resourcesync:
+                    # It is a list of ResourceSync, which says more by it.
+                    run = self._desk.run
+                    document.children.append(
+                        listed_at(document, document.record.url, run)
+                    )
+                    break
+                yield offset + item.position, item
+            offset += sitemap.n_read
+
+    async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
+        """Make an entry a child, if the sitemap may list it and it may have changed."""
+        document, hosts = reading.document, reading.words.robots_hosts
+        if not may_list(entry.url, document.requested[-1], hosts):
+            reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
+            return
+        if entry.is_sitemap:
+            await self._list_sitemap(reading, entry)
+            return
+        if reading.is_asked:
+            return
+        priority = 0.5 if entry.priority is None else entry.priority
+        listing = Listing(priority, document.started_ms // 1000)
+        change = ""
+        if entry.lastmod and before.is_before(entry.lastmod):
+            change = entry.lastmod.text
+            # Or a link to a page that is new would be followed once more.
+            self._desk.session.add_outlinks((), [entry.url])
+        record = Record(
+            entry.url,
+            Kind.PAGE,
+            document.record.depth + 1,
+            document.record.url,
+            task=listing.encode(),
+        )
+        urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
+        document.children.append(Child(record, urgency=urgency, change=change))
+
+    async def _list_sitemap(self, reading: Reading, entry: Entry) -> None:
+        below = reading.words.below()
+        if below.depth > _LIMITS.depth:
+            detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
+            reading.log.note(Reason.TOO_DEEP, detail)
+            return
+        reading.is_index = True
+        key = _key(entry.url, below, is_asked=reading.is_asked)
+        before = State.read(await self._memory.before(key, _STATE))
+        if before.read_ms and entry.lastmod and not before.is_before(entry.lastmod):
+            return
+        await self._claims.will_read([entry.url], below.robots_hosts)
+        _queue(reading.document, entry.url, below, is_asked=reading.is_asked)
+
+    async def _remember(self, reading: Reading) -> None:
+        """Keep what tells the next run whether the sitemap has changed.
+
+        Of a sitemap that is read in parts it is what was true of the first one. What
+        came broken is to be asked for again, and so is an index: what it lists may
+        change, or have failed, while it stays the same.
+        """
+        document, key = reading.document, reading.key
+        begun = State.read(await self._memory.now(key, _BEGUN))
+        if not reading.words.start:
+            begun = State(
+                document.etag, document.last_modified, document.started_ms, begun.newest
+            )
+        if document.faults or reading.is_index:
+            begun = begun._replace(etag="", last_modified="")
+        begun = begun._replace(newest=max(begun.newest, reading.newest))
+        table = _BEGUN if reading.is_cut else _STATE
+        await self._memory.put(key, table, json.dumps(begun))
+
+
+class Reading:
+    """A sitemap, or a part of one, while it is read.
+
+    Attributes:
+        document: the answer.
+        words: which part of it.
+        is_asked: only what it says of datasets is wanted, to confirm what others say.
+        key: names what is remembered of it.
+        log: takes its faults.
+        n_entries: that were taken.
+        newest: see `State`.
+        datasets: that were taken.
+        is_index: it lists sitemaps.
+        is_cut: there are more entries.
+    """
+
+    def __init__(self, document: Document, task: Task) -> None:
+        self.document = document
+        self.words = _words(task)
+        self.is_asked = _is_asked(task)
+        url = document.record.url
+        self.key = _key(url, self.words, is_asked=self.is_asked)
+        self.log = FaultLog()
+        self.n_entries = 0
+        self.newest = ""
+        self.datasets: list[Dataset] = []
+        self.is_index = False
+        self.is_cut = False
+
+
+def _some(items: Iterator[tuple[int, Item]]) -> list[tuple[int, Item]]:
+    return list(islice(items, _AT_ONCE))
+
+
+def _describe(item: Item, sitemap: str) -> Iterable[str]:
+    if isinstance(item, Dataset):
+        return describe_dataset(item, sitemap=sitemap)
+    return describe_entry(item, sitemap=sitemap)
+
+
+def _queue(
+    document: Document,
+    url: str,
+    words: SitemapTask,
+    urgency: Urgency = Urgency.SOON,
+    *,
+    is_asked: bool,
+) -> None:
+    """Make a sitemap, or the rest of one, a child of a document."""
+    record = document.record
+    text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
+    # Whether the operator named the site makes no other record of its sitemaps.
+    task = Task(read_task(record).run, words=text).write()
+    child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
+    document.children.append(Child(child, is_own=True, urgency=urgency))
+
+
+def _is_site(task: Task) -> bool:
+    return task.words in (SITE, ASKED_SITE)
+
+
+def _is_asked(task: Task) -> bool:
+    return task.words.startswith(ASKED)
+
+
+def _key(url: str, words: SitemapTask, *, is_asked: bool) -> str:
+    """Return what names a sitemap on the shelf, as it is read for these hosts."""
+    return " ".join((url, ASKED if is_asked else "all", *sorted(words.robots_hosts)))
+
+
+def _words(task: Task) -> SitemapTask:
+    return SitemapTask.decode(task.words.removeprefix(ASKED).lstrip())
+
+
+def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:
+    for text in texts:
+        try:
+            yield requestable(text, document.url)
+        except BadUri as error:
+            document.faults.append(error.fault)

@@ -1,0 +1,373 @@
+"""SPARQL endpoints as a source: each page of rows, and each question, is a record.
+
+What is asked next follows from the answer alone (`catalogs.sparql`), so that any worker
+can go on, and a crash costs one request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, Literal
+
+from rdfcrawl.catalogs.sparql.exchange import (
+    ACCEPT_TABLE,
+    Answer,
+    Failure,
+    judge,
+    query_request,
+)
+from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.answer import Question
+from rdfcrawl.provenance import VOCABULARY, graph_iri
+from rdfcrawl.rdf.source import Source
+from rdfcrawl.rdf.terms import XSD, iri, literal, statement
+from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.sources.memory import Memory
+from rdfcrawl.sources.tasks import Task, has_moved, read_task
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from rdfcrawl.catalogs.sparql.outcome import Outcome
+    from rdfcrawl.catalogs.sparql.reading import Reading
+    from rdfcrawl.sources.base import Desk
+
+_MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
+_TRY: Final = re.compile(r"~([0-9]+) (.*)", re.DOTALL).fullmatch
+_FAILURES: Final = {
+    Reason.TIMEOUT: Failure.TIMEOUT,
+    Reason.TRUNCATED_BODY: Failure.TIMEOUT,
+    Reason.HOST_BUSY: Failure.BUSY,
+}
+_LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
+_find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
+_host = re.compile(rb"[a-z]+://[^/:>]*").match
+_MAX_HOSTS: Final = 10_000
+
+# Tables of an endpoint, or of what is wanted of it (`_shelf_of`).
+_ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
+_OPEN: Final = "open"  # in a run: tasks that were queued
+_DONE: Final = "done"  # in a run: tasks that were done
+_STATE: Final = "sparql"  # in a run: `is_dead`, `is_lossy`, `pings`
+_FAILED: Final = "failed"  # in a run: tasks that failed since one was borne
+_PING: Final = "ping "  # begin of the words of a task that asks whether it is there
+_SUSPICIOUS: Final = 20  # tasks in a row that fail
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the record that the harvest of an endpoint begins with.
+
+    Args:
+        url: of the endpoint.
+        run: of the crawl.
+        is_named: by the operator.
+    """
+    return Record(url, Kind.SPARQL, task=Task(run, is_named).write())
+
+
+class SparqlSource:
+    """See `base.Source`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._shelf = desk.shelf
+        self._memory = Memory(desk.shelf, desk.run)
+        self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
+
+    async def question(self, record: Record) -> Question | None:
+        """Return the request of a task."""
+        harvest = self._harvest(record)
+        text = _text(harvest, record)[1]
+        if text.startswith(_PING):
+            request = query_request(record.url, "ASK { }", ACCEPT_TABLE)
+        else:
+            request = harvest.request(text)
+        headers = dict(request.headers)
+        return Question(
+            url=request.url,
+            accept=headers.pop("accept", ""),
+            headers=tuple(headers.items()),
+            data=request.body,
+        )
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document]:
+        """Yield the answer, with the statements it holds.
+
+        After the last answer come tombstones for those of earlier runs that no answer
+        of this one has replaced.
+        """
+        document.is_read = True
+        if has_moved(document):
+            yield document
+            return
+        harvest = self._harvest(document.record)
+        n_tries, text = _text(harvest, document.record)
+        has_body = document.body is not None or document.path is not None
+        if text.startswith(_PING):
+            await self._pinged(document, text)
+        elif document.status and (has_body or document.excuse):
+            reading = harvest.read(text, _answer(document))
+            document.faults = [
+                x for x in document.faults if x.reason is Reason.TRUNCATED_BODY
+            ]
+            document.url = _name(document.record)
+            document.is_followed = False
+            document.chunks = self._read(document, reading, n_tries, text)
+        else:
+            outcome, faults = harvest.failed(text, _failure(document))
+            document.faults += faults
+            await self._take(document, outcome, n_tries, text)
+        yield document
+        async for each in self._replaced(document):
+            yield each
+
+    def _harvest(self, record: Record) -> Harvest:
+        """Return the plan of an endpoint; what the operator wants of the one he named.
+
+        The URL of the endpoint names the document that describes it, and not its
+        default graph.
+        """
+        rows = self._desk.options.sources.sparql_rows
+        default_graph = f"{record.url}#default"
+        if not read_task(record).is_named:
+            settings = HarvestSettings(default_graph=default_graph, page_rows=rows)
+            return Harvest(record.url, settings)
+        given = self._desk.arguments
+        named = tuple(sorted(given.graphs - {"default"}))
+        takes_default = "default" in given.graphs or not given.graphs
+        skipped = tuple(sorted(given.skip_graphs - {"default"}))
+        if given.graphs == {"default"}:
+            skipped = ("*",)
+        settings = HarvestSettings(
+            mode="query" if given.query else given.take,
+            query=given.query,
+            include=named,
+            exclude=skipped,
+            default_graph=default_graph,
+            take_default_graph=_default(
+                is_named="default" in given.graphs,
+                is_wanted=takes_default and "default" not in given.skip_graphs,
+            ),
+            page_rows=rows,
+        )
+        return Harvest(record.url, settings)
+
+    # -- answers ---------------------------------------------------------------------
+
+    async def _read(
+        self, document: Document, reading: Reading, n_tries: int, text: str
+    ) -> AsyncIterator[bytes]:
+        """Yield the statements; then see what follows from them."""
+        chunks = iter(reading)
+        while chunk := await asyncio.to_thread(next, chunks, b""):
+            document.n_quads += chunk.count(b"\n")
+            await self._follow_links(document, chunk)
+            yield chunk
+        if checks := "".join(_checks(document, reading.outcome)).encode():
+            document.n_quads += checks.count(b"\n")
+            yield checks
+        document.faults += reading.faults
+        await self._take(document, reading.outcome, n_tries, text)
+
+    async def _take(
+        self, document: Document, outcome: Outcome, n_tries: int, text: str
+    ) -> None:
+        """Make the tasks that follow children of the answer."""
+        record = document.record
+        key, state = self._shelf_of(record), self._memory.table(_STATE)
+        if not read_task(record).words:
+            await self._memory.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
+        texts = []
+        if outcome.again and n_tries < _MOST_TRIES:
+            texts.append(f"~{n_tries + 1} {text}")
+        elif outcome.again or (
+            outcome.failure and await self._shelf.get(key, state, "is_dead")
+        ):
+            outcome, faults = self._harvest(record).failed(text, Failure.CLOSED)
+            document.faults += faults
+        texts += outcome.tasks
+        texts += await self._doubts(record, outcome)
+        if any(x.reason in _LOSSES for x in document.faults):
+            await self._shelf.put(key, state, {"is_lossy": "1"})
+        if document.n_quads:
+            run = str(self._desk.run)
+            await self._shelf.put(key, _ANSWERS, {document.url: run})
+        await self._queue(document, key, texts)
+        if outcome.failure == Failure.CLOSED:
+            document.children += await self._desk.datasets.instead_of_endpoint(
+                record.url, document
+            )
+
+    async def _queue(self, document: Document, key: str, texts: list[str]) -> None:
+        """Queue tasks, and take note that the one of the document is done."""
+        record = document.record
+        for words in texts:
+            task = read_task(record)._replace(words=words).write()
+            child = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
+            urgency = Urgency.ORDINARY
+            if words.startswith(_PING):
+                urgency = Urgency.SOON
+            document.children.append(Child(child, is_own=True, urgency=urgency))
+        own = _digest(read_task(record).words)
+        opened = dict.fromkeys([own, *map(_digest, texts)], "")
+        await self._shelf.put(key, self._memory.table(_OPEN), opened)
+        await self._shelf.put(key, self._memory.table(_DONE), {own: ""})
+
+    # -- an endpoint that is not there any more ----------------------------------------
+
+    async def _doubts(self, record: Record, outcome: Outcome) -> list[str]:
+        """Return a task that asks whether an endpoint that bears nothing is there.
+
+        What is too much for it becomes smaller tasks: of one that is not there any
+        more these would never come to an end.
+        """
+        key = self._shelf_of(record)
+        failed, state = self._memory.table(_FAILED), self._memory.table(_STATE)
+        if outcome.again:
+            return []
+        if not outcome.failure:
+            await self._shelf.clear(key, failed)
+            return []
+        own = _digest(read_task(record).words)
+        await self._shelf.put(key, failed, {own: ""})
+        if await self._shelf.size(key, failed) < _SUSPICIOUS:
+            return []
+        return [_PING + (await self._shelf.get(key, state, "pings") or "0")]
+
+    async def _pinged(self, document: Document, text: str) -> None:
+        key, state = self._shelf_of(document.record), self._memory.table(_STATE)
+        is_there = document.body is not None and judge(_answer(document)) is None
+        if is_there:
+            number = int(text.removeprefix(_PING)) + 1
+            await self._shelf.put(key, state, {"pings": str(number)})
+            await self._shelf.clear(key, self._memory.table(_FAILED))
+        else:
+            await self._shelf.put(key, state, {"is_dead": "1"})
+        await self._queue(document, key, [])
+
+    # -- what earlier runs have left ---------------------------------------------------
+
+    async def _replaced(self, document: Document) -> AsyncIterator[Document]:
+        """Yield tombstones when all is done and nothing is missing.
+
+        Other answers have other names, as what is asked for depends on what there is.
+        """
+        key, run = self._shelf_of(document.record), str(self._desk.run)
+        n_done = await self._shelf.size(key, self._memory.table(_DONE))  # before `open`
+        if not self._desk.run or n_done != await self._shelf.size(
+            key, self._memory.table(_OPEN)
+        ):
+            return
+        state = await self._shelf.get(key, self._memory.table(_STATE), "is_lossy")
+        if state is not None:
+            return
+        forgotten = []
+        async for url, when in self._shelf.entries(key, _ANSWERS):
+            if when in (run, f"gone {run}"):
+                is_gone = when != run
+            else:
+                is_gone = not when.startswith("gone")
+                forgotten += [] if is_gone else [url]
+            if is_gone:
+                await self._shelf.put(key, _ANSWERS, {url: f"gone {run}"})
+                yield _tombstone(document, url)
+        await self._shelf.drop(key, _ANSWERS, forgotten)
+
+    def _shelf_of(self, record: Record) -> str:
+        """Return what names an endpoint on the shelf: with what is wanted of it."""
+        settings = self._harvest(record).settings
+        wanted = (settings.mode, settings.query, settings.include, settings.exclude)
+        return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"
+
+    async def _follow_links(self, document: Document, chunk: bytes) -> None:
+        """Queue links to other hosts: what is behind its own, the endpoint has told.
+
+        The hosts of its subjects are those that an endpoint has statements about. They
+        are queued at once: an answer may have millions.
+        """
+        hosts = self._hosts.setdefault(document.record.url, set())
+        if len(hosts) < _MAX_HOSTS:
+            hosts.update(_find_hosts(chunk))
+        links = {
+            link
+            for link in self._desk.arguments.follow.scan(chunk)
+            if (host := _host(link)) is not None and host[0] not in hosts
+        }
+        if links:
+            session = self._desk.session
+            document.n_links += await session.add_links(document, links)
+            await session.worker.room()
+
+
+def _text(harvest: Harvest, record: Record) -> tuple[int, str]:
+    """Return how often a task was put off, and its text."""
+    words = read_task(record).words
+    if found := _TRY(words):
+        return int(found[1]), found[2]
+    return 0, words or harvest.seeds()[0]
+
+
+def _answer(document: Document) -> Answer:
+    body = document.body if document.body is not None else document.path
+    return Answer(
+        status=document.status,
+        headers={
+            "content-type": document.media_type,
+            "server": document.server,
+            "x-sql-state": document.sql_state,
+        },
+        body=Source.of(document.excuse if body is None else body),
+    )
+
+
+def _failure(document: Document) -> Failure:
+    """Return what it means for the plan that there was no answer."""
+    for fault in document.faults:
+        if fault.reason in _FAILURES:
+            return _FAILURES[fault.reason]
+    if document.status >= 500:
+        return Failure.TIMEOUT
+    return Failure.REFUSED if document.status == 400 else Failure.CLOSED
+
+
+def _default(*, is_named: bool, is_wanted: bool) -> Literal["auto", "always", "never"]:
+    if is_named:
+        return "always"
+    return "auto" if is_wanted else "never"
+
+
+def _name(record: Record) -> str:
+    """Return the URL of the document that the answer to a task is."""
+    return f"{record.url}#answer-{_digest(read_task(record).words)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _tombstone(page: Document, url: str) -> Document:
+    return Document(
+        record=page.record,
+        url=url,
+        status=page.status,
+        started_ms=page.started_ms,
+        ended_ms=page.ended_ms,
+        is_read=True,
+        is_deleted=True,
+    )
+
+
+def _checks(document: Document, outcome: Outcome) -> Iterator[str]:
+    """Yield how many rows of a partition were read, and how many there should be."""
+    graph = iri(graph_iri(document.url))
+    for number, check in enumerate(outcome.checks):
+        node = iri(f"{graph_iri(document.url)}.{number}")
+        for name, value in (("wanted", check.want), ("read", check.got)):
+            text = literal(str(value), datatype=f"{XSD}integer")
+            yield statement(node, iri(f"{VOCABULARY}{name}"), text, graph)
+        endpoint = iri(graph_iri(document.record.url))
+        yield statement(node, iri(f"{VOCABULARY}partitionOf"), endpoint, graph)

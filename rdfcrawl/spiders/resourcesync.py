@@ -1,0 +1,27 @@
+"""The ResourceSync spider: copies that are kept equal to their sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.sources.resourcesync import root_of
+from rdfcrawl.spiders.base import RdfSpider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl.records import Record
+
+
+class ResourceSyncSpider(RdfSpider):
+    """Synchronizes with the sources in `sources`."""
+
+    name = "resourcesync"
+
+    def named(self) -> tuple[str, ...] | Path:
+        """Return the sources."""
+        return self.arguments.sources
+
+    def root(self, url: str, run: int) -> Record:
+        """Return the record that a harvest begins with."""
+        return root_of(url, run)

@@ -1,0 +1,27 @@
+"""The sitemap spider: what sites say of themselves, and then their pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.sources.sitemap import root_of
+from rdfcrawl.spiders.base import RdfSpider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl.records import Record
+
+
+class SitemapSpider(RdfSpider):
+    """Reads the sitemaps of the sites in `sites`, and what they list."""
+
+    name = "sitemap"
+
+    def named(self) -> tuple[str, ...] | Path:
+        """Return the sites."""
+        return self.arguments.sites
+
+    def root(self, url: str, run: int) -> Record:
+        """Return the record of a site's robots.txt, or of a sitemap."""
+        return root_of(url, run)

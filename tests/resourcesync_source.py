@@ -1,0 +1,449 @@
+"""A source of resources with a history, and a mirror that follows it by records.
+
+The mirror is what an adapter is: a queue of records, what is remembered, and bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import random
+import zipfile
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.sitemaps.resourcesync.documents import Change
+from rdfcrawl.sitemaps.resourcesync.dumps import unpack
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
+from rdfcrawl.sitemaps.resourcesync.mirror import (
+    Known,
+    State,
+    Version,
+    is_settled,
+    next_attempt,
+    version_of,
+)
+from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
+from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    Content,
+    Follow,
+    Listed,
+    Opened,
+    Recorded,
+    Tombstone,
+)
+from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task, source_of
+from rdfcrawl.sitemaps.resourcesync.times import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.steps import Step
+
+SITE = "http://source.example"
+CAPABILITIES = f"{SITE}/capabilitylist.xml"
+EPOCH_SECS = 1_357_000_000
+
+
+def time_of(tick: int) -> str:
+    """Return the time of a tick of the source's clock, one a second."""
+    return text_of((EPOCH_SECS + tick) * 10**6)
+
+
+def element(name: str, attributes: Mapping[str, str], inner: str = "") -> str:
+    """Return an element as XML; attributes without value are left out."""
+    parts = "".join(f" {k}={quoteattr(v)}" for k, v in attributes.items() if v)
+    return f"<{name}{parts}>{inner}</{name}>"
+
+
+def document(
+    md: Mapping[str, str],
+    entries: Sequence[tuple[str, Mapping[str, str], str]],
+    *,
+    is_index: bool = False,
+    up: str = CAPABILITIES,
+) -> bytes:
+    """Return a document; an entry is its location, its `rs:md`, and more XML."""
+    root, item = ("sitemapindex", "sitemap") if is_index else ("urlset", "url")
+    body = "".join(
+        f"<{item}><loc>{escape(loc)}</loc>{element('rs:md', facts)}{more}</{item}>\n"
+        for loc, facts, more in entries
+    )
+    return (
+        f'<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
+        'xmlns:rs="http://www.openarchives.org/rs/terms/">'
+        f"{element('rs:ln', {'rel': 'up', 'href': up})}{element('rs:md', md)}"
+        f"{body}</{root}>"
+    ).encode()
+
+
+def facts_of(data: bytes) -> dict[str, str]:
+    """Return what a source says of bytes."""
+    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    sha = hashlib.sha256(data).hexdigest()
+    return {"hash": f"md5:{md5} sha-256:{sha}", "length": str(len(data))}
+
+
+@dataclass
+class SourceSite:
+    """A site whose resources change.
+
+    Attributes:
+        now: tick of its clock.
+        resources: what there is now.
+        log: (tick, URI, change, bytes) of all that became of them.
+        files: documents and archives by URL, beside the resources.
+    """
+
+    seed: int = 1
+    now: int = 0
+    resources: dict[str, bytes] = field(default_factory=dict)
+    log: list[tuple[int, str, Change, bytes]] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self._n = 0
+
+    def create(self) -> None:
+        """Make a resource."""
+        self._n += 1
+        self.put(f"{SITE}/res/{self._n}?a=1&b={self._n}", Change.CREATED)
+
+    def put(self, uri: str, change: Change, data: bytes | None = None) -> None:
+        """Create or update a resource."""
+        if data is None:
+            data = self._random.randbytes(self._random.randrange(2000))
+        self.resources[uri] = data
+        self.log.append((self.now, uri, change, data))
+
+    def delete(self, uri: str) -> None:
+        """Delete a resource."""
+        del self.resources[uri]
+        self.log.append((self.now, uri, Change.DELETED, b""))
+
+    def change(self) -> None:
+        """Create, update, delete or move something; the clock may or may not tick."""
+        self.now += self._random.randrange(2)
+        kind = self._random.choice(["create", "update", "update", "delete", "move"])
+        if kind == "create" or not self.resources:
+            self.create()
+            return
+        uri = self._random.choice(list(self.resources))
+        if kind == "update":
+            self.put(uri, Change.UPDATED)
+        else:
+            data = self.resources[uri]
+            self.delete(uri)
+            if kind == "move":
+                self._n += 1
+                self.put(f"{SITE}/moved/{self._n}", Change.CREATED, data)
+
+    def publish(self, *ways: str, since: int = 0, n_per_list: int = 100) -> None:
+        """Write the documents of these capabilities.
+
+        Args:
+            ways: `resourcelist`, `resourcedump`, `changelist`, `changedump`.
+            since: tick of the first change that is told.
+            n_per_list: entries of a list, resources of an archive.
+        """
+        entries = [(f"{SITE}/{way}.xml", {"capability": way}, "") for way in ways]
+        self.files[CAPABILITIES] = document(
+            {"capability": "capabilitylist"}, entries, up=f"{SITE}/description.xml"
+        )
+        for way in ways:
+            if way.startswith("resource"):
+                self._publish_resources(way, n_per_list)
+            else:
+                self._publish_changes(way, since, n_per_list)
+
+    def _publish_resources(self, way: str, n: int) -> None:
+        md = {"capability": way, "at": time_of(self.now)}
+        items = [
+            (uri, Change.UPDATED, self.resources[uri]) for uri in sorted(self.resources)
+        ]
+        pages = [items[i : i + n] for i in range(0, len(items), n)] or [[]]
+        parts = []
+        for page in pages:
+            listed = [(uri, facts_of(data), "") for uri, _, data in page]
+            parts.append((listed, [data for *_, data in page], md))
+        self._publish_parts(way, md, parts)
+
+    def _publish_changes(self, way: str, since: int, n: int) -> None:
+        changes = [each for each in self.log if each[0] >= since]
+        pages = [changes[i : i + n] for i in range(0, len(changes), n)] or [[]]
+        parts = []
+        for page in pages:
+            begin = page[0][0] if page else since
+            md = {"capability": way, "from": time_of(begin)}
+            if page and page is not pages[-1]:
+                md["until"] = time_of(page[-1][0])
+            listed = [
+                (
+                    uri,
+                    {
+                        "change": change.value,
+                        "datetime": time_of(tick),
+                        **({} if change is Change.DELETED else facts_of(data)),
+                    },
+                    "",
+                )
+                for tick, uri, change, data in page
+            ]
+            parts.append((listed, [data for *_, data in page], md))
+        self._publish_parts(way, {"capability": way, "from": time_of(since)}, parts)
+
+    def _publish_parts(
+        self,
+        way: str,
+        md: dict[str, str],
+        parts: list[
+            tuple[list[tuple[str, dict[str, str], str]], list[bytes], dict[str, str]]
+        ],
+    ) -> None:
+        entries = []
+        for k, (listed, contents, own) in enumerate(parts):
+            times = {name: value for name, value in own.items() if name != "capability"}
+            if way.endswith("list"):
+                url = f"{SITE}/{way}-{k}.xml"
+                self.files[url] = document(own, listed)
+            else:
+                url = f"{SITE}/{way}-{k}-{self.now}.zip"
+                self.files[url] = archive(f"{way}-manifest", times, listed, contents)
+                times |= facts_of(self.files[url])
+            entries.append((url, times, ""))
+        is_index = way.endswith("list")
+        self.files[f"{SITE}/{way}.xml"] = document(md, entries, is_index=is_index)
+
+    def get(self, url: str) -> bytes | None:
+        """Return what a URL answers; None: 404."""
+        found = self.files.get(url)
+        return found if found is not None else self.resources.get(url)
+
+
+def archive(
+    capability: str,
+    times: Mapping[str, str],
+    listed: Sequence[tuple[str, Mapping[str, str], str]],
+    contents: Sequence[bytes],
+    *,
+    manifest: str = "manifest.xml",
+) -> bytes:
+    """Return a part of a dump; what is listed without a hash has no bytes in it."""
+    out = io.BytesIO()
+    entries = []
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for i, ((uri, facts, more), data) in enumerate(
+            zip(listed, contents, strict=True)
+        ):
+            if facts.get("change") != "deleted":
+                zipped.writestr(f"resources/{i}", data)
+                facts = {**facts, "path": f"/resources/{i}"}  # noqa: PLW2901
+            entries.append((uri, facts, more))
+        text = document({"capability": capability, **times}, entries)
+        zipped.writestr(manifest, text)
+    return out.getvalue()
+
+
+class Killed(Exception):
+    """The process died."""
+
+
+@dataclass
+class Mirror:
+    """What an adapter does, in a few dictionaries that survive a crash.
+
+    Attributes:
+        data: bytes by URI.
+        known: what is remembered of resources, as text.
+        wanted: latest version that was asked for, by URI.
+        states: what is remembered of sources, as text.
+        parts: of each source and run by place, as text.
+        queue: records (URL, task) that wait, in order of their coming.
+        seen: records that were queued ever.
+        budget: steps and requests until the process dies; None: it does not.
+        requests: URLs asked for.
+    """
+
+    source: SourceSite
+    policy: Policy = DEFAULT_POLICY
+    data: dict[str, bytes] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
+    wanted: dict[str, int] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    parts: dict[str, dict[str, str]] = field(default_factory=dict)
+    queue: dict[tuple[str, str], None] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    log: FaultLog = field(default_factory=FaultLog)
+    budget: int | None = None
+    order: random.Random | None = None
+    requests: list[str] = field(default_factory=list)
+
+    def start(self, run: str = "1", mode: Mode = Mode.SYNC) -> None:
+        """Queue the source."""
+        self.add(CAPABILITIES, Task(run=run, mode=mode))
+
+    def sync(self, run: str = "1", mode: Mode = Mode.SYNC) -> None:
+        """Do all that a run asks for."""
+        self.start(run, mode)
+        self.work()
+
+    def add(self, url: str, task: Task) -> None:
+        """Queue a record, if it is new."""
+        key = url, task.text()
+        if key not in self.seen:
+            self.seen.add(key)
+            self.queue[key] = None
+
+    def work(self) -> None:
+        """Empty the queue; a record leaves it when all that it led to is there."""
+        while self.queue:
+            keys = list(self.queue)
+            key = self.order.choice(keys) if self.order else keys[0]
+            self._visit(key[0], Task.of(key[1]))
+            del self.queue[key]
+
+    def _tick(self) -> None:
+        if self.budget is not None:
+            self.budget -= 1
+            if self.budget < 0:
+                raise Killed
+
+    def lookup(self, uris: Sequence[str]) -> dict[str, Known]:
+        """Return what is known."""
+        return {uri: Known.of(self.known[uri]) for uri in uris if uri in self.known}
+
+    def _visit(self, url: str, task: Task) -> None:
+        if task.do in {Do.GET, Do.PATCH}:
+            self._get(url, task)
+            return
+        self._tick()
+        self.requests.append(url)
+        body = self.source.get(url)
+        is_right = body is not None
+        if body is not None and task.do is Do.UNPACK:
+            try:
+                check_bytes(body, task.fixity)
+            except SourceFault as fault:
+                self.log.note(fault.fault.reason, fault.fault.detail)
+                is_right = False
+        state = State.of(self.states.get(source_of(task, url), ""))
+        if body is None or not is_right:
+            other = fallback(task)
+            if other is not None:
+                self.add(state.url, other)
+            return
+        read = unpack if task.do is Do.UNPACK else follow
+        steps = read(
+            body,
+            task,
+            url=url,
+            log=self.log,
+            state=state,
+            lookup=self.lookup,
+            policy=self.policy,
+        )
+        for step in steps:
+            self._tick()
+            self._do(step)
+
+    def _do(self, step: Step) -> None:
+        if isinstance(step, Follow):
+            self._want(step)
+        elif isinstance(step, Opened):
+            state = State.of(self.states.get(step.source, ""))
+            if not state.url:
+                self.states[step.source] = State(url=step.url).text()
+        elif isinstance(step, Tombstone):
+            self.data.pop(step.version.uri, None)
+            self._tick()  # between two writes
+            self._remember(step.version)
+        elif isinstance(step, Content):
+            with step.source.open() as file:
+                self._write(step.version, file.read())
+        elif isinstance(step, Listed):
+            for uri, known in self.lookup(step.uris).items():
+                self.known[uri] = replace(known, run=step.run).text()
+        elif isinstance(step, Part):
+            self._part(step)
+        elif isinstance(step, Recorded):
+            self._remember(step.version)
+
+    def _want(self, step: Follow) -> None:
+        self.add(step.url, step.task)
+        if step.task.do in {Do.GET, Do.PATCH} and step.task.as_of_us is not None:
+            uri = version_of(step.task, step.url).uri
+            before = self.wanted.get(uri, step.task.as_of_us)
+            self.wanted[uri] = max(before, step.task.as_of_us)
+
+    def _write(self, version: Version, data: bytes) -> None:
+        self.data[version.uri] = data
+        self._tick()
+        self._remember(version)
+
+    def _remember(self, version: Version) -> None:
+        old = self.lookup([version.uri]).get(version.uri)
+        new = version.known()
+        self.known[version.uri] = replace(
+            new, run=new.run or (old.run if old else "")
+        ).text()
+
+    def _get(self, url: str, task: Task) -> None:
+        version = version_of(task, url)
+        known = self.lookup([version.uri]).get(version.uri)
+        if is_settled(version, known, wanted_us=self.wanted.get(version.uri)):
+            return
+        self._tick()
+        self.requests.append(url)
+        try:
+            body = self._fetched(url, task, version)
+        except SourceFault as fault:
+            self.log.note(fault.fault.reason, fault.fault.detail)
+            following = next_attempt(task, url)
+            if following is not None:
+                self.add(*following)
+            return
+        self._write(version, body)
+
+    def _fetched(self, url: str, task: Task, version: Version) -> bytes:
+        body = self.source.get(url)
+        if body is None:
+            raise SourceFault(Reason.NOT_FOUND)
+        if task.do is Do.PATCH:
+            check_bytes(body, task.patch_fixity)
+            before = self.data[version.uri]
+            return apply_patch(
+                before, body, media_type=task.media_type, fixity=task.fixity
+            )
+        check_bytes(body, task.fixity)
+        return body
+
+    def _part(self, part: Part) -> None:
+        kept = self.parts.setdefault(f"{part.source} {part.run}", {})
+        kept[part.place] = part.text()
+        task = Task(source=part.source, run=part.run, mode=part.mode)
+        parts = {place: Part.of(text, task=task) for place, text in kept.items()}
+        if "" not in parts or n_outstanding(parts.values()):
+            return
+        state, tasks = commit(State.of(self.states[part.source]), parts)
+        if part.mode is Mode.AUDIT:
+            gone = superfluous(
+                list(self.data), self.lookup, run=part.run, at_us=state.at_us
+            )
+            for version in gone:
+                self._do(Tombstone(version))
+        for task in tasks:
+            self.add(state.url, task)
+        self.states[part.source] = state.text()
+
+
+def fixity_of(data: bytes) -> Fixity:
+    """Return the fixity that bytes have."""
+    return Fixity((("sha256", hashlib.sha256(data).digest()),), len(data))

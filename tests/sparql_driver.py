@@ -1,0 +1,153 @@
+"""Runs the plan of a harvest against an endpoint, one request at a time."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections import Counter, deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
+from rdfcrawl.catalogs.sparql.tasks import Task
+from rdfcrawl.rdf.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.catalogs.sparql.exchange import Request
+    from rdfcrawl.catalogs.sparql.outcome import Check
+    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.errors import Fault
+
+    Ask = Callable[[Request], Answer | Failure]
+
+
+@dataclass(slots=True)
+class Harvested:
+    """What a harvest gave.
+
+    Attributes:
+        lines: statements, each once.
+        steps: requests by step.
+        checks: of all partitions.
+        faults: of all answers.
+        failures: requests that gave nothing, by why.
+        n_lines: statements, as often as they came.
+        description: what the endpoint says about itself.
+        queries: that were sent.
+    """
+
+    lines: set[bytes] = field(default_factory=set)
+    steps: Counter[str] = field(default_factory=Counter)
+    checks: list[Check] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+    n_lines: int = 0
+    description: bytes = b""
+    queries: list[str] = field(default_factory=list)
+
+    @property
+    def n_requests(self) -> int:
+        """Requests in all."""
+        return self.steps.total()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all checks say so, and there are some."""
+        return bool(self.checks) and all(check.is_complete for check in self.checks)
+
+    @property
+    def document(self) -> bytes:
+        """All statements."""
+        return b"".join(sorted(self.lines))
+
+
+def with_cap(ask: Ask, max_rows: int) -> Ask:
+    """Return what cuts each JSON table after some rows, and does not tell."""
+
+    def cut(request: Request) -> Answer | Failure:
+        answer = ask(request)
+        if isinstance(answer, Failure) or "json" not in answer.media_type:
+            return answer
+        table = json.loads(answer.body.data or b"")
+        del table["results"]["bindings"][max_rows:]
+        return replace(answer, body=Source(json.dumps(table).encode()))
+
+    return cut
+
+
+@contextmanager
+def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
+    """Yield what sends requests over connections that are kept open."""
+    connections: dict[str, http.client.HTTPConnection] = {}
+
+    def ask(request: Request) -> Answer | Failure:
+        parts = urlsplit(request.url)
+        connection = connections.setdefault(
+            parts.netloc,
+            http.client.HTTPConnection(str(parts.hostname), parts.port, timeout_secs),
+        )
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        try:
+            headers = dict(request.headers)
+            connection.request(request.method, target, request.body, headers)
+            response = connection.getresponse()
+            body = response.read()
+        except TimeoutError:
+            connection.close()
+            return Failure.TIMEOUT
+        fields = {name.lower(): text for name, text in response.getheaders()}
+        return Answer(status=response.status, headers=fields, body=Source(body))
+
+    yield ask
+    for connection in connections.values():
+        connection.close()
+
+
+def query_of(request: Request) -> str:
+    """Return the query that a request carries; empty for none."""
+    parts = urlsplit(request.url)
+    text = request.body.decode() if request.method == "POST" else parts.query
+    return parse_qs(text).get("query", [""])[0]
+
+
+def harvest_all(plan: Harvest, ask: Ask, *, max_requests: int = 50_000) -> Harvested:
+    """Return all that a plan gives; tasks are taken once each, as by the frontier."""
+    result = Harvested()
+    waiting = deque(plan.seeds())
+    seen = set(waiting)
+    n_requests = 0
+    while waiting:
+        text = waiting.popleft()
+        n_requests += 1
+        assert n_requests <= max_requests, result.steps
+        result.steps[Task.decode(text).step] += 1
+        request = plan.request(text)
+        result.queries.append(query_of(request))
+        answer = ask(request)
+        if isinstance(answer, Failure):
+            outcome, faults = plan.failed(text, answer)
+        else:
+            reading = plan.read(text, answer)
+            for chunk in reading:
+                if Task.decode(text).step == "describe":
+                    result.description += chunk
+                    continue
+                lines = chunk.splitlines(keepends=True)
+                result.n_lines += len(lines)
+                result.lines.update(lines)
+            outcome, faults = reading.outcome, reading.faults
+        if outcome.failure:
+            result.failures[outcome.failure] += 1
+        result.checks += outcome.checks
+        result.faults += faults
+        if outcome.again:
+            waiting.append(text)
+        for task in outcome.tasks:
+            if task not in seen:
+                seen.add(task)
+                waiting.append(task)
+    return result
