@@ -119,7 +119,6 @@ def test_next_way_is_taken_for_each_that_is_broken(
         assert not ground(node.statements()) - found, node.options
 
 
-@pytest.mark.xfail(reason="links of samples are left out while the dump is waited for")
 def test_prefix_is_crawled_when_all_else_is_broken(
     commands: Commands, web: LocalWeb
 ) -> None:

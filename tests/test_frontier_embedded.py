@@ -163,11 +163,11 @@ def either() -> str:
 
 
 @pytest.fixture
-def crawl(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Crawl]:
-    """Give a crawl that has not begun."""
+def crawl(request: pytest.FixtureRequest, server_directory: Path) -> Iterator[Crawl]:
+    """Give a crawl that has not begun; the path of its socket is short enough."""
     if sys.platform != "linux":
         pytest.skip("looks at processes through /proc")
-    crawl = Crawl(tmp_path / "frontier", getattr(request, "param", either)())
+    crawl = Crawl(server_directory / "frontier", getattr(request, "param", either)())
     yield crawl
     crawl.end()
 

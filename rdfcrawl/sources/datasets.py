@@ -160,7 +160,9 @@ class Datasets:
             records = [
                 Record(part[0], depth=depth, parent=parent) for part in way.parts
             ]
-            return [Child(record, is_own=True) for record in records]
+            # Samples were fetched while their links were covered by the way before.
+            change = f"way {index}" if index else ""
+            return [Child(record, is_own=True, change=change) for record in records]
         files = [
             _file(mirrors[0], Part(dataset.name, index, number, 0), document)
             for number, mirrors in enumerate(way.parts)
