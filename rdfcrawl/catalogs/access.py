@@ -98,7 +98,13 @@ _SERVED: Final = _DCAT + "servesDataset"
 _LABELS: Final = frozenset({_RDF + "value", _RDFS + "label"})  # of formats
 
 # What every such predicate has in it: a chunk without any of these is not looked at.
-_MARKS: Final = (b"/ns/void#", b"/ns/dcat#", b"schema.org/", b"description#endpoint>")
+# Long ones are found faster.
+_MARKS: Final = (
+    f"{_SD}endpoint>".encode(),
+    _VOID.encode(),
+    _DCAT.encode(),
+    b"://schema.org/",
+)
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
 )  # fmt: skip
