@@ -32,6 +32,7 @@ PREFIXES = """
 @prefix x: <urn:x:> .
 """
 NONE = {"follow": "none"}
+SD = "http://www.w3.org/ns/sparql-service-description#"
 
 
 class Site:
@@ -106,6 +107,26 @@ def test_dataset_with_dump_and_endpoint_is_taken_by_its_dump(
     assert not any("/sparql" in target for target in asked)
     assert max(asked.values()) == 1
     assert missing(result, list(site.iter_truth())) == []
+
+
+def test_endpoint_of_a_dataset_with_a_dump_is_not_harvested(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If an endpoint describes itself, but its dataset has a dump, then that is it."""
+    site = Site(loopback, "127.94.1.9")
+    query = site.at("/query")
+    site.put("/all.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .")
+    site.put(
+        "/void.ttl",
+        f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
+        " <#d> <urn:x:see> </about> .",
+    )
+    site.put("/about", f"<{query}#service> <{SD}endpoint> <{query}> .")
+    result = commands.crawl([site.at("/void.ttl")])
+    assert result.code == 0, result.stderr
+    assert site.asked()["/all.nt"] == 1
+    assert "/about" in site.asked()
+    assert not any(target.startswith("/query") for target in site.asked())
 
 
 def test_dump_that_fails_is_replaced_by_the_endpoint(

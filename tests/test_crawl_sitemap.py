@@ -351,6 +351,19 @@ def test_two_workers_read_each_part_once(commands: Commands, web: LocalWeb) -> N
     assert {url for node in nodes for url in node.urls()} <= result.graphs
 
 
+def test_linked_data_crawl_reads_sitemaps_where_that_is_wanted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If `harvest` has sitemaps, then those of the sites on the way are read."""
+    site = Site(loopback, "127.20.8.1")
+    seed, listed = site.page("/seed"), site.page("/page/1")
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset([listed]))
+    assert listed not in commands.crawl([seed]).graphs
+    result = commands.crawl([seed], arguments={"harvest": "sitemap"})
+    assert listed in result.graphs
+
+
 # -- Semantic Sitemaps -----------------------------------------------------------------
 
 

@@ -198,6 +198,8 @@ class AccessScan:
         Args:
             document_url: names the datasets that have no IRI, with a fragment.
         """
+        if not self._n_facts:  # as most documents
+            return Findings()
         accesses = [
             self._access(subject, way, url, document_url)
             for subject, url, way in self._named

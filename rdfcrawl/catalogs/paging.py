@@ -76,12 +76,14 @@ class PagingScan:
     _n_members: int = 0
     _sum: int = 0
     _is_cut: bool = False
+    _has_any: bool = False
 
     def feed(self, chunk: bytes) -> None:
         """Take the next statements: whole lines of canonical N-Quads."""
         is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
         if not is_paged and _DATASET not in chunk:
             return
+        self._has_any = True
         lines = b"\n" + chunk
         for subject, name in _find_types(lines):
             if name == _DATASET:
@@ -100,6 +102,8 @@ class PagingScan:
         Args:
             urls: that the page was asked for by, the last after redirects.
         """
+        if not self._has_any:  # as most documents
+            return PagingFacts()
         own = {_bare(f"<{url}>".encode()) for url in urls}
         next_pages = _of_page(self._next, own, self._views)
         relations = _of_page(self._relations, own, {x for _, x in self._tree_views})

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.arguments import VOID
 from rdfcrawl.options import ObeyRobots
-from rdfcrawl.records import Kind
+from rdfcrawl.records import Child, Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.access import Way
 from rdfcrawl.sources.pages import Pages
 from rdfcrawl.sources.recognition import recognized
 from rdfcrawl.sources.scan import Scan
+from rdfcrawl.sources.sitemap import root_of
 from rdfcrawl.sources.tasks import is_named
 from rdfcrawl.sources.wellknown import (
     child_of_site,
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.shelf import Shelf
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Child, Document, Record
+    from rdfcrawl.records import Document, Record
     from rdfcrawl.sources.datasets import Datasets
 
 _MAX_SITES: Final = 100_000  # remembered
+_OF_SITES: Final = frozenset({VOID, Kind.SITEMAP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +139,38 @@ class Sources:
             is_site = is_named_site(record)
             return [child_of_site(document, is_own=True)] if is_site else []
         wanted = frozenset(x for x in self._wanted if isinstance(x, Kind))
-        children = recognized(document, wanted, self.desk.run)
+        children = [
+            child
+            for child in recognized(document, wanted, self.desk.run)
+            if not await self._is_taken(child.record)
+        ]
         if is_well_known(record.url):
             forgive(document)
-        elif VOID in self._wanted and document.status and self._is_new_site(record):
-            children.append(child_of_site(document, is_own=False))
+        elif document.status and self._wanted & _OF_SITES and self._is_new_site(record):
+            children += self._of_site(document)
         if scan is not None:
             children += await self._described(document, scan)
             children += await self._pages.following(document, scan)
         if document.record.task and document.faults and not document.n_quads:
             children += await self.desk.datasets.instead_of(document)
         return children
+
+    def _of_site(self, document: Document) -> list[Child]:
+        """Return what is asked for once for each site that the crawl comes upon."""
+        children = []
+        if VOID in self._wanted:
+            children.append(child_of_site(document, is_own=False))
+        if Kind.SITEMAP in self._wanted:
+            record = document.record
+            root = root_of(origin_of(record.url), self.desk.run, is_named=False)
+            root = replace(root, depth=record.depth + 1, parent=record.url)
+            children.append(Child(root))
+        return children
+
+    async def _is_taken(self, record: Record) -> bool:
+        """Tell whether all that is known behind an endpoint is had in another way."""
+        is_endpoint = record.kind is Kind.SPARQL
+        return is_endpoint and await self.desk.datasets.is_taken_otherwise(record.url)
 
     async def _described(self, document: Document, scan: Scan) -> list[Child]:
         """Return what the statements of a document say of data elsewhere."""
