@@ -126,6 +126,20 @@ async def test_long_documents_are_read_piece_by_piece(tmp_path: Path) -> None:
     }
 
 
+async def test_only_documents_without_statements_have_an_empty_piece(
+    tmp_path: Path,
+) -> None:
+    """If documents end wherever blocks end, then none but empty ones look deleted."""
+    store = NQuadsStore(tmp_path, "w")
+    await store.open()
+    for number in range(3000):
+        values = [] if number % 100 == 0 else ["x" * (number % 997)]
+        await write(store, f"urn:d{number}", 1, *values)
+    await store.close()
+    empty = [piece.graph for piece in iter_latest(tmp_path) if not piece.quads]
+    assert empty == [f"urn:d{number}" for number in range(0, 3000, 100)]
+
+
 async def test_abandoned_document_is_not_there(tmp_path: Path) -> None:
     """If a document is abandoned, then neither it nor its mark is stored."""
     store = NQuadsStore(tmp_path, "w")

@@ -25,7 +25,8 @@ class Piece(NamedTuple):
         graph: IRI of the document.
         version_ms: begin of its fetch, Unix time in ms.
         ordinal: which document of its segment, from 0.
-        quads: N-Quads, at most about 256 KiB; empty in a document without any.
+        quads: N-Quads, at most about 256 KiB; empty only in the single piece of a
+            document without statements.
     """
 
     graph: str
@@ -65,20 +66,39 @@ def iter_quads(directory: Path) -> Iterator[bytes]:
 
 
 def iter_pieces(path: Path) -> Iterator[Piece]:
-    """Yield the documents of one segment of an `NQuadsStore`, piece by piece."""
+    """Yield the documents of one segment of an `NQuadsStore`, piece by piece.
+
+    A piece is empty only if its document has no statements; it is then the only one.
+    """
     current: Piece | None = None
+    is_empty = True
+    for line, quads in _iter_marked(path):
+        if line is not None:
+            if current is not None and is_empty:
+                yield current
+            ordinal = 0 if current is None else current.ordinal + 1
+            current = Piece(line[1].decode(), int(line[2]), ordinal, b"")
+            is_empty = True
+        elif current is not None:
+            yield current._replace(quads=quads)
+            is_empty = False
+    if current is not None and is_empty:
+        yield current
+
+
+def _iter_marked(path: Path) -> Iterator[tuple[re.Match[bytes] | None, bytes]]:
+    """Yield the marks of a segment, and the quads between them, never empty."""
     for block in iter_blocks(path):
         begin = 0
         for mark in _MARK.finditer(block):
             if mark.start() > 0 and block[mark.start() - 1] != _LINE_FEED:
                 continue
-            if current is not None:
-                yield current._replace(quads=block[begin : mark.start()])
+            if begin < mark.start():
+                yield None, block[begin : mark.start()]
+            yield mark, b""
             begin = mark.end()
-            ordinal = 0 if current is None else current.ordinal + 1
-            current = Piece(mark[1].decode(), int(mark[2]), ordinal, b"")
-        if current is not None:
-            yield current._replace(quads=block[begin:])
+        if begin < len(block):
+            yield None, block[begin:]
 
 
 def iter_latest(directory: Path) -> Iterator[Piece]:
