@@ -18,15 +18,30 @@ MAX_NUMBERED = 2**18
 
 # In canonical N-Quads a line break never stands inside of a literal, so that a
 # blank node is known by its line: subject at the begin, object and graph at the
-# end. The literal prefix `_:` comes first as that is what makes the search fast.
+# end. There no quotation mark follows any more, neither in it nor behind it, as one
+# does wherever a literal holds the like: `"see _:b"@en .`, `"_:b <c"^^<http://d> .`
+# The literal prefix `_:` comes first as that is what makes the search fast.
 _LABEL = re.compile(
     rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
-    rb"|(?<= _:)[^ \n]++(?= (?:<[^ >\n]*+> |_:[^ \n]++ )?\.\n)))"
+    rb"|(?<= _:)[^ \"\n]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
 )
 # Triple terms hold them anywhere: literals and IRIs are stepped over.
 _TOKEN = re.compile(
     rb'("(?>[^"\\\n]++|\\.)*+"|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
 )
+
+
+def without_labels(lines: bytes) -> bytes:
+    """Return canonical N-Quads whose blank nodes are all called the same.
+
+    So are texts compared whose labels differ each time.
+
+    Args:
+        lines: whole lines, each ended by a line feed.
+    """
+    if b" <<( " in lines:
+        return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
+    return _LABEL.sub(b"_:", b"\n" + lines)[1:]
 
 
 class _Labels(dict[bytes, bytes]):

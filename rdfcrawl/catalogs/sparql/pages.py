@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from rdfcrawl.catalogs.sparql.parts import can_cut, can_split, plan_part, read_c
 from rdfcrawl.catalogs.sparql.queries import is_safe
 from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.labels import without_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.outcome import Out
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
-_LABEL = re.compile(r"_:\w+")
 SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
 
 
@@ -110,9 +109,9 @@ class PageEnd:
     @property
     def mark(self) -> str:
         """What tells this answer from the one before."""
-        seen = f"{self.n_rows} {self._first_line}{self._last_line}"
-        seen = _LABEL.sub("_:", seen)  # these may be made of the task
-        return blake2b(seen.encode(), digest_size=6).hexdigest()
+        # Labels may be made of the task.
+        seen = without_labels((self._first_line + self._last_line).encode())
+        return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
 
     @property
     def is_one_group(self) -> bool:

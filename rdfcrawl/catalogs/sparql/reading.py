@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from rdfcrawl.catalogs.sparql.writing import RowWriter
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 
@@ -120,12 +120,13 @@ class Reading:
         try:
             for row in found:
                 key = row.get("k")
+                n_local = writer.n_local
                 line = writer.line(row)
                 end.add(key.text if key else "", line)
                 if task.step == "query":
                     key = key or row.get("s")
                     last = key.text if key else last
-                if line and is_held and "_:" in line:
+                if line and is_held and writer.n_local > n_local:
                     held.append(line)
                 elif line:
                     yield line
@@ -182,7 +183,7 @@ class Reading:
         )
         digest = blake2b(digest_size=6)
         for chunk in reading:
-            digest.update(_LABELS.sub(b"_:", chunk))
+            digest.update(without_labels(chunk))
             yield chunk
         self._faults += reading.faults
         self.outcome.n_rows = reading.n_quads
@@ -236,7 +237,6 @@ class Reading:
         yield from chunks
 
 
-_LABELS: Final = re.compile(rb"_:\w+")
 _DISCOVERY: Final = {
     "probe": discovery.after_probe,
     "stable": discovery.after_stable,
