@@ -9,7 +9,7 @@ PIP    := $(RUN) pip --disable-pip-version-check --quiet
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
 	@echo "make test   run the tests        make lint   check style and types"
-	@echo "make bench  measure              make soak   long runs"
+	@echo "make bench  measure and judge    make soak   long runs"
 
 demo: $(VENV)/installed
 	$(RUN) scrapy demo

@@ -19,6 +19,7 @@ import redis
 
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 from rdfcrawl.dataweb.process import ServedWeb, run_dataweb
+from tests.bench.figures import Figure, judge
 from tests.bench.measured import count_lines, run_measured
 
 _AT_ONCE = 64
@@ -46,9 +47,14 @@ class Run:
     rss_mb: float
     recall: float
 
+    @property
+    def cpu_per_doc(self) -> float:
+        """Milliseconds of CPU per document."""
+        return self.cpu_secs / self.documents * 1000
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print a row per crawler."""
+
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Print a row per crawler; return what it costs beside the bare loop."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=200)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
@@ -64,12 +70,31 @@ def main(arguments: list[str] | None = None) -> None:
         )
         bare = _bare(folder)
         _print_row(bare, bare, bare.documents)
+        runs = []
         for n in options.workers:
             before = _n_gets(web)
-            run = _rdfcrawl(folder, n)
-            _print_row(run, bare, _n_gets(web) - before)
+            runs.append(_rdfcrawl(folder, n))
+            _print_row(runs[-1], bare, _n_gets(web) - before)
         again = _bare(folder)
         _print_row(again, bare, again.documents)
+    return _figures(runs, (bare.cpu_per_doc + again.cpu_per_doc) / 2)
+
+
+def _figures(runs: list[Run], bare_cpu: float) -> list[Figure]:
+    figures = []
+    for run in runs:
+        ratio = run.cpu_per_doc / bare_cpu
+        most = 2.0 * (1.0 if run is runs[0] else 1.15)
+        figures += [
+            Figure(f"{run.name}, CPU", ratio, "x bare loop", at_most=most),
+            Figure(f"{run.name}, memory", run.rss_mb, "MB", at_most=150),
+            Figure(f"{run.name}, recall", run.recall, "", at_least=1.0),
+        ]
+    for more in runs[1:]:
+        ratio = more.cpu_per_doc / runs[0].cpu_per_doc
+        name = f"{more.name}, CPU"
+        figures.append(Figure(name, ratio, f"x {runs[0].name}", at_most=1.15))
+    return figures
 
 
 def _n_gets(web: ServedWeb) -> int:
@@ -78,11 +103,10 @@ def _n_gets(web: ServedWeb) -> int:
 
 
 def _print_row(run: Run, bare: Run, n_gets: int) -> None:
-    per_doc = run.cpu_secs / run.documents * 1000
-    ratio = per_doc / (bare.cpu_secs / bare.documents * 1000)
+    ratio = run.cpu_per_doc / bare.cpu_per_doc
     print(
         f"{run.name:24}{run.documents:7}{n_gets:7}{run.wall_secs:8.1f}"
-        f"{run.documents / run.wall_secs:8.0f}{per_doc:12.3f}"
+        f"{run.documents / run.wall_secs:8.0f}{run.cpu_per_doc:12.3f}"
         f"{run.redis_secs / run.documents * 1000:12.3f}{ratio:7.2f}"
         f"{run.rss_mb:9.0f}{run.recall:8.4f}"
     )
@@ -165,4 +189,4 @@ def _bare(folder: Path) -> Run:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

@@ -23,6 +23,7 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.records import Kind, Record, Visit
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -67,8 +68,8 @@ async def cpu_ms(n_requests: int, get: Callable[[int], Awaitable[None]]) -> floa
     return (time.process_time() - began) * 1000 / n_requests
 
 
-async def compare(port: int, n_requests: int, n_rounds: int) -> None:
-    """Print medians of all rounds."""
+async def compare(port: int, n_requests: int, n_rounds: int) -> list[Figure]:
+    """Return medians of all rounds, in units of the bare loop."""
     base = f"http://127.0.0.1:{port}/resource/"
     figures: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -103,9 +104,14 @@ async def compare(port: int, n_requests: int, n_rounds: int) -> None:
                 for _ in range(n_rounds):
                     figure = await cpu_ms(n_requests, visits(visitor, base))
                     figures.setdefault("visit", []).append(figure)
+    medians = {name: statistics.median(values) for name, values in figures.items()}
     for name, values in figures.items():
-        print(f"{name:10s} median {statistics.median(values):.4f} ms", end="  ")
+        print(f"{name:10s} median {medians[name]:.4f} ms", end="  ")
         print("all", *(f"{value:.3f}" for value in values))
+    return [
+        Figure(name, medians[name] / medians["bare"], "x bare aiohttp")
+        for name in ("exchange", "visit")
+    ]
 
 
 async def is_new(_: str) -> bool:
@@ -130,21 +136,22 @@ def visits(visitor: Visitor, base: str) -> Callable[[int], Awaitable[None]]:
     return visit_20
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> list[Figure]:
     """Start the server, compare, stop the server."""
-    if sys.argv[1:] == ["serve"]:
+    given = sys.argv[1:] if arguments is None else arguments
+    if given == ["serve"]:
         uvloop.run(serve())
-        return
-    n_requests, n_rounds = (int(arg) for arg in [*sys.argv[1:], "4000", "5"][:2])
+        return []
+    n_requests, n_rounds = (int(arg) for arg in [*given, "4000", "5"][:2])
     command = [sys.executable, "-m", "tests.bench.bench_fetch", "serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         try:
-            uvloop.run(compare(port, n_requests, n_rounds))
+            return uvloop.run(compare(port, n_requests, n_rounds))
         finally:
             server.terminate()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import sys
 import tempfile
 import time
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from rdfcrawl.frontier.worker import Worker, WorkerOptions
 from rdfcrawl.links import LinkFilter, Scope
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey
+from tests.bench.figures import Figure, judge
 from tests.redis_fixtures import RedisServer, frontier_on
 
 if TYPE_CHECKING:
@@ -49,9 +51,10 @@ class Bench:
         self._version = program_version(program) or ()
         self._n_uris = n_uris
         self._choose = random.Random(1)
+        self._figures: list[Figure] = []
 
-    async def run(self) -> None:
-        """Print a table: what, figure, unit, target."""
+    async def run(self) -> list[Figure]:
+        """Return all figures."""
         print(f"{self._program} {'.'.join(map(str, self._version))}")
         await self._seen()
         await self._queue("100 URIs a host", n_hosts=self._n_uris // 2500, a_host=100)
@@ -62,6 +65,20 @@ class Bench:
         await self._visits()
         await self._claim_latency()
         await self._next_visit_latency()
+        return self._figures
+
+    def _show(
+        self,
+        name: str,
+        value: float,
+        unit: str,
+        *,
+        at_most: float | None = None,
+        at_least: float | None = None,
+    ) -> None:
+        figure = Figure(name, value, unit, at_most=at_most, at_least=at_least)
+        print(figure, flush=True)
+        self._figures.append(figure)
 
     @asynccontextmanager
     async def _frontier(self, **options: Any) -> AsyncIterator[Frontier]:
@@ -95,8 +112,8 @@ class Bench:
                 await frontier.add(batch)
             rate = n / (time.perf_counter() - start)
             used = await used_memory(frontier.redis) - empty
-        show(f"seen-set, {n / 1e6:g} M URIs", used / n, "B/URI", "<= 9.0")
-        show("  filled at", rate, "URIs/s", "")
+        self._show(f"seen-set, {n / 1e6:g} M URIs", used / n, "B/URI", at_most=9)
+        self._show("  filled at", rate, "URIs/s")
 
     def _fingerprint(self) -> int:
         return self._choose.getrandbits(64) - 2**63
@@ -109,12 +126,14 @@ class Bench:
             async for key in frontier.redis.scan_iter(match="rc:*:q:*", count=1000):
                 await frontier.redis.delete(key)
             queue = full - await used_memory(frontier.redis)
-        targets = {100: "<= 45", 3: "<= 120"}
+        budgets = {100: 45, 3: 120}
         if n_hosts == 1000:
-            show(f"whole frontier, {name}", (full - empty) / n, "B/URI", "<= 60")
+            self._show(
+                f"whole frontier, {name}", (full - empty) / n, "B/URI", at_most=60
+            )
         else:
-            show(f"queue, {name}", queue / n, "B/URI", targets[a_host])
-            show(f"  whole frontier, {name}", (full - empty) / n, "B/URI", "")
+            self._show(f"queue, {name}", queue / n, "B/URI", at_most=budgets[a_host])
+            self._show(f"  whole frontier, {name}", (full - empty) / n, "B/URI")
 
     async def _fill(self, frontier: Frontier, n_hosts: int, a_host: int) -> int:
         """Queue links as crawling finds them: of some hosts, in mixed order."""
@@ -152,9 +171,8 @@ class Bench:
                 await frontier.add(links[i : i + 500])
             secs = time.perf_counter() - start
             used = await server_cpu(frontier.redis) - used
-        target = f">= {limit:,}" if limit else ""
-        show(f"add, {name}", n / secs, "URIs/s", target)
-        show("  server", used / n * 1e6, "us CPU/URI", f"<= {cpu:g}")
+        self._show(f"add, {name}", n / secs, "URIs/s", at_least=limit)
+        self._show("  server", used / n * 1e6, "us CPU/URI", at_most=cpu)
 
     async def _visits(self) -> None:
         async with self._frontier(batch=10) as frontier:
@@ -165,8 +183,10 @@ class Bench:
             secs = time.perf_counter() - start
             used = await server_cpu(frontier.redis) - used
         assert done == n
-        show("claim + release + ack, one client", n / secs, "URIs/s", ">= 40,000")
-        show("  server", used / n * 1e6, "us CPU/URI", "<= 12")
+        self._show(
+            "claim + release + ack, one client", n / secs, "URIs/s", at_least=40_000
+        )
+        self._show("  server", used / n * 1e6, "us CPU/URI", at_most=12)
 
     async def _claim_latency(self) -> None:
         async with self._frontier(batch=10) as frontier:
@@ -176,8 +196,10 @@ class Bench:
             start = time.perf_counter()
             done = await asyncio.gather(*(drain(frontier, s, waits) for s in shares))
             secs = time.perf_counter() - start
-        show("  8 clients", sum(done) / secs, "URIs/s", "")
-        show("claim, 8 clients: p99", percentile(waits, 99) * 1e3, "ms", "<= 5")
+        self._show("  8 clients", sum(done) / secs, "URIs/s")
+        self._show(
+            "claim, 8 clients: p99", percentile(waits, 99) * 1e3, "ms", at_most=5
+        )
 
     async def _next_visit_latency(self) -> None:
         async with self._frontier(batch=10) as frontier:
@@ -197,7 +219,9 @@ class Bench:
                 await asyncio.sleep(0)
             await worker.close()
             assert (await frontier.counts()).done == n
-        show("Worker.next_visit: p99", percentile(waits, 99) * 1e6, "us", "< 50")
+        self._show(
+            "Worker.next_visit: p99", percentile(waits, 99) * 1e6, "us", at_most=50
+        )
 
 
 def new_intake(frontier: Frontier) -> Intake:
@@ -278,20 +302,14 @@ def percentile(values: list[float], percent: int) -> float:
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
-def show(what: str, figure: float, unit: str, target: str) -> None:
-    """Print one line of the table."""
-    text = f"{figure:,.0f}" if figure >= 1000 else f"{figure:.2f}"
-    print(f"{what:40} {text:>10} {unit:11} {target}", flush=True)
-
-
-def main() -> None:
+def main(arguments: list[str] | None = None) -> list[Figure]:
     """Run all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--uris", type=int, default=1_000_000)
     parser.add_argument("--program", default=None)
-    given = parser.parse_args()
-    asyncio.run(Bench(find_server(given.program), given.uris).run())
+    given = parser.parse_args(arguments)
+    return asyncio.run(Bench(find_server(given.program), given.uris).run())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

@@ -23,6 +23,7 @@ from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.lines import iter_line_blocks
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +63,8 @@ def _object(kind: str, i: int, j: int, n: int, dice: random.Random) -> bytes:
     return b"<http://n%d.example/resource/Entity_%d>" % (j, number // 10)
 
 
-def measure(kind: str, n: int, folder: Path) -> None:
-    """Print the rates of one kind of data."""
+def measure(kind: str, n: int, folder: Path) -> list[Figure]:
+    """Return the rates of one kind of data."""
     lines, file = folder / f"{kind}.nt", folder / f"{kind}.hdt"
     write_lines(lines, kind, n)
     start = time.process_time()
@@ -73,7 +74,8 @@ def measure(kind: str, n: int, folder: Path) -> None:
         RdfFormat.N_QUADS,
     )
     bare = time.process_time() - start
-    figures = [f"{kind}, {n} triples: parser alone {n / bare / 1e3:.0f} k/s"]
+    texts = [f"{kind}, {n} triples: parser alone {n / bare / 1e3:.0f} k/s"]
+    figures = []
     for what in f"write:{_ALL_IN_MEMORY}", f"write:{_LITTLE}", "read":
         program = [sys.executable, "-m", "tests.bench.bench_hdt"]
         done = subprocess.run(
@@ -81,13 +83,16 @@ def measure(kind: str, n: int, folder: Path) -> None:
         )
         secs, peak_mb, note = done.stdout.split(maxsplit=2)
         rate = n / float(secs) / 1e3
-        figures.append(
+        name = f"{kind}, {what.partition(':')[0]}, {peak_mb} MB"
+        figures.append(Figure(name, bare / float(secs), "x bare parser"))
+        texts.append(
             f"{what.partition(':')[0]} {rate:.0f} k/s "
             f"({bare / float(secs):.2f} of it), peak RSS {peak_mb} MB, {note.strip()}"
         )
-    print("; ".join(figures), flush=True)
+    print("; ".join(texts), flush=True)
     lines.unlink()
     file.unlink()
+    return figures
 
 
 def run(what: str, lines: Path, file: Path) -> None:
@@ -117,16 +122,16 @@ def _read(file: Path) -> int:
         return sum(block.count(b"\n") for block in blocks)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> list[Figure]:
     """Run all, each in a process of its own."""
-    if len(sys.argv) == 4:
-        run(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
-        return
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    given = sys.argv[1:] if arguments is None else arguments
+    if len(given) == 3:
+        run(given[0], Path(given[1]), Path(given[2]))
+        return []
+    n = int(given[0]) if given else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        for kind in KINDS:
-            measure(kind, n, Path(folder))
+        return [each for kind in KINDS for each in measure(kind, n, Path(folder))]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

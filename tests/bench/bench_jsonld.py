@@ -6,6 +6,7 @@ Run: `python -m tests.bench.bench_jsonld`.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from rdfcrawl.rdf.jsonld.bundled import BUNDLED
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,21 +80,24 @@ def _documents_per_sec(read: Callable[[bytes], None], data: bytes, n: int) -> fl
     return n / best
 
 
-def small_blocks() -> None:
-    """Print documents per second for a block of a page that names schema.org."""
+def small_blocks() -> list[Figure]:
+    """Return documents per second for a block of a page that names schema.org."""
     found = BUNDLED.get(CONTEXT)
     assert found
     data = json.dumps(PRODUCT).encode()
     inlined = json.dumps({**PRODUCT, **found[1]}).encode()
     bare = _documents_per_sec(_pyoxigraph, inlined, 50)
     print(f"product, bare pyoxigraph, whole context inlined: {bare:.0f}/s")
+    figures = []
     for name, read, n in (("fast way", _fast, 500), ("PyLD", _pyld, 50)):
         rate = _documents_per_sec(read, data, n)
         print(f"product, {name}: {rate:.0f}/s, {rate / bare:.2f} of bare pyoxigraph")
+        figures.append(Figure(f"product, {name}", rate / bare, "x bare pyoxigraph"))
+    return figures
 
 
-def large_document(n: int = 20_000) -> None:
-    """Print statements per second for a document with a small context."""
+def large_document(n: int = 20_000) -> Figure:
+    """Return statements per second for a document with a small context."""
     vocabulary = {"@vocab": "http://v.example/"}
     nodes = [{"@id": f"#{i}", "name": f"node {i}", "size": i} for i in range(n)]
     data = json.dumps({"@context": vocabulary, "@graph": nodes}).encode()
@@ -100,13 +105,14 @@ def large_document(n: int = 20_000) -> None:
     fast = _documents_per_sec(_fast, data, 1) * 2 * n / 1000
     print(f"dump, bare pyoxigraph: {bare:.0f} k triples/s")
     print(f"dump, fast way: {fast:.0f} k triples/s, {fast / bare:.2f} of it")
+    return Figure("dump, fast way", fast / bare, "x bare pyoxigraph")
 
 
-def main() -> None:
-    """Print all figures."""
-    small_blocks()
-    large_document()
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Return the ratios to bare pyoxigraph."""
+    del arguments
+    return [*small_blocks(), large_document()]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

@@ -19,6 +19,7 @@ from rdfcrawl import formats
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,15 +31,17 @@ SMALL = b"""<http://n1.example/r/1> a <http://orca.example/C> ;
 """
 
 
-def small_documents(n: int = 20_000) -> None:
-    """Print the cost of one document of four triples."""
+def small_documents(n: int = 20_000) -> list[Figure]:
+    """Return the cost of one document of four triples."""
+    figures = []
     for name, media_type, body in (
         ("Turtle", "text/turtle", SMALL),
         ("Turtle, no type", "", SMALL),
         ("Turtle, blank nodes", "text/turtle", SMALL + b"_:a <p:p> [ <q> 5 ] ."),
     ):
         best = min(_small(media_type, body, n) for _ in range(3))
-        print(f"small, {name}: {best / n * 1e6:.1f} us")
+        figures.append(Figure(f"small, {name}", best / n * 1e6, "us"))
+    return figures
 
 
 def _small(media_type: str, body: bytes, n: int) -> float:
@@ -71,8 +74,8 @@ def _lines(kind: str, n: int) -> Iterator[bytes]:
         yield b'%s <http://orca.example/label> "resource %d" .\n' % (s, i)
 
 
-def dump(path: Path) -> None:
-    """Print the rates of one dump."""
+def dump(path: Path) -> Figure:
+    """Return the rate of one dump."""
     fmt = next(f for f in formats.FORMATS if path.suffix[1:] in f.extensions)
     start = time.process_time()
     n = sum(1 for _ in pyoxigraph.parse(path=path, format=fmt.parser))
@@ -95,6 +98,7 @@ def dump(path: Path) -> None:
         f"Sandbox {n / sandboxed / 1e3:.0f} k/s of both processes; "
         f"peak RSS {peak_mb:.0f} MB, child {child_mb:.0f} MB"
     )
+    return Figure(f"parse() of {path.name}", bare / ours, "x bare parser")
 
 
 def _children_secs() -> float:
@@ -110,17 +114,19 @@ async def _sandboxed(path: Path) -> int:
         return reading.outcome.n_quads
 
 
-def main() -> None:
-    """Run all."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
-    small_documents()
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Return the costs of small documents, and ratios to the bare parser."""
+    given = sys.argv[1:] if arguments is None else arguments
+    n = int(given[0]) if given else 2_000_000
+    figures = small_documents()
     with tempfile.TemporaryDirectory() as folder:
         for name in ("triples.nt", "turtle.ttl", "blank.nt"):
             path = Path(folder, name)
             write_dump(path, n)
-            dump(path)
+            figures.append(dump(path))
             path.unlink()
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

@@ -17,6 +17,7 @@ from pyoxigraph import RdfFormat
 from rdfcrawl import formats
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.parse import parse
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,19 +27,21 @@ BOUNDED = Environment(is_bounded=True)
 P, V = "http://orca.example/p", "http://orca.example/label"
 
 
-def main() -> None:
-    """Print thousands of triples a second, and the ratio to the bare parser."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Return ratios to the bare parser."""
+    given = sys.argv[1:] if arguments is None else arguments
+    n = int(given[0]) if given else 200_000
     n_triples = n_quads(n)
     bare = _rate(lambda: _bare(n_triples, RdfFormat.N_QUADS))
     print(f"bare parser, N-Quads: {bare:.0f} kT/s")
+    figures = []
     for name, media_type, text in (
         ("N-Quads", "application/n-quads", n_triples),
         ("TriX", "application/trix", trix(n)),
         ("RDF/JSON", "application/rdf+json", rdf_json(n)),
         ("HexTuples", "application/hex+x-ndjson", hextuples(n)),
     ):
-        _report(name, media_type, text, bare)
+        figures.append(_report(name, media_type, text, bare))
     for form in (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML):
         assert form.parser is not None
         out = io.BytesIO()
@@ -47,8 +50,11 @@ def main() -> None:
         text = out.getvalue()
         bare = _rate(lambda text=text, form=form: _bare(text, form.parser))  # type: ignore[misc]
         print(f"bare parser, {form.name}: {bare:.0f} kT/s")
-        _report(form.name, form.media_types[0], text, bare)
-        _report(f"{form.name}, a bad IRI", form.media_types[0], _spoil(text), bare)
+        media_type = form.media_types[0]
+        figures.append(_report(form.name, media_type, text, bare))
+        name = f"{form.name}, a bad IRI"
+        figures.append(_report(name, media_type, _spoil(text), bare))
+    return figures
 
 
 def n_quads(n: int) -> bytes:
@@ -105,7 +111,7 @@ def _bare(text: bytes, form: RdfFormat) -> int:
     return out.getvalue().count(b"\n")
 
 
-def _report(name: str, media_type: str, text: bytes, bare: float) -> None:
+def _report(name: str, media_type: str, text: bytes, bare: float) -> Figure:
     def read() -> int:
         parsed = parse(
             text, url=URL, graph=URL, media_type=media_type, environment=BOUNDED
@@ -116,6 +122,7 @@ def _report(name: str, media_type: str, text: bytes, bare: float) -> None:
 
     rate = _rate(read)
     print(f"  {name}: {rate:.0f} kT/s, {rate / bare:.2f} of the bare parser")
+    return Figure(name, rate / bare, "x bare parser")
 
 
 def _rate(read: Callable[[], int]) -> float:
@@ -128,4 +135,4 @@ def _rate(read: Callable[[], int]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

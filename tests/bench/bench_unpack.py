@@ -34,6 +34,7 @@ from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.scratch import MemoryScratch
+from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,8 +84,8 @@ def _secs(act: Callable[[], int]) -> tuple[float, int]:
     return time.process_time() - start, n
 
 
-def dump(kind: str, n: int, folder: Path) -> None:
-    """Print the rates of one dump in gzip, end to end, and of the bare parser."""
+def dump(kind: str, n: int, folder: Path) -> Figure:
+    """Return the rates of one dump in gzip, end to end, and of the bare parser."""
     path = folder / f"dump.{kind}.gz"
     content = b"".join(_lines(kind, n))
     path.write_bytes(gzip.compress(content, 6))
@@ -110,6 +111,7 @@ def dump(kind: str, n: int, folder: Path) -> None:
         f"{n_bare / bare_secs / 1e3:.0f} k/s, Reading of the file "
         f"{n_ours / our_secs / 1e3:.0f} k/s ({bare_secs / our_secs:.2f} of bare)"
     )
+    return Figure(f"parse {path.name}", bare_secs / our_secs, "x bare parser")
 
 
 def _tar(content: bytes) -> bytes:
@@ -160,8 +162,8 @@ BARE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def unpacking(extension: str, content: bytes) -> None:
-    """Print the rate of one packing, and that of its bare library."""
+def unpacking(extension: str, content: bytes) -> list[Figure]:
+    """Return the rate of one packing, in units of its bare library if it has one."""
     packed = PACKINGS[extension](content)
     url = f"{URL}.nt.{extension}"
 
@@ -185,26 +187,26 @@ def unpacking(extension: str, content: bytes) -> None:
 
     secs, n_bytes = min(_secs(ours) for _ in range(3))
     assert n_bytes == len(content)
-    line = f"{extension}: {n_bytes / secs / 1e6:.0f} MB/s"
-    if extension in BARE:
-        bare, _ = min(_secs(lambda: len(BARE[extension](packed))) for _ in range(3))
-        line += f" ({bare / secs:.2f} of the bare library)"
-    print(line)
+    print(f"{extension}: {n_bytes / secs / 1e6:.0f} MB/s")
+    if extension not in BARE:
+        return []
+    bare, _ = min(_secs(lambda: len(BARE[extension](packed))) for _ in range(3))
+    return [Figure(f"unpack {extension}", bare / secs, "x bare library")]
 
 
-def main() -> None:
-    """Run all."""
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Return ratios to bare libraries and to the bare parser."""
+    given = sys.argv[1:] if arguments is None else arguments
+    n = int(given[0]) if given else 1_000_000
     content = b"".join(_lines("nt", n // 2))
     print(f"N-Triples, {len(content) / 1e6:.0f} MB, one core:")
-    for extension in PACKINGS:
-        unpacking(extension, content)
+    figures = [each for name in PACKINGS for each in unpacking(name, content)]
     with tempfile.TemporaryDirectory() as folder:
-        for kind in _FORMATS:
-            dump(kind, n, Path(folder))
+        figures += [dump(kind, n, Path(folder)) for kind in _FORMATS]
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak RSS {peak_mb:.0f} MB, the content to compare with included")
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(judge(main()))

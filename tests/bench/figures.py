@@ -1,0 +1,75 @@
+"""What a benchmark gives: figures, each beside its budget.
+
+A benchmark is a module `bench_*` with `main(arguments) -> list[Figure]`, which prints
+what it likes on the way. Run alone, it ends with `sys.exit(judge(main()))`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure, and what it has to be.
+
+    A budget is a ratio to something measured in the same run wherever that can be:
+    absolute times of one machine differ by half.
+
+    Attributes:
+        name: what was measured.
+        value: the figure.
+        unit: of it, e.g. "x bare loop", "MB".
+        at_most: its budget, if it must not be greater.
+        at_least: its budget, if it must not be less.
+    """
+
+    name: str
+    value: float
+    unit: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the figure keeps to its budget; one without a budget does."""
+        if self.at_most is not None and not self.value <= self.at_most:
+            return False
+        return self.at_least is None or self.value >= self.at_least
+
+    def __str__(self) -> str:
+        budget = ""
+        if self.at_most is not None:
+            budget = f"at most {_text(self.at_most)}"
+        elif self.at_least is not None:
+            budget = f"at least {_text(self.at_least)}"
+        verdict = "" if self.is_met else "MISSED"
+        return (
+            f"{self.name:44}{_text(self.value):>10} {self.unit:16} {budget:18}{verdict}"
+        ).rstrip()
+
+
+def figures_of(name: str) -> list[Figure]:
+    """Run one benchmark in this process, with its usual sizes."""
+    figures: list[Figure] = import_module(f"tests.bench.bench_{name}").main([])
+    return figures
+
+
+def judge(figures: Iterable[Figure]) -> int:
+    """Print each figure beside its budget; return 1 if one is missed, else 0."""
+    missed = 0
+    for figure in figures:
+        print(figure, flush=True)
+        missed += not figure.is_met
+    if missed:
+        print(f"{missed} missed")
+    return int(missed > 0)
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
