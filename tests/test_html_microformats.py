@@ -203,6 +203,153 @@ def test_style_classes_are_no_microformats() -> None:
     assert values(html, "vcard:fn") == ['"x"']
 
 
+MARKUP = (
+    '<p class="h-full intro note published fn p-name"> a <a rel="tag" class="u-url" '
+    'href="http://e.org/x?a=1&amp;b=2">y</a><!-- c --><br><img alt="" '
+    'src="http://e.org/i.png"></p><i class="h-card" title="é"><b>x</b></i>&nbsp;'
+    '<base target="_top"><svg viewBox="0 0 1 1"><clipPath id="c"></clipPath></svg>'
+    '<script>a<b && "c"</script><span class="h-org" lang="de">O</span>'
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "predicate"),
+    [
+        ('<div class="h-entry"><div class="e-content">{}</div></div>', "schema:text"),
+        (
+            '<div class="hentry"><div class="entry-content">{}</div></div>',
+            "schema:text",
+        ),
+        (
+            '<div class="hrecipe"><div class="instructions">{}</div></div>',
+            "schema:recipeInstructions",
+        ),
+        (
+            (
+                '<div class="h-feed"><div class="hentry" lang="fr"><i></i>'
+                '<div class="entry-content x-y">{}</div></div></div>'
+            ),
+            "schema:text",
+        ),
+    ],
+)
+def test_markup_is_what_the_page_has(page: str, predicate: str) -> None:
+    """If a property is markup, then the page's own comes out, byte by byte."""
+    lines_of_page = [
+        line
+        for line in lines(page.format(MARKUP))
+        if f" {predicate} " in line and "rdf:HTML" in line
+    ]
+    assert len(lines_of_page) == 1
+    lexical = lines_of_page[0].split(" ", 2)[2].removesuffix("^^rdf:HTML")[1:-1]
+    assert lexical.replace('\\"', '"') == MARKUP
+
+
+def test_markup_has_absolute_urls() -> None:
+    """If markup has relative URLs, then they are absolute: a literal has no base."""
+    html = '<p class="h-entry"><span class="e-content"><img src="../a.png"></span></p>'
+    found = values(html, "schema:text")
+    assert found == ['"<img src=\\"http://e.org/a.png\\">"^^rdf:HTML']
+
+
+def test_markup_within_markup_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If markup repeats itself in itself, then what is too much is named, not kept."""
+    monkeypatch.setattr("rdfcrawl.html.microformats.gathering.MAX_CHARS", 3000)
+    log = FaultLog()
+    html = '<div class="h-entry">' + '<div class="e-content">' * 20 + "x" * 200
+    found = [line for line in lines(html, log) if "schema:text" in line]
+    assert 0 < len(found) < 20
+    assert log.count(Reason.TOO_LARGE)
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            (
+                '<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-org">'
+                '<b class="p-name">ACME</b><a class="u-url" href="http://acme/">u</a>'
+                "</div></div>"
+            ),
+            ['vcard:fn "Bob"', 'vcard:organization-name "ACME"'],
+        ),
+        (
+            (
+                '<div class="vcard"><b class="fn">Bob</b><div class="org h-org">'
+                '<b class="fn p-name">ACME</b></div></div>'
+            ),
+            ['vcard:fn "Bob"', 'vcard:organization-name "ACME"'],
+        ),
+        (
+            (
+                '<div class="h-card"><b class="p-name">Bob</b><div class="h-x-pet">'
+                '<b class="p-name">Rex</b></div></div>'
+            ),
+            ['vcard:fn "Bob"'],
+        ),
+        (
+            (
+                '<div class="hproduct"><b class="fn">P</b><div class="hmedia">'
+                '<b class="fn">M</b><img class="photo" src="p"></div></div>'
+            ),
+            ['schema:name "P"'],
+        ),
+        (
+            (
+                '<div class="h-card"><b class="p-name">Bob</b><div class="vevent">'
+                '<b class="summary p-name">Fair</b></div></div>'
+            ),
+            ['vcard:fn "Bob"', "schema:hasPart _:mf2", 'ical:summary "Fair"'],
+        ),
+        (
+            (
+                '<div class="vcard"><b class="fn">Bob</b><div class="vevent">'
+                '<b class="fn summary">Fair</b></div></div>'
+            ),
+            ['vcard:fn "Bob"', "schema:hasPart _:mf2", 'ical:summary "Fair"'],
+        ),
+        (
+            (
+                '<div class="h-card"><b class="p-name">A</b><b class="p-tel"><i '
+                'class="h-foo"><u class="value">1</u></i>2</b></div>'
+            ),
+            ['vcard:fn "A"', "vcard:hasTelephone <tel:12>"],
+        ),
+        (
+            (
+                '<div class="hentry"><b class="entry-title">T</b><div class="vcard">'
+                '<b class="fn">B</b><a rel="tag" href="/t/x">x</a></div></div>'
+            ),
+            ['schema:name "T"', "schema:hasPart _:mf2", 'vcard:fn "B"'],
+        ),
+    ],
+    ids=["own", "classic", "bare", "draft", "modern", "both", "value-class", "rel"],
+)
+def test_items_within_items_keep_what_is_theirs(html: str, expected: list[str]) -> None:
+    """If an item, known or not, is within another, then its properties stay with it."""
+    found = [line.split(" ", 1)[1] for line in lines(html)]
+    assert [line for line in found if not line.startswith("a ")] == expected
+
+
+def test_known_item_within_an_unknown_one_is_read() -> None:
+    """If an item is within one of an unknown type, then it stands for itself."""
+    html = """<div class="h-card"><b class="p-name">Bob</b><div class="p-org h-org">
+    <b class="p-name">ACME</b><i class="p-boss h-card">Eve</i></div></div>"""
+    assert values(html, "vcard:fn") == ['"Bob"', '"Eve"']
+    assert values(html, "schema:hasPart") == []
+
+
+@pytest.mark.parametrize("root", ["h-event", "vevent"])
+def test_title_of_a_value_is_its_time(root: str) -> None:
+    """If a time stands in the title of a value, then it is the item's."""
+    name = "dt-start" if root == "h-event" else "dtstart"
+    html = (
+        f'<p class="{root}"><b class="{name}"><i class="value-title" '
+        'title="2024-05-01"> </i>in May</b></p>'
+    )
+    assert values(html, "ical:dtstart") == ['"2024-05-01"^^xsd:date']
+
+
 def test_template_content_is_not_read() -> None:
     """If a microformat is in a template, then it is not part of the page."""
     assert lines('<template><p class="h-card">x</p></template>') == []

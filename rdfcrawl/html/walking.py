@@ -42,7 +42,8 @@ def walk(tree: LexborHTMLParser, handler: Handler) -> None:
         elif node.is_text_node:
             handler.text(node.text_content or "")
         elif node.is_comment_node:
-            handler.comment(node.comment_content or "")
+            # `comment_content` is without the blanks around it.
+            handler.comment((node.html or "")[4:-3])
         following = node.next if open_nodes else None
         while following is None and open_nodes:
             handler.end()

@@ -34,12 +34,12 @@ def extract_microformats(page: Page, log: FaultLog) -> Iterator[str]:
     Source: the microformats2 parsing specification, and its rules for classic
     microformats.
     """
-    gatherer = Gatherer(page.default_language, log)
+    gatherer = Gatherer(page.default_language, page.base, log)
     walk(page.tree, gatherer)
-    writer = Writer(page.url.partition("#")[0])
+    writer = Writer(page.url.partition("#")[0], gatherer.authored)
     for soup in gatherer.items:
         try:
-            parsed = mf2py.parse(doc=soup, url=page.base)
+            parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)
         except Exception as error:
             # Items of others must not be lost by what a library does with this one.
             log.note(Reason.PARSE_CRASH, f"mf2py: {error!r}")

@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.language import language_tag
+from rdfcrawl.html.microformats.authored import Authored
 from rdfcrawl.html.microformats.mapping import classic_roots, item_types
 
 if TYPE_CHECKING:
@@ -30,6 +31,18 @@ CLASSIC: Final = frozenset(
         *("hreview", "hreview-aggregate", "vcard", "vevent"),
     )
 )
+# Drafts of microformats 1: what is in them is said of them, not of the item around.
+DRAFTS: Final = frozenset(
+    ("haudio", "hlisting", "hmedia", "vjournal", "vtodo", "xfolkentry")
+)
+# Classes of style sheets (Tailwind, Tachyons) that look like roots: they are none.
+STYLES: Final = frozenset(
+    f"h-{name}"
+    for name in (
+        *("auto", "fit", "full", "inherit", "initial", "max", "min", "px", "screen"),
+        *("dvh", "dvw", "lh", "lvh", "lvw", "svh", "svw"),
+    )
+)
 UNKNOWN_LANGUAGE: Final = "und"  # of an item within one whose language is known
 MAX_DEPTH: Final = 120  # of elements in an item: mf2py recurses
 MAX_WORK: Final = 500_000  # elements that mf2py looks at, some microseconds each
@@ -37,10 +50,19 @@ _ROOT_COST: Final = 20
 _PROPERTY_COST: Final = 3
 MAX_CHARS: Final = 32 * 2**20  # that it copies
 MAX_JOINED: Final = 10**10  # bytes: it joins texts piece by piece
+MARKUP: Final = " markup"  # no attribute of HTML has a blank in its name
 
 _ROOTS: Final = CLASSIC | item_types().keys()
 _NONE: Final[Mapping[str, str]] = {}
 
+# Properties of microformats 1 whose values are markup, and those that are times.
+_CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
+_CLASSIC_TIMES: Final = frozenset(
+    (
+        *("bday", "dtend", "dtreviewed", "dtstart", "duration", "published"),
+        "updated",
+    )
+)
 _ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 _PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 
@@ -51,29 +73,36 @@ class _Frame:
     Attributes:
         language: of what is in it.
         root_language: of the innermost item around it.
+        fed: its name in mf2py's tree.
         classic: what property classes of microformats 1 mean in it.
         weight: how often mf2py will look at what is in it.
         began: pieces and characters of text before it.
+        markup: number of its content in `Authored`, if that is a value.
+        is_dated: it has a property that is a time.
     """
 
     __slots__ = (
         "began",
         "classic",
+        "fed",
+        "is_dated",
         "is_property",
         "is_root",
         "language",
+        "markup",
         "name",
         "root_language",
         "weight",
     )
 
     def __init__(self, name: str, outer: _Frame | None) -> None:
-        self.name = name
+        self.name = self.fed = name
         self.language: str = outer.language if outer else ""
         self.root_language: str = outer.root_language if outer else ""
         self.weight: int = outer.weight if outer else 0
         self.classic: Mapping[str, str] = outer.classic if outer else _NONE
-        self.is_root = self.is_property = False
+        self.is_root = self.is_property = self.is_dated = False
+        self.markup: int | None = None
         self.began: tuple[int, int] | None = None
 
 
@@ -82,14 +111,17 @@ class Gatherer:
 
     Args:
         language: of the page.
+        base: of the page.
         log: takes what was left out: `TOO_DEEP`, `TOO_LARGE`.
 
     Attributes:
         items: one tree for each.
+        authored: the markup that is the value of a property, as the page has it.
     """
 
-    def __init__(self, language: str, log: FaultLog) -> None:
+    def __init__(self, language: str, base: str, log: FaultLog) -> None:
         self.items: list[BeautifulSoup] = []
+        self.authored = Authored(base, MAX_CHARS)
         self._log = log
         self._frames = [_Frame("", None)]
         self._frames[0].language = language_tag(language)
@@ -103,6 +135,7 @@ class Gatherer:
         self._frames.append(frame)
         if "lang" in attributes:
             frame.language = language_tag(attributes["lang"] or "")
+        self.authored.start(name, attributes)
         if self._n_muted:
             self._n_muted += 1
             return
@@ -118,6 +151,7 @@ class Gatherer:
     def end(self) -> None:
         """Take the end of the innermost element."""
         frame = self._frames.pop()
+        self._end_markup(frame)
         if self._n_muted:
             self._n_muted -= 1
             return
@@ -127,20 +161,22 @@ class Gatherer:
             n_pieces = self._n_pieces - frame.began[0]
             n_chars = self._n_chars - frame.began[1]
             self._n_joined += frame.weight * n_pieces * (n_chars + 8 * n_pieces)
-        self._soup.handle_endtag(frame.name)
+        self._soup.handle_endtag(frame.fed)
         self._n_depth -= 1
         if not self._n_depth:
             self._finish()
 
     def text(self, text: str) -> None:
         """Take text."""
+        self.authored.text(text, self._frames[-1].name)
         if self._soup and not self._n_muted:
             self._n_chars += len(text) * self._frames[-1].weight
             self._n_pieces += 1
             self._soup.handle_data(text)
 
     def comment(self, text: str) -> None:
-        """Take a comment: microformats have none."""
+        """Take a comment: only markup keeps it."""
+        self.authored.comment(text)
 
     def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
         """Set how often what is in an element is read; return its classes for mf2py.
@@ -148,14 +184,21 @@ class Gatherer:
         A root is parsed once for each property that it is; one of microformats 1 is
         copied before, with all that is in it.
         """
-        known = [each for each in classes if _is_known(each)]
+        known = [each for each in classes if not _is_style(each)]
+        if _ROOTS.isdisjoint(classes):
+            known += [f"h-x-{each}" for each in classes if each in DRAFTS]
         # mf2py forgets these for one root of microformats 1 within another.
         known += [frame.classic[each] for each in classes if each in frame.classic]
         n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
-        frame.is_root = not _ROOTS.isdisjoint(classes)
+        is_modern = any(map(_ROOT.fullmatch, known))
+        frame.is_root = is_modern or not CLASSIC.isdisjoint(classes)
         frame.is_property = n_properties > 0
+        frame.is_dated = any(each.startswith("dt-") for each in known)
+        frame.is_dated |= not _CLASSIC_TIMES.isdisjoint(classes)
+        if any(each.startswith("e-") or each in _CLASSIC_MARKUP for each in known):
+            frame.markup = self.authored.begin()
         if frame.is_root:
-            is_classic = item_types().keys().isdisjoint(classes)
+            is_classic = not is_modern
             frame.weight = max(1, frame.weight) * max(1, n_properties) + is_classic
             frame.classic = _NONE
             for each in classes if is_classic else ():
@@ -185,15 +228,28 @@ class Gatherer:
         if frame.is_root or frame.is_property:
             frame.began = self._n_pieces, self._n_chars
         own = {key: value or "" for key, value in attributes.items()}
+        name = frame.name
         if "class" in own:
+            if "value-title" in classes and self._frames[-2].is_dated:
+                # mf2py takes the title of the wrong element for times.
+                name, own["value"] = "data", own.get("title", "")
+                classes = ["value"]
             own["class"] = " ".join(classes)
+        if frame.markup is not None:
+            own[MARKUP] = str(frame.markup)
         if frame.is_root:
             if frame.language != frame.root_language or not self._n_depth:
                 own["lang"] = frame.language or UNKNOWN_LANGUAGE
             frame.root_language = frame.language
         self._n_chars += sum(map(len, own.values())) * frame.weight
-        self._soup.handle_starttag(frame.name, None, None, own)
+        frame.fed = name
+        self._soup.handle_starttag(name, None, None, own)
         self._n_depth += 1
+
+    def _end_markup(self, frame: _Frame) -> None:
+        if frame.markup is not None and not self.authored.end(frame.markup):
+            self._log.note(Reason.TOO_LARGE, "markup within markup of a microformat")
+        self.authored.stop(frame.name)
 
     def _finish(self) -> None:
         soup, self._soup = self._soup, None
@@ -207,6 +263,6 @@ class Gatherer:
         self.items.append(soup)
 
 
-def _is_known(name: str) -> bool:
-    """Tell whether a class is none of a style sheet that looks like a root."""
-    return name in item_types() or _ROOT.fullmatch(name) is None
+def _is_style(name: str) -> bool:
+    """Tell whether a class only looks like a root, to mf2py's laxer pattern, too."""
+    return name in STYLES or (name.startswith("h-") and _ROOT.fullmatch(name) is None)

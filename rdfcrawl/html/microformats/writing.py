@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.html.language import language_tag
-from rdfcrawl.html.microformats.gathering import UNKNOWN_LANGUAGE
+from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE
 from rdfcrawl.html.microformats.mapping import Kind, item_types
 from rdfcrawl.html.microformats.values import markup_term, value_term
 from rdfcrawl.rdf import terms
@@ -14,6 +14,7 @@ from rdfcrawl.rdf.terms import statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.html.microformats.authored import Authored
     from rdfcrawl.html.microformats.mapping import ItemType, Property
 
 Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
@@ -48,10 +49,12 @@ class Writer:
 
     Args:
         url: of the page, without fragment.
+        authored: the markup that is a value.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, authored: Authored) -> None:
         self._url = url
+        self._authored = authored
         self._n_blank = 0
 
     def statements(self, item: Item) -> Iterator[str]:
@@ -65,7 +68,7 @@ class Writer:
             for part in opened.parts:
                 inner = self._node(part)
                 opened.inner.append((part, inner))
-                if opened.kinds:
+                if opened.kinds and _is_known(part):
                     yield statement(opened.node, opened.kinds[0].children, inner)
             for part, inner in reversed(opened.inner):
                 waiting.append(_Open(part, inner, opened.language))
@@ -103,8 +106,21 @@ class Writer:
             return
         if _is_item(value) and name not in _OWN_NAMES:
             opened.parts.append(value)
-        if term := _term(value, spec.kind, opened.language):
+        if isinstance(value, dict) and "dom" in value and not _is_item(value):
+            term = self._markup(value, opened.language)
+        else:
+            term = _term(value, spec.kind, opened.language)
+        if term:
             yield statement(subject, spec.term, term)
+
+    def _markup(self, value: Item, language: str) -> str:
+        """Return the value of an `e-*` property as the page has it."""
+        html = self._authored.content(int(value["dom"][MARKUP]))
+        if html is None:
+            return ""
+        own = language_tag(value.get("lang") or "") or language
+        own = "" if own == UNKNOWN_LANGUAGE else own
+        return markup_term(html, value.get("value") or "", own)
 
     def _node(self, item: Item) -> str:
         for uid in item["properties"].get("uid", ()):
@@ -126,6 +142,10 @@ def _is_item(value: Any) -> bool:
     return isinstance(value, dict) and "type" in value
 
 
+def _is_known(item: Item) -> bool:
+    return not item_types().keys().isdisjoint(item["type"])
+
+
 def _is_same(value: Any, other: Any) -> bool:
     if not (_is_item(value) and _is_item(other)):
         return False
@@ -135,6 +155,8 @@ def _is_same(value: Any, other: Any) -> bool:
 
 def _takes_item(spec: Property, item: Item) -> bool:
     """Tell whether a property has an item as its value, or what stands for it."""
+    if not _is_known(item):  # its name is all that can be told of it
+        return False
     if spec.kind is Kind.GEO:  # "latitude;longitude" is no item
         return "latitude" in item["properties"]
     return spec.kind is Kind.ANY or spec.item != spec.term
@@ -150,12 +172,7 @@ def _property(name: str, kinds: list[ItemType]) -> Property | None:
 def _term(value: Any, kind: Kind, language: str) -> str:
     """Return a value that is no item; an image is its URL."""
     if isinstance(value, dict):
-        text = value.get("value") or ""
-        if "html" in value and "type" not in value:
-            own = language_tag(value.get("lang") or "") or language
-            own = "" if own == UNKNOWN_LANGUAGE else own
-            return markup_term(value["html"], text, own)
-        value = text
+        value = value.get("value") or ""
     if not isinstance(value, str) or not value.strip():
         return ""
     return value_term(value, kind, language)
