@@ -14,6 +14,7 @@ from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse, origin_of
+from rdfcrawl.robots.policy import parse_robots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -278,7 +279,7 @@ async def test_cache_is_bounded() -> None:
         asked.append(url)
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /x")
 
-    size = len(b"User-agent: *\nDisallow: /x")
+    size = parse_robots(b"User-agent: *\nDisallow: /x").n_bytes
     for options in (RobotsOptions(max_origins=2), RobotsOptions(max_bytes=2 * size)):
         asked.clear()
         cache = RobotsCache(fetch, options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.retry_after import parse_retry_after
 from rdfcrawl.robots.cache import RobotsResponse
-from rdfcrawl.robots.policy import MAX_ROBOTS_BYTES
+from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Exchange

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from protego import Protego
+from rdfcrawl.robots.parser import read_records
+from rdfcrawl.robots.paths import PathRules
 
 PRODUCT_TOKEN: Final = "rdfcrawl"  # noqa: S105  a name, not a secret
 """The name that groups of rules are meant for (RFC 9309 2.2.1)."""
 
-MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
-MAX_SITEMAPS: Final = 1000
-
-# A line that may forbid something, in all the spellings that the parser takes.
-_DISALLOW: Final = re.compile(r"\s*d\w*w[\s:]+[^\s#]", re.IGNORECASE).match
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class Access(Enum):
@@ -59,26 +53,24 @@ class Rules:
 
     Attributes:
         delay_secs: `Crawl-delay` of our group, 0 if there is none; not limited.
-        sitemaps: values of `Sitemap`, as written, at most `MAX_SITEMAPS`.
-        n_bytes: size of the text that the rules were read from.
-        agent: product token whose group applies.
+        sitemaps: values of `Sitemap`, as written.
+        n_bytes: about what they take in memory.
     """
 
     delay_secs: float = 0.0
     sitemaps: tuple[str, ...] = ()
     n_bytes: int = 0
-    _parser: Protego | None = None
-    agent: str = PRODUCT_TOKEN
+    _paths: PathRules | None = None
 
     @property
     def allows_all(self) -> bool:
-        """Nothing is forbidden to anybody."""
-        return self._parser is None
+        """Nothing is forbidden to us."""
+        return self._paths is None
 
     def allows(self, url: str) -> bool:
         """Say whether `url`, of the origin the rules are for, may be asked for."""
-        parser = self._parser
-        if parser is None or parser.can_fetch(url, self.agent):
+        paths = self._paths
+        if paths is None or paths.allows(url):
             return True
         # RFC 9309 2.2.2: /robots.txt itself is implicitly allowed.
         return url[url.find("/", url.find("://") + 3) :] == "/robots.txt"
@@ -91,6 +83,8 @@ ALLOW_ALL: Final = Rules()
 def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
     r"""Read robots.txt; what cannot be read in it is passed over.
 
+    Text of any other kind has no line that is a rule, and so allows everything.
+
     Args:
         body: of any length; what follows the last whole line within
             `MAX_ROBOTS_BYTES` is not read.
@@ -100,20 +94,10 @@ def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
     >>> rules.allows("http://example.org/private/a")
     False
     """
-    text = _text(body)
-    parser = Protego.parse(text)
-    sitemaps = tuple(list(parser.sitemaps)[:MAX_SITEMAPS])
-    delay_secs = parser.crawl_delay(agent) or 0.0
-    forbids = any(_DISALLOW(line) for line in text.splitlines())
-    if not forbids and not sitemaps and not delay_secs:
+    records = read_records(body, agent)
+    forbids = not all(records.rules.values())
+    if not forbids and not records.sitemaps and not records.delay_secs:
         return ALLOW_ALL
-    return Rules(delay_secs, sitemaps, len(text), parser if forbids else None, agent)
-
-
-def _text(body: bytes) -> str:
-    body = body.removeprefix(_BOM)
-    if len(body) > MAX_ROBOTS_BYTES:
-        body = body[:MAX_ROBOTS_BYTES]
-        end = max(body.rfind(b"\n"), body.rfind(b"\r"))
-        body = body[: end + 1]
-    return body.decode("utf-8", "replace")
+    paths = PathRules(records.rules) if forbids else None
+    n_bytes = 200 + sum(map(len, records.sitemaps)) + (paths.n_bytes if paths else 0)
+    return Rules(records.delay_secs, tuple(records.sitemaps), n_bytes, paths)

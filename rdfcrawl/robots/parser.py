@@ -1,0 +1,184 @@
+"""The records of a robots.txt that speak to one crawler (RFC 9309 section 2.2).
+
+It reads octets: lines end where RFC 9309 says, and not where Unicode has further line
+separators, and a path that is no UTF-8 is still compared octet by octet.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.robots.paths import pattern_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
+MAX_SITEMAPS: Final = 1000
+
+# 2.2.4 permits leniency: misspellings that are common, and a missing colon.
+_RECORD: Final = re.compile(
+    rb"[ \t]*(?:(?P<agent>user[- \t]?agent)"
+    rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
+    rb"|(?P<allow>allow)"
+    rb"|(?P<delay>crawl[- \t]?delay)"
+    rb"|(?P<sitemap>site-?maps?))"
+    rb"(?:[ \t]*(?P<colon>:)|[ \t])[ \t]*(?P<value>[^#]*)",
+    re.IGNORECASE,
+).match
+_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap")
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
+_NUMBER: Final = re.compile(rb"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}").match
+_ANYBODY: Final = b"*"
+# UTF-32 first: its little-endian mark begins like that of UTF-16.
+_WIDE: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(slots=True, eq=False)
+class Records:
+    """What a robots.txt says to one crawler.
+
+    Attributes:
+        rules: pattern as `paths` has it -> whether it allows; of two that are
+            equivalent, 2.2.2 prefers the one that allows.
+        delay_secs: longest `Crawl-delay`, 0 if there is none.
+        sitemaps: as written, at most `MAX_SITEMAPS`.
+    """
+
+    rules: dict[str, bool] = field(default_factory=dict)
+    delay_secs: float = 0.0
+    sitemaps: list[str] = field(default_factory=list)
+
+
+def read_records(body: bytes, agent: str) -> Records:
+    """Return what a robots.txt says to the crawler that `agent` names.
+
+    Args:
+        body: of any length; what follows the last whole line within
+            `MAX_ROBOTS_BYTES` is not read.
+        agent: its product token.
+    """
+    own, everybody = Records(), Records()
+    sitemaps: dict[bytes, None] = {}
+    name = _token(agent.encode("utf-8", "replace"))
+    reader = _Reader(name, own, everybody)
+    for kind, value in _iter_records(_octets(body)):
+        if kind != "sitemap":
+            reader.take(kind, value)
+        elif value and len(sitemaps) < MAX_SITEMAPS:
+            sitemaps[value] = None
+    # 2.2.1: the group of all others holds only if we have none of our own.
+    records = own if reader.is_named else everybody
+    records.sitemaps = [text.decode("utf-8", "replace") for text in sitemaps]
+    return records
+
+
+class _Reader:
+    """Puts each record where the group that it stands in belongs.
+
+    2.2.4: only a rule ends the user-agent lines of a group. `Crawl-delay` is no
+    record of RFC 9309 but of older habits, where groups are set apart by an empty
+    line: agents that are named after such a line do not inherit a delay before it.
+    """
+
+    def __init__(self, name: bytes, own: Records, everybody: Records) -> None:
+        self._name = name
+        self._own, self._everybody = own, everybody
+        self._group: list[Records] = []
+        self._has_agents = False
+        self._has_rules = False
+        self._delay_secs = 0.0
+        self.is_named = False
+        """Whether a group is ours by name."""
+
+    def take(self, kind: str, value: bytes) -> None:
+        """Take a record, or the empty text for an empty line."""
+        match kind:
+            case "agent":
+                self._take_agent(value)
+            case "delay":
+                self._take_delay(value)
+            case "":
+                self._delay_secs = 0.0
+            case _:
+                self._has_rules = True
+                self._take_rule(value, allows=kind == "allow")
+
+    def _take_agent(self, value: bytes) -> None:
+        self._has_agents = True
+        if self._has_rules:
+            self._group = []
+            self._has_rules = False
+            self._delay_secs = 0.0
+        if value[:1] == _ANYBODY and value[1:2] in (b"", b" ", b"\t"):
+            records = self._everybody
+        elif self._name and _token(value) == self._name:
+            records = self._own
+            self.is_named = True
+        else:
+            return
+        if records not in self._group:
+            self._group.append(records)
+        records.delay_secs = max(records.delay_secs, self._delay_secs)
+
+    def _take_delay(self, value: bytes) -> None:
+        found = _NUMBER(value)
+        if found and self._has_agents:
+            self._delay_secs = float(found[0])
+            for records in self._group:
+                records.delay_secs = max(records.delay_secs, self._delay_secs)
+
+    def _take_rule(self, value: bytes, *, allows: bool) -> None:
+        if not self._group or value[:1] not in (b"/", b"*"):
+            return
+        pattern = pattern_of(value)
+        for records in self._group:
+            records.rules[pattern] = allows or records.rules.get(pattern, False)
+
+
+def _iter_records(octets: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the records that are known, and nothing for each empty line."""
+    for line in octets.splitlines():  # of bytes: at CR, LF and CRLF only
+        if not line or line.isspace():
+            yield "", b""
+        elif found := _RECORD(line):
+            kind = next(name for name in _KINDS if found[name] is not None)
+            value = found["value"].strip(b" \t")
+            if found["colon"] or _is_meant(kind, value):
+                yield kind, value
+
+
+def _is_meant(kind: str, value: bytes) -> bool:
+    """Tell whether a line without a colon is a record, and not prose."""
+    if kind in ("allow", "disallow"):
+        return value[:1] in (b"/", b"*")
+    return bool(value) and b" " not in value
+
+
+def _token(value: bytes) -> bytes:
+    """Return the product token that a name begins with, in lower case."""
+    found = _TOKEN(value)
+    return found[0].lower() if found else b""
+
+
+def _octets(body: bytes) -> bytes:
+    """Return the whole lines within the limit as UTF-8, without a byte order mark."""
+    is_cut = len(body) > MAX_ROBOTS_BYTES
+    octets = body[:MAX_ROBOTS_BYTES]
+    for mark, encoding in _WIDE:
+        if octets.startswith(mark):
+            # RFC 9309 2.2.2: encodings that are detected may be bridged.
+            octets = octets.decode(encoding, "replace").encode("utf-8", "replace")
+            break
+    if is_cut:  # after the decoding, where a line feed is one octet
+        end = max(octets.rfind(b"\n"), octets.rfind(b"\r"))
+        octets = octets[: end + 1]
+    return octets.removeprefix(codecs.BOM_UTF8)
