@@ -177,6 +177,8 @@ _PACKING_BY_EXTENSION = {
     "txz": Packing.XZ,
     "tzst": Packing.ZSTD,
 }
+PACKING_EXTENSIONS = frozenset(_PACKING_BY_EXTENSION)
+"""Extensions of file names, without the dot."""
 _SHORT_FOR_TAR = frozenset({"tgz", "tbz2", "tbz", "txz", "tzst"})
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}

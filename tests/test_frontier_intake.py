@@ -15,9 +15,9 @@ from rdfcrawl.frontier.intake import (
     SEED_BAND,
     Intake,
     RecentLinks,
-    kind_of,
 )
 from rdfcrawl.frontier.payload import unpack
+from rdfcrawl.kinds import kind_of
 from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record, Urgency
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
@@ -62,7 +62,7 @@ def taken(intake: Intake, *links: bytes, depth: int = 0) -> list[Record]:
         ("x.nt", Kind.DUMP),
         ("x.NT.GZ", Kind.DUMP),
         ("x.nt.gz?v=2", Kind.DUMP),
-        ("x.gz", Kind.PAGE),
+        ("x.gz", Kind.DUMP),
         ("page?file=x.nt", Kind.PAGE),
         ("x.nt/page", Kind.PAGE),
         ("2024.05.01.ttl", Kind.DUMP),
@@ -74,6 +74,13 @@ def taken(intake: Intake, *links: bytes, depth: int = 0) -> list[Record]:
         ("x.tar", Kind.DUMP),
         ("x.jsonld.zst", Kind.DUMP),
         ("x.ttl.exe", Kind.PAGE),
+        ("x.zip", Kind.DUMP),
+        ("x.xml.tar.xz", Kind.DUMP),
+        ("x.tbz2", Kind.DUMP),
+        ("x.trix", Kind.DUMP),
+        ("x.hext.gz", Kind.DUMP),
+        ("gz", Kind.PAGE),
+        ("x.gz.html", Kind.PAGE),
         (".nt", Kind.DUMP),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.kinds import kind_of
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.robots.cache import origin_of
 
@@ -30,11 +31,11 @@ async def look_up(
         url: requestable (see `uri.requestable`).
         exchange: does the GETs.
         spool: keeps the body.
-        options: limits and manners, as for a page.
+        options: limits and manners, as for a page or a dump.
         robots: rules that are obeyed on each host; None obeys none.
     """
     visitor = Visitor(exchange, spool, options, key_of=origin_of, is_new=_is_new)
-    record = Record(url)
+    record = Record(url, kind_of(url))
     while True:
         visit = Visit(
             key=origin_of(record.url),

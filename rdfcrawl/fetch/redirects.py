@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import BadUri, requestable
 
@@ -93,4 +94,5 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
             detail = f"not where a source could be: {target}"
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail[: Fault.MAX_DETAIL])
         target = requestable(base)
-    return replace(record, url=target, chain=chain, lost=0, retries=0)
+    kind = kind_of_named(record.kind, target)
+    return replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)

@@ -16,6 +16,7 @@ from rdfcrawl.fetch.pace import Pace, Sleepers
 from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
+from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import host_of
@@ -86,6 +87,13 @@ class Visitor:
             accept=question.accept or ask.accept,
             headers=question.headers,
             data=question.data,
+        )
+
+    def with_limits(self, ask: Ask, record: Record, target: str) -> Ask:
+        """Return how to ask for a redirect's target, with the limits of its kind."""
+        limits = self._asks[kind_of_named(record.kind, target)]
+        return replace(
+            ask, max_bytes=limits.max_bytes, timeout_secs=limits.timeout_secs
         )
 
     @property
@@ -205,6 +213,7 @@ class _Course:
                 self._note_trouble(attempt, answer, verdict, origin)
                 return verdict
             ask = ask_after(ask, answer.status, url, target)
+            ask = self._visitor.with_limits(ask, attempt.record, target)
             url = target
             if origin_of(url) in self._dead:
                 attempt.dead_origin = origin_of(url)

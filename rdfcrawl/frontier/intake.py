@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +9,9 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.client import Candidate
 from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.payload import pack
+from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
-from rdfcrawl.records import MAX_TASK_CHARS, Kind, Record, Urgency
+from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
 from rdfcrawl.uri import BadUri, NormalForm, PolitenessKey, fingerprint, partition_of
 from rdfcrawl.uri import requestable as to_requestable
 
@@ -32,13 +32,6 @@ _BANDS: Final = {
     Urgency.LATER: LATER_BAND,
 }
 _MAX_CACHED: Final = 100_000
-# A file that is called so is a dump as long as nobody says otherwise: it may be larger
-# and take longer than a page.
-_DUMP = re.compile(
-    r"\.(?:nt|nq|ttl|trig|n3|rdf|owl|jsonld|hdt)(?:\.(?:gz|bz2|xz|zst|br|zip|7z))?"
-    r"|\.(?:tar(?:\.\w{2,4})?|tgz)",
-    re.IGNORECASE,
-).fullmatch
 
 
 @dataclass(slots=True)
@@ -233,7 +226,11 @@ class Intake:
             if child.change and not record.kind.is_source:
                 change = f"{fingerprint(child.change):x}"
             record = replace(
-                record, url=url, parent=_parent(record.parent), change=change
+                record,
+                url=url,
+                kind=kind_of_named(record.kind, url),
+                parent=_parent(record.parent),
+                change=change,
             )
             candidates.append(self.candidate(record, _BANDS[child.urgency]))
         if bad:
@@ -314,20 +311,3 @@ def _parent(url: str) -> str:
 def _authority(link: bytes) -> bytes:
     """Return scheme and host of a link, up to the slash; all of it if there is none."""
     return link[: link.find(b"/", 8) + 1 or None]
-
-
-def kind_of(url: str) -> Kind:
-    """Return the kind of a URL of which only the name is known.
-
-    >>> kind_of("https://example.org/all.nt.gz?v=2")
-    <Kind.DUMP: 1>
-    >>> kind_of("https://example.org/about")
-    <Kind.PAGE: 0>
-    """
-    name = url.partition("?")[0].rpartition("/")[2]
-    dot = name.find(".")
-    if dot < 0:
-        return Kind.PAGE
-    last = name.rfind(".", 0, name.rfind("."))
-    tails = {name[name.rfind(".") :], name[last:] if last >= 0 else ""}
-    return Kind.DUMP if any(_DUMP(tail) for tail in tails) else Kind.PAGE

@@ -25,7 +25,6 @@ from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.catalogs.ckan.times import since_for_next
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.answer import Question
-from rdfcrawl.frontier.intake import kind_of
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sources.lines import Lines
@@ -323,7 +322,7 @@ def _record(url: str, kind: TargetKind, document: Document) -> Record:
         return Record(url, Kind.SPARQL, depth, parent, task=Task(run).write())
     if kind is TargetKind.SITEMAP:
         return Record(url, Kind.SITEMAP, depth, parent, task=Task(run).write())
-    return Record(url, _KINDS.get(kind, kind_of(url)), depth, parent)
+    return Record(url, _KINDS.get(kind, Kind.PAGE), depth, parent)
 
 
 def _is_within(portal: str, url: str) -> bool:

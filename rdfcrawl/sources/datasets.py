@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.access import ways_by_dataset
-from rdfcrawl.frontier.intake import kind_of
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
 from rdfcrawl.sitemaps.access import Way
 from rdfcrawl.sitemaps.semantic import Prefix
@@ -210,7 +209,7 @@ def _believed(
 
 def _page(url: str, document: Document) -> Child:
     depth = document.record.depth + 1
-    return Child(Record(url, kind_of(url), depth, document.record.url))
+    return Child(Record(url, depth=depth, parent=document.record.url))
 
 
 def _file(url: str, part: Part, document: Document) -> Child:

@@ -19,7 +19,6 @@ from rdfcrawl.catalogs.paging import is_immutable
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.formats import HTML
-from rdfcrawl.frontier.intake import kind_of
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Record, Relation
 from rdfcrawl.uri import host_of
@@ -300,4 +299,4 @@ def _next_of(facts: PagingFacts, document: Document) -> list[str]:
 
 
 def _record(url: str, depth: int, parent: str, task: PageTask) -> Record:
-    return Record(url, kind_of(url), depth, parent, task=task.encode())
+    return Record(url, depth=depth, parent=parent, task=task.encode())
