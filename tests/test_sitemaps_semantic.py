@@ -398,29 +398,45 @@ def test_a_site_cannot_shield_the_uris_of_another() -> None:
 
 @pytest.mark.parametrize("element", ["dataFragmentDump", "dataDumpLocation"])
 def test_a_part_is_not_taken_for_the_whole(element: str) -> None:
-    """If one of several parts is not believed, then none of them is a way."""
+    """If one of several parts is not believed, then none is a way, but is fetched."""
     urls = (f"{E}/1.nt", "http://other.example/2.nt")
     places = "".join(f"<sc:{element}>{url}</sc:{element}>" for url in urls)
     dataset = one(f"<sc:dataset>{places}</sc:dataset>")
     kept = believed(dataset, claims_about_others(dataset, SITE, ()), FaultLog())
     assert not ways(kept)
+    assert [part.url for part in kept.parts_left] == [f"{E}/1.nt"]
+
+
+TWO = (
+    "<sc:dataDumpLocation{}>http://a/d.nt</sc:dataDumpLocation>"
+    "<sc:dataDumpLocation>http://b/d.nt</sc:dataDumpLocation>"
+)
+ENDPOINT = "<sc:sparqlEndpointLocation{}>http://a/q</sc:sparqlEndpointLocation>"
+FRAGMENTS = "".join(
+    f"<sc:dataFragmentDump>http://a/{n}</sc:dataFragmentDump>" for n in "12"
+)
 
 
 @pytest.mark.parametrize(
-    ("urls", "are_mirrors"),
+    ("body", "are_mirrors"),
     [
-        (["http://a/d.nt", "http://b/d.nt"], True),
-        (["http://a/d.nt", "http://a/e.nt"], False),
-        (["http://a/1.nt", "http://b/2.nt"], False),
-        (["http://a/x/d.nt", "http://a/y/d.nt"], False),
+        (TWO.format(""), False),
+        (TWO.format(' priority="1"'), True),
+        (TWO.format(' priority="0"') + ENDPOINT.format(' slicing="cbd"'), True),
+        (TWO.format("") + ENDPOINT.format(' priority="3"'), True),
+        (TWO.format("") + FRAGMENTS, True),
+        (TWO.format("") + ENDPOINT.format(' slicing="cbd"'), False),
+        (
+            TWO.format("")
+            + ENDPOINT.format(' priority="3"')
+            + "<sc:sparqlGraphName>*</sc:sparqlGraphName>",
+            False,
+        ),
     ],
 )
-def test_mirrors_and_parts(urls: list[str], are_mirrors: bool) -> None:
-    """If nothing says what several dumps are, then all that may be parts are taken."""
-    places = "".join(
-        f"<sc:dataDumpLocation>{url}</sc:dataDumpLocation>" for url in urls
-    )
-    assert one(f"<sc:dataset>{places}</sc:dataset>").are_mirrors is are_mirrors
+def test_mirrors_and_parts(body: str, are_mirrors: bool) -> None:
+    """If only one revision has what a dataset says, then it tells; else: parts."""
+    assert one(f"<sc:dataset>{body}</sc:dataset>").are_mirrors is are_mirrors
 
 
 @pytest.mark.parametrize("body", [BASIC, COMPLETE, MIRRORED, SECOND_REVISION])

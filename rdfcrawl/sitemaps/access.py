@@ -188,8 +188,8 @@ def believed(
 ) -> Dataset:
     """Return a dataset without the claims that nobody confirms.
 
-    A dataset of several parts of which one is not believed is not had by them: all
-    its parts are left out, rather than that a part is taken for the whole.
+    A dataset of several parts of which one is not believed is not had by them: they
+    are no way to it (`parts_left`), rather than that a part is taken for the whole.
 
     Args:
         dataset: as its sitemap declares it.
@@ -205,14 +205,16 @@ def believed(
         return tuple(x for x in places if Claim(kind, x.url) not in refused)
 
     dumps, fragments = kept("dump", dataset.dumps), kept("fragment", dataset.fragments)
+    parts_left: tuple[Location, ...] = ()
     if not dataset.are_mirrors and len(dumps) < len(dataset.dumps):
-        dumps = ()
+        dumps, parts_left = (), dumps
     if len(fragments) < len(dataset.fragments):
-        fragments = ()
+        fragments, parts_left = (), parts_left + fragments
     return replace(
         dataset,
         dumps=dumps,
         fragments=fragments,
+        parts_left=parts_left,
         endpoints=kept("endpoint", dataset.endpoints),
         prefixes=tuple(
             x for x in dataset.prefixes if Claim("prefix", x.url) not in refused

@@ -123,6 +123,7 @@ class Dataset:
         prefixes: of the URIs that resolve to its parts.
         dumps: each of the whole if `are_mirrors`, otherwise of a part.
         fragments: dumps of parts.
+        parts_left: dumps of parts, of a whole that cannot be had by them.
         endpoints: SPARQL endpoints, mirrors of one another.
         graphs: named graphs of the endpoint that hold it; `*` is all of them. None
             means the default graph.
@@ -130,7 +131,7 @@ class Dataset:
         lastmod: when it last changed.
         changefreq: how often it is expected to change.
         others: elements that neither revision has.
-        are_mirrors: how several dumps are meant, see `_are_mirrors`.
+        are_mirrors: how several dumps are meant, as far as it shows.
     """
 
     position: int = 0
@@ -140,6 +141,7 @@ class Dataset:
     prefixes: tuple[Prefix, ...] = ()
     dumps: tuple[Location, ...] = ()
     fragments: tuple[Location, ...] = ()
+    parts_left: tuple[Location, ...] = ()
     endpoints: tuple[Location, ...] = ()
     graphs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
@@ -186,7 +188,8 @@ class _Reading:
         self._prefixes: dict[str, Prefix] = {}
         self._language = ""
         self._others: list[Extension] = []
-        self._has_priority = False
+        self._has_priority: set[str] = set()  # kinds of places
+        self._has_slicing = False
 
     def read(self, child: Element) -> None:
         """Take one element."""
@@ -237,10 +240,22 @@ class _Reading:
             lastmod=read_lastmod(self._one("lastmod"), self._log),
             changefreq=read_frequency(self._one("changefreq"), self._log),
             others=tuple(self._others),
-            are_mirrors=bool(fragments)
-            or self._has_priority
-            or _are_mirrors([dump.url for dump in dumps]),
+            are_mirrors=self._are_mirrors(),
         )
+
+    def _are_mirrors(self) -> bool:
+        """Tell how several dumps are meant: by what only one of the revisions has.
+
+        They are mirrors in the first revision (2.1), where parts are fragments; and
+        parts in the second (3), which has neither fragments nor priorities. Where
+        nothing tells, all are taken: mirrors that are taken for parts cost requests,
+        parts that are taken for mirrors cost data.
+        """
+        if "dump" in self._has_priority:
+            return True
+        if self._has_slicing or "sparqlgraphname" in self._texts:
+            return False
+        return bool(self._has_priority or self._places.get("fragment"))
 
     def _one(self, name: str) -> str:
         """Return the first of the texts that may be but once."""
@@ -259,15 +274,15 @@ class _Reading:
             return
         url = url_of(text, self._base, self._log)
         if url:
-            place = Location(url, self._priority(child), self._slicing(child))
+            place = Location(url, self._priority(kind, child), self._slicing(child))
             self._places.setdefault(kind, {}).setdefault(url, place)
 
-    def _priority(self, child: Element) -> int:
+    def _priority(self, kind: str, child: Element) -> int:
         text = child.attribute("priority")
         if text is None:
             return 1
         if _PRIORITY(text.strip()):
-            self._has_priority = True
+            self._has_priority.add(kind)
             return min(int(text), MAX_PRIORITY)
         self._log.note(Reason.SYNTAX, f"no priority: {text[:60]!r}")
         return 1
@@ -276,6 +291,7 @@ class _Reading:
         text = child.attribute("slicing")
         if text is None or not text.strip():
             return None
+        self._has_slicing = True
         slicing = _SLICINGS.get(re.sub(r"[^a-z]", "", text.lower()))
         if slicing is None:
             self._log.note(Reason.SYNTAX, f"no slicing method: {text[:60]!r}")
@@ -305,16 +321,3 @@ class _Reading:
             return text
         self._log.note(Reason.BAD_URI, f"no absolute IRI: {text[:200]!r}")
         return ""
-
-
-def _are_mirrors(urls: list[str]) -> bool:
-    """Tell how several dumps are meant where nothing says so.
-
-    They are mirrors in the first revision, where parts are fragments; and parts in
-    the second, which has neither fragments nor priorities. All are taken unless they
-    are files of one name on different hosts: mirrors that are taken for parts cost
-    requests, parts that are taken for mirrors cost data.
-    """
-    hosts = {url.split("/")[2] for url in urls}
-    names = {url.rstrip("/").rpartition("/")[2] for url in urls}
-    return len(hosts) == len(urls) and len(names) <= 1

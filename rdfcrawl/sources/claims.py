@@ -154,6 +154,7 @@ class Claims:
         if is_waiting:
             return
         kept = believed(dataset, refused, log)
+        document.children += [_part(part.url, document) for part in kept.parts_left]
         known = KnownDataset(
             name=dataset_iri(dataset, sitemap),
             ways=ways_to_dataset(kept, seed=self._crawl),
@@ -203,6 +204,12 @@ class Claims:
                 return False
             document.children.append(Child(record, is_own=True))
         return True
+
+
+def _part(url: str, document: Document) -> Child:
+    """Return the record of a file that is a part of a dataset, and no way to it."""
+    depth, parent = document.record.depth + 1, document.record.url
+    return Child(Record(url, Kind.DUMP, depth, parent), is_own=True)
 
 
 def site_of(url: str) -> str:
