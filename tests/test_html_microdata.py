@@ -224,3 +224,11 @@ def test_any_markup_gives_good_statements(html: str) -> None:
         assert line.endswith(" .\n")
         assert line.count("\n") == 1
     read(html)
+
+
+@given(st.lists(_PIECES, max_size=30).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_reference_to_nothing_changes_nothing(html: str) -> None:
+    """If items refer to what is not there, then they are read as those that do not."""
+    html = html.replace("itemref", "data-ref")
+    assert read(html.replace("itemscope", "itemscope itemref=nowhere")) == read(html)

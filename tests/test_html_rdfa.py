@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.host import HostLanguage, sniff_host
 from rdfcrawl.html.page import Page
-from rdfcrawl.html.rdfa import extract_rdfa
+from rdfcrawl.html.rdfa import extract_rdfa, extracting
 from rdfcrawl.html.rdfa.events import read_xml
 from rdfcrawl.html.rdfa.iris import resolve
+from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
 
@@ -273,6 +275,7 @@ HOSTILE = {
     "nested-text": PREFIX + '<b property="e:p">text ' * 4000 + "x" * 50_000,
     "nested-markup": PREFIX
     + '<b property="e:p" datatype="rdf:XMLLiteral">text ' * 2500,
+    "nested-elements": PREFIX + '<b property="e:p">' * 4000 + "<i></i>" * 9000,
     "hanging": PREFIX
     + f'<p rel="{" ".join(f"e:p{n}" for n in range(9000))}">'
     + '<a href="x"></a>' * 9000,
@@ -391,3 +394,19 @@ def test_any_markup_gives_statements(
     for line in extract_rdfa(page, FaultLog(), version=version):
         assert line.endswith(" .\n")
         assert line.count("\n") == 1
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.lists(ELEMENTS, max_size=16))
+def test_passing_by_elements_changes_nothing(
+    elements: list[tuple[str, dict[str, str], str, bool]],
+) -> None:
+    """If elements that state nothing are passed by, then all statements stay."""
+    text = PREFIX
+    for name, attributes, content, is_closed in elements:
+        written = "".join(f' {key}="{value}"' for key, value in attributes.items())
+        text += f"<{name}{written}>{content}" + (f"</{name}>" if is_closed else "")
+    page = Page(text.encode("utf-8", "replace"), url=URL, charset="utf-8")
+    found = list(extract_rdfa(page, FaultLog()))
+    with patch.object(extracting, "walk_marked", walk):
+        assert list(extract_rdfa(page, FaultLog())) == found

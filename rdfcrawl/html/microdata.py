@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
-from rdfcrawl.rdf.terms import RDF, XSD, blank, iri, literal, statement
+from rdfcrawl.rdf.terms import RDF, XSD, iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
     from rdfcrawl.html.page import Page
+    from rdfcrawl.html.walking import Attributes
     from rdfcrawl.rdf.faultlog import FaultLog
 
 # With `itemref` and nested properties, what is read of a page can be the square of its
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 MAX_REPEATED: Final = 100_000
 MAX_VALUE_CHARS: Final = 16 * 2**20
 
+_MAX_KNOWN: Final = 1024  # names remembered, unless they are longer than this
+_MAX_KNOWN_CHARS: Final = 1024
+_NAMES: Final = frozenset({"itemprop", "itemprop-reverse"})
 _TYPE: Final = iri(RDF + "type")
 # HTML Standard 5.2.4 "Values"
 _URL_ATTRIBUTES: Final = {
@@ -83,12 +87,15 @@ def extract_microdata(
     return _Items(page, log, vocabularies or default_vocabularies()).statements()
 
 
+_Marked = tuple["LexborNode", "Attributes"]
+
+
 class _Frame(NamedTuple):
     """An item whose properties are being read."""
 
     subject: str
     vocabulary: str | None
-    properties: Iterator[LexborNode]
+    properties: Iterator[_Marked]
 
 
 class _Items:
@@ -97,6 +104,9 @@ class _Items:
     def __init__(self, page: Page, log: FaultLog, vocabularies: Vocabularies) -> None:
         self._page, self._log, self._vocabularies = page, log, vocabularies
         self._subjects: dict[int, str] = {}
+        self._own = _own_properties(page.tree)
+        self._known: dict[tuple[str, str | None], list[str]] = {}
+        self._known_types: dict[str, str] = {}
         self._by_id: dict[str, LexborNode] | None = None
         self._n_steps_left = MAX_REPEATED + 2 * page.data.count(b"<")
         self._n_chars_left = MAX_VALUE_CHARS + 4 * len(page.data)
@@ -104,85 +114,110 @@ class _Items:
     def statements(self) -> Iterator[str]:
         """Yield all; nesting is followed without recursion."""
         for item in self._page.tree.css("[itemscope]"):
-            if "itemprop" in item.attributes or item.mem_id in self._subjects:
+            attrs = item.attributes
+            if "itemprop" in attrs or item.mem_id in self._subjects:
                 continue
             frames: list[_Frame] = []
-            yield from self._begin(item, None, frames)
+            yield from self._begin(item, attrs, None, frames)
             while frames:
-                node = next(frames[-1].properties, None)
-                if node is None:
+                marked = next(frames[-1].properties, None)
+                if marked is None:
                     frames.pop()
                 else:
-                    yield from self._property(node, frames)
+                    yield from self._property(*marked, frames)
 
     def _begin(
-        self, item: LexborNode, vocabulary: str | None, frames: list[_Frame]
-    ) -> Iterator[str]:
-        """Yield the types of an item, and push it to be read."""
-        attrs = item.attributes
+        self,
+        item: LexborNode,
+        attrs: Attributes,
+        vocabulary: str | None,
+        frames: list[_Frame],
+    ) -> list[str]:
+        """Return the types of an item, and push it to be read."""
         subject = self._subject(item, attrs)
         types = [
             name for name in (attrs.get("itemtype") or "").split() if is_absolute(name)
         ]
-        for name in types:
-            yield statement(subject, _TYPE, iri(name))
         if types:
-            vocabulary = self._vocabularies.of_type(types[0])
+            vocabulary = self._vocabulary(types[0])
         frames.append(_Frame(subject, vocabulary, self._properties(item, attrs)))
+        return [statement(subject, _TYPE, iri(name)) for name in types]
 
-    def _subject(self, item: LexborNode, attrs: dict[str, str | None]) -> str:
-        name = escape_url(attrs.get("itemid") or "")
-        iri_of_item = resolve(name, self._page.base) if name else ""
-        subject = (
-            iri(iri_of_item)
-            if is_absolute(iri_of_item)
-            else blank(f"microdata{len(self._subjects)}")
-        )
+    def _vocabulary(self, item_type: str) -> str:
+        known = self._known_types.get(item_type)
+        if known is None:
+            known = self._vocabularies.of_type(item_type)
+            if len(self._known_types) < _MAX_KNOWN:
+                self._known_types[item_type] = known
+        return known
+
+    def _subject(self, item: LexborNode, attrs: Attributes) -> str:
+        subject = f"_:microdata{len(self._subjects)}"
+        if name := escape_url(attrs.get("itemid") or ""):
+            iri_of_item = resolve(name, self._page.base)
+            if is_absolute(iri_of_item):
+                subject = iri(iri_of_item)
         self._subjects[item.mem_id] = subject
         return subject
 
-    def _property(self, node: LexborNode, frames: list[_Frame]) -> Iterator[str]:
-        """Yield what a property states, and begin the item that is its value."""
+    def _property(
+        self, node: LexborNode, attrs: Attributes, frames: list[_Frame]
+    ) -> list[str]:
+        """Return what a property states, and begin the item that is its value."""
         subject, vocabulary, _ = frames[-1]
-        attrs = node.attributes
+        stated: list[str] = []
         if "itemscope" in attrs:
             is_literal = False
             value = self._subjects.get(node.mem_id, "")
             if not value:
-                yield from self._begin(node, vocabulary, frames)
+                stated = self._begin(node, attrs, vocabulary, frames)
                 value = frames[-1].subject
             elif any(value == frame.subject for frame in frames):
                 # HTML Standard 5.2.5: an item must not be in a cycle
                 self._log.note(Reason.SYNTAX, "Microdata: items that hold each other")
         else:
             value, is_literal = self._value(node, attrs)
-        for name in dict.fromkeys((attrs.get("itemprop") or "").split()):
-            for predicate in self._predicates(name, vocabulary):
-                yield statement(subject, predicate, value)
-        if is_literal:  # section 6.1: cannot be a subject
-            return
-        for name in dict.fromkeys((attrs.get("itemprop-reverse") or "").split()):
-            for predicate in self._predicates(name, vocabulary):
-                yield statement(value, predicate, subject)
+        for predicate in self._predicates(attrs.get("itemprop") or "", vocabulary):
+            stated.append(statement(subject, predicate, value))
+        # section 6.1: a literal cannot be a subject
+        if not is_literal and (names := attrs.get("itemprop-reverse")):
+            for predicate in self._predicates(names, vocabulary):
+                stated.append(statement(value, predicate, subject))
+        return stated
 
-    def _predicates(self, name: str, vocabulary: str | None) -> list[str]:
-        """Return a property's predicate and those it entails; see section 6.3."""
-        if is_absolute(name):
-            full = name
-        elif vocabulary is None:
-            full = self._page.base.partition("#")[0] + "#" + escape_url(name)
-        else:
-            full = vocabulary + name
-        return [iri(full), *map(iri, self._vocabularies.entailed.get(full, ()))]
+    def _predicates(self, names: str, vocabulary: str | None) -> list[str]:
+        """Return the predicates of properties and those they entail; section 6.3."""
+        key = names, vocabulary
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        found: list[str] = []
+        for name in dict.fromkeys(names.split()):
+            if is_absolute(name):
+                full = name
+            elif vocabulary is None:
+                full = self._page.base.partition("#")[0] + "#" + escape_url(name)
+            else:
+                full = vocabulary + name
+            found += [iri(full), *map(iri, self._vocabularies.entailed.get(full, ()))]
+        if len(self._known) < _MAX_KNOWN and len(names) <= _MAX_KNOWN_CHARS:
+            self._known[key] = found
+        return found
 
     # -- HTML Standard 5.2.5 "Associating names with items" --------------------------
 
-    def _properties(
-        self, item: LexborNode, attrs: dict[str, str | None]
-    ) -> Iterator[LexborNode]:
-        """Yield the elements that are properties of an item, each once."""
-        names = dict.fromkeys((attrs.get("itemref") or "").split())
-        seen = {item.mem_id} if names else None  # else no element is met twice
+    def _properties(self, item: LexborNode, attrs: Attributes) -> Iterator[_Marked]:
+        """Return the elements that are properties of an item, each once."""
+        names = (attrs.get("itemref") or "").split()
+        if names:
+            return self._referred_properties(item, dict.fromkeys(names))
+        return iter(self._own[item.mem_id])
+
+    def _referred_properties(
+        self, item: LexborNode, names: Iterable[str]
+    ) -> Iterator[_Marked]:
+        """Yield the properties of an item that has more of them elsewhere."""
+        seen = {item.mem_id}
         roots = filter(None, map(self._element, names))
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
         while pending:
@@ -190,15 +225,14 @@ class _Items:
             if node is None:
                 pending.pop()
                 continue
-            if seen is not None:
-                if node.mem_id in seen:
-                    continue
-                seen.add(node.mem_id)
+            if node.mem_id in seen:
+                continue
+            seen.add(node.mem_id)
             self._count_step()
-            node_attrs = node.attributes
-            if "itemprop" in node_attrs or "itemprop-reverse" in node_attrs:
-                yield node
-            if "itemscope" not in node_attrs:
+            attrs = node.attributes
+            if not _NAMES.isdisjoint(attrs):
+                yield node, attrs
+            if "itemscope" not in attrs:
                 pending.append(iter(node.iter()))
 
     def _element(self, name: str) -> LexborNode | None:
@@ -216,9 +250,7 @@ class _Items:
 
     # -- HTML Standard 5.2.4 "Values", Microdata to RDF section 6.2 -------------------
 
-    def _value(
-        self, node: LexborNode, attrs: dict[str, str | None]
-    ) -> tuple[str, bool]:
+    def _value(self, node: LexborNode, attrs: Attributes) -> tuple[str, bool]:
         """Return a value as a term, and whether it is a literal."""
         tag = node.tag or ""
         attribute = _URL_ATTRIBUTES.get(tag)
@@ -233,27 +265,69 @@ class _Items:
         if tag == "time":
             return self._time(node, attrs), True
         if tag == "meta" or "content" in attrs:
-            return self._text(node, attrs.get("content") or ""), True
-        return self._text(node, node.text()), True
+            return self._text(node, attrs, attrs.get("content") or ""), True
+        return self._text(node, attrs, node.text()), True
 
-    def _number(self, node: LexborNode, attrs: dict[str, str | None]) -> str:
+    def _number(self, node: LexborNode, attrs: Attributes) -> str:
         text = attrs.get("value") or ""
         if _INTEGER.fullmatch(text):
             return literal(text, datatype=XSD + "integer")
         if _DOUBLE.fullmatch(text):
             return literal(text, datatype=XSD + "double")
-        return self._text(node, text)
+        return self._text(node, attrs, text)
 
-    def _time(self, node: LexborNode, attrs: dict[str, str | None]) -> str:
-        text = attrs.get("datetime", attrs.get("content", node.text()))
+    def _time(self, node: LexborNode, attrs: Attributes) -> str:
+        text = attrs["datetime"] if "datetime" in attrs else attrs.get("content", "")
+        if "datetime" not in attrs and "content" not in attrs:
+            text = node.text()
         stripped = (text or "").strip()
         for pattern, datatype in _TIMES:
             if pattern.fullmatch(stripped):
                 return literal(stripped, datatype=datatype)
-        return self._text(node, text or "")
+        return self._text(node, attrs, text or "")
 
-    def _text(self, node: LexborNode, text: str) -> str:
+    def _text(self, node: LexborNode, attrs: Attributes, text: str) -> str:
         self._n_chars_left -= len(text)
         if self._n_chars_left < 0:
             raise SourceFault(Reason.TOO_LARGE, "values that hold one another")
-        return literal(text, language=self._page.language_of(node))
+        return literal(text, language=self._page.language_of(node, attrs))
+
+
+def _own_properties(tree: LexborHTMLParser) -> dict[int, list[_Marked]]:
+    """Return the properties in each item that are not in an item within it.
+
+    Only elements with a mark and their ancestors are looked at, once each.
+    """
+    own: dict[int, list[_Marked]] = {}
+    items: dict[int, int] = {}  # by element, the item that its content is of; or 0
+    for node in tree.css("[itemscope],[itemprop],[itemprop-reverse]"):
+        key = node.mem_id
+        if key in items:  # given once for each of the selectors that it matches
+            continue
+        item = _item_around(node, items)
+        attrs = node.attributes
+        if item and not _NAMES.isdisjoint(attrs):
+            own[item].append((node, attrs))
+        if "itemscope" in attrs:
+            own[key] = []
+            item = key
+        items[key] = item
+    return own
+
+
+def _item_around(node: LexborNode, items: dict[int, int]) -> int:
+    """Return the item that an element is in, and remember that of its ancestors."""
+    path: list[int] = []
+    item: int | None = 0
+    above = node.parent
+    while above is not None:
+        key = above.mem_id
+        item = items.get(key)
+        if item is not None:
+            break
+        path.append(key)
+        above = above.parent
+    item = item or 0
+    for key in path:
+        items[key] = item
+    return item

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.errors import Fault
+    from rdfcrawl.html.walking import Attributes
     from rdfcrawl.records import Link
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
@@ -149,8 +150,12 @@ class Page:
         node = self.tree.css_first(selector)
         return language_tag(node.attributes["content"] or "") if node else ""
 
-    def language_of(self, node: LexborNode) -> str:
+    def language_of(self, node: LexborNode, attrs: Attributes | None = None) -> str:
         """Return the language of an element; empty if it is not known.
+
+        Args:
+            node: the element.
+            attrs: its attributes, if they are known.
 
         Source: HTML Standard 3.2.6.2: nearest `lang`, then `xml:lang`, of itself and
         its ancestors.
@@ -164,12 +169,13 @@ class Page:
             language = known.get(key)
             if language is None:
                 above.append(key)
-                attrs = at.attributes
+                if attrs is None:
+                    attrs = at.attributes
                 if "lang" in attrs:
                     language = language_tag(attrs["lang"] or "")
                 elif "xml:lang" in attrs:
                     language = language_tag(attrs["xml:lang"] or "")
-                at = at.parent
+                at, attrs = at.parent, None
         if language is None:
             language = self.default_language
         for key in above:

@@ -28,7 +28,11 @@ class Handler(Protocol):
 
 def walk(tree: LexborHTMLParser, handler: Handler) -> None:
     """Hand a tree of HTML to a handler; content of `template` is no part of it."""
-    node = tree.root
+    walk_node(tree.root, handler)
+
+
+def walk_node(node: LexborNode | None, handler: Handler) -> None:
+    """Hand a node and all that is in it to a handler."""
     open_nodes: list[LexborNode] = []
     while node is not None:
         if node.is_element_node:

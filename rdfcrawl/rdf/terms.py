@@ -48,7 +48,9 @@ def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     if _IN_LITERAL.search(text):
         text = _IN_LITERAL.sub(lambda x: _ESCAPES.get(x[0], "\ufffd"), text)
     if language:
-        return f'"{text}"@{_NOT_IN_LANGUAGE.sub("_", language)}'
+        if _NOT_IN_LANGUAGE.search(language):
+            language = _NOT_IN_LANGUAGE.sub("_", language)
+        return f'"{text}"@{language}'
     return f'"{text}"^^{iri(datatype)}' if datatype else f'"{text}"'
 
 

@@ -12,12 +12,15 @@ class Budget:
 
     Elements within one another repeat their text, long prefixes and bases multiply
     with the words that use them, and so do predicates that hang with their objects.
+
+    Attributes:
+        n_left: not used up yet.
     """
 
-    __slots__ = ("_n_left",)
+    __slots__ = ("n_left",)
 
     def __init__(self, n_chars: int) -> None:
-        self._n_left = n_chars
+        self.n_left = n_chars
 
     def spend(self, n_chars: int) -> None:
         """Use some of it up.
@@ -25,6 +28,6 @@ class Budget:
         Raises:
             Overflow: it is not enough.
         """
-        self._n_left -= n_chars
-        if self._n_left < 0:
+        self.n_left -= n_chars
+        if self.n_left < 0:
             raise Overflow

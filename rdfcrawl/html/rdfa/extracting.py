@@ -9,6 +9,7 @@ from rdfcrawl.html.host import Host, sniff_host
 from rdfcrawl.html.rdfa import events
 from rdfcrawl.html.rdfa.budget import Budget, Overflow
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
+from rdfcrawl.html.rdfa.marked import walk_marked
 from rdfcrawl.html.rdfa.patterns import copy_patterns
 from rdfcrawl.html.rdfa.processor import Processor
 from rdfcrawl.html.walking import walk
@@ -59,13 +60,16 @@ def extract_rdfa(
         document=document,
         base=_base(page, host, read) or document,
         budget=budget,
+        n_elements=text.count("<"),
         is_xml=read is not None,
     )
     try:
-        if read is None:
+        if read is not None:
+            events.replay(read, processor)
+        elif host.rdfa_version == "1.0":
             walk(page.tree, processor)
         else:
-            events.replay(read, processor)
+            walk_marked(page.tree, processor)
         processor.close()
     except Overflow:
         log.note(Reason.TOO_LARGE, "RDFa that repeats itself")

@@ -29,7 +29,9 @@ def escape_url(url: str) -> str:
     'a%20b.html'
     """
     url = url.strip(" \t\n\r\f")
-    return _NOT_IN_URL.sub(lambda found: f"%{ord(found[0]):02X}", url)
+    if _NOT_IN_URL.search(url):
+        return _NOT_IN_URL.sub(lambda found: f"%{ord(found[0]):02X}", url)
+    return url
 
 
 @lru_cache(maxsize=64)
@@ -41,6 +43,18 @@ def _parts(base: str) -> tuple[str, str | None, str, str | None]:
     return scheme or "", authority, path, query
 
 
+@lru_cache(maxsize=64)
+def _begin(base: str, *, is_root: bool) -> str:
+    """Return a base up to its path, or up to its fragment; nothing if it is none."""
+    scheme, authority, path, query = _parts(base)
+    if not scheme:
+        return ""
+    begin = scheme + ":" + ("" if authority is None else "//" + authority)
+    if is_root:
+        return begin
+    return begin + path + ("" if query is None else "?" + query)
+
+
 def resolve(reference: str, base: str) -> str:
     """Return the IRI that a reference means; an absolute one is left as it is.
 
@@ -49,6 +63,12 @@ def resolve(reference: str, base: str) -> str:
     >>> resolve("../c#", "http://example.org/a/b")
     'http://example.org/c#'
     """
+    first = reference[:1]
+    if first == "#" or (
+        first == "/" and reference[1:2] != "/" and "/." not in reference
+    ):
+        begin = _begin(base, is_root=first == "/")
+        return begin + reference if begin else reference
     if _SCHEME.match(reference):
         return reference
     match = _PARTS.fullmatch(reference)

@@ -18,6 +18,8 @@ from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rdfcrawl.html.host import Host
     from rdfcrawl.html.rdfa.budget import Budget
     from rdfcrawl.html.rdfa.scope import Undo
@@ -53,6 +55,7 @@ _RELEVANT = frozenset(
         "xml:base",
     ]
 )
+_SCOPING = frozenset(["vocab", "lang", "xml:lang", "xml:base"])
 _SECTIONS = frozenset({"head", "body"})
 _LINE = 16  # characters of a statement beside its terms
 
@@ -62,14 +65,18 @@ class _Literal:
 
     Attributes:
         slots: the lists that wait for the value, and where.
+        text: the content, if it could be read at once; else it is recorded.
     """
 
-    __slots__ = ("datatype", "is_time", "language", "marks", "predicates", "slots")
+    __slots__ = (
+        *("datatype", "is_time", "language", "marks", "predicates", "slots", "text"),
+    )
 
     def __init__(self, datatype: str | None, language: str, *, is_time: bool) -> None:
         self.datatype = datatype
         self.language = language
         self.is_time = is_time
+        self.text: str | None = None
         self.marks: dict[Form, Mark] = {}
         self.predicates: list[str] = []
         self.slots: list[tuple[list[str], int]] = []
@@ -97,6 +104,7 @@ class Processor:
         document: IRI of the page.
         base: what IRIs are resolved against.
         budget: for what is gathered.
+        n_elements: of the page, about.
         is_xml: it was read as XML, not as HTML.
 
     Attributes:
@@ -105,7 +113,14 @@ class Processor:
     """
 
     def __init__(
-        self, host: Host, *, document: str, base: str, budget: Budget, is_xml: bool
+        self,
+        host: Host,
+        *,
+        document: str,
+        base: str,
+        budget: Budget,
+        n_elements: int,
+        is_xml: bool,
     ) -> None:
         self.statements: list[Triple] = []
         self.has_patterns = False
@@ -122,13 +137,35 @@ class Processor:
         self._recorder = Recorder(budget)
         self._spend = budget.spend
         self._document = terms.iri(base)
-        scope = Scope(base, self._document, self._document)
+        scope = Scope(base, self._document)
         self._frames = [_Frame("", scope)]
         self._frames[0].lists.append((self._document, scope.lists))
         self._n_muted = 0
+        self._n_elements = n_elements
+        self._text_depth = self._max_text_depth = 0
 
-    def start(self, name: str, attributes: Attributes) -> None:
+    @property
+    def is_recording(self) -> bool:
+        """Whether it needs to see all that is in the innermost element."""
+        return self._recorder.n_open > 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a relation waits for what the elements within may name."""
+        return bool(self._frames[-1].scope.incomplete)
+
+    def start(
+        self,
+        name: str,
+        attributes: Attributes,
+        read_text: Callable[[], str] | None = None,
+    ) -> None:
         """Take the begin of an element.
+
+        Args:
+            name: of the element.
+            attributes: of the element.
+            read_text: gives its text, if that need not be recorded.
 
         Raises:
             Overflow: there is too much of it; so does `end`.
@@ -140,8 +177,8 @@ class Processor:
         if self._is_first and (self._n_muted or self._is_markup(outer)):
             # RDFa 1.0: what is in an XML literal is not processed.
             self._n_muted += 1
-        elif self._is_relevant(name, attributes):
-            self._process(name, attributes, frame)
+        elif self.is_relevant(name, attributes):
+            self._process(name, attributes, frame, read_text)
         self._frames.append(frame)
 
     def text(self, text: str) -> None:
@@ -180,28 +217,32 @@ class Processor:
         outer.literal.datatype = _XML_LITERAL
         return True
 
-    def _is_relevant(self, name: str, attributes: Attributes) -> bool:
+    def is_relevant(self, name: str, attributes: Attributes) -> bool:
+        """Tell whether an element may matter to itself or to those in it."""
         if not _RELEVANT.isdisjoint(attributes):
             return True
         if self._is_first and name in _SECTIONS:
             return True
         return any(key.startswith("xmlns") for key in attributes)
 
-    def _process(self, name: str, attributes: Attributes, frame: _Frame) -> None:
+    def _process(
+        self,
+        name: str,
+        attributes: Attributes,
+        frame: _Frame,
+        read_text: Callable[[], str] | None,
+    ) -> None:
         outer = frame.scope
         frame.undo = self._names.declare(attributes)
-        element = Element(
-            name=name,
-            attributes=attributes,
-            outer=outer,
-            scope=self._inherit(attributes, outer),
-            is_root=len(self._frames) == 1,
-            is_section=name in _SECTIONS and self._host.is_html,
-        )
-        self._read_links(element)
+        scope = self._inherit(attributes, outer)
+        element = Element(name, attributes, outer=outer, scope=scope)
+        element.is_root = len(self._frames) == 1
+        element.is_section = name in _SECTIONS and self._host.is_html
+        if "rel" in attributes or "rev" in attributes:
+            self._read_links(element)
         find = find_subject_first if self._is_first else find_subject
         find(element, self._names)
-        frame.scope = scope = element.scope
+        frame.scope = scope
         frame.subject = element.subject
         if element.typed:
             for kind in self._names.words(attributes.get("typeof") or "", scope):
@@ -209,17 +250,17 @@ class Processor:
         if element.subject != outer.object:
             scope.lists = {}
             frame.lists.append((element.subject, scope.lists))
-        self._link(element)
+        if element.rel or element.rev:
+            self._link(element)
         if "property" in attributes:
-            self._read_property(element, frame)
+            self._read_property(element, frame, read_text)
         self._hand_on(element, frame)
 
     def _inherit(self, attributes: Attributes, outer: Scope) -> Scope:
         """Return the scope of an element: steps 2 to 4."""
-        scope = Scope(
-            outer.base, outer.subject, outer.object, outer.language, outer.vocab
-        )
-        scope.incomplete, scope.lists = outer.incomplete, outer.lists
+        scope = outer.inner()
+        if _SCOPING.isdisjoint(attributes):
+            return scope
         if (base := attributes.get("xml:base")) and not self._host.is_html:
             scope.base = resolve(escape_url(base), outer.base).partition("#")[0]
         if "vocab" in attributes and not self._is_first:
@@ -251,9 +292,7 @@ class Processor:
     def _link(self, element: Element) -> None:
         """Write the statements of `rel` and `rev`, or let them wait: steps 9, 10."""
         scope = element.scope
-        rel, rev = element.rel or [], element.rev or []
-        if not (rel or rev):
-            return
+        rel, rev = element.rel or (), element.rev or ()
         in_list = "inlist" in element.attributes and not self._is_first
         if element.object:
             for predicate in rel:
@@ -270,7 +309,9 @@ class Processor:
             element.incomplete.append((predicate, members))
         element.incomplete += [(predicate, False) for predicate in rev]
 
-    def _read_property(self, element: Element, frame: _Frame) -> None:
+    def _read_property(
+        self, element: Element, frame: _Frame, read_text: Callable[[], str] | None
+    ) -> None:
         """Write the statements of `property`: step 11."""
         attributes, scope = element.attributes, element.scope
         found = self._names.words(attributes["property"] or "", scope)
@@ -279,7 +320,7 @@ class Processor:
             return
         value = self._value(element)
         if not value:
-            frame.literal = self._begin_literal(element)
+            frame.literal = self._begin_literal(element, read_text)
         for predicate in predicates:
             if "inlist" in attributes and not self._is_first:
                 members = scope.lists.setdefault(predicate, [])
@@ -318,12 +359,17 @@ class Processor:
         word = (element.attributes["datatype"] or "").strip()
         return self._names.word(word, element.scope)[1:-1] if word else ""
 
-    def _begin_literal(self, element: Element) -> _Literal:
+    def _begin_literal(
+        self, element: Element, read_text: Callable[[], str] | None
+    ) -> _Literal:
         has_datatype = "datatype" in element.attributes
         datatype = self._datatype(element) if has_datatype else None
         is_time = self._has_html_rules and element.name == "time" and not has_datatype
         literal = _Literal(datatype, element.scope.language, is_time=is_time)
         form = _FORMS.get(datatype or "", Form.TEXT)
+        if form is Form.TEXT and read_text is not None:
+            literal.text = self._read_text(read_text)
+            return literal
         forms = {form}
         if self._is_first and datatype is None:
             forms = {Form.TEXT, Form.XML}
@@ -337,13 +383,26 @@ class Processor:
             literal.marks[one] = self._recorder.begin(one, spaces)
         return literal
 
+    def _read_text(self, read_text: Callable[[], str]) -> str:
+        self._text_depth += 1
+        if self._text_depth > self._max_text_depth:
+            # Reading looks at the elements within, once for each text around them.
+            self._max_text_depth = self._text_depth
+            self._spend(self._n_elements)
+        text = read_text()
+        self._spend(len(text))
+        return text
+
     def _finish_literal(self, literal: _Literal, subject: str) -> None:
-        texts = {
-            form: self._recorder.end(form, mark)
-            for form, mark in reversed(literal.marks.items())
-        }
-        form = _FORMS.get(literal.datatype or "", Form.TEXT)
-        text = texts[form]
+        text = literal.text
+        if text is None:
+            texts = {
+                form: self._recorder.end(form, mark)
+                for form, mark in reversed(literal.marks.items())
+            }
+            text = texts[_FORMS.get(literal.datatype or "", Form.TEXT)]
+        else:
+            self._text_depth -= 1
         datatype = literal.datatype or ""
         if literal.is_time:
             datatype = time_datatype(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rdfcrawl.html.host import Host
     from rdfcrawl.html.rdfa.budget import Budget
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # RDFa Core 1.1 section 7.4.3, over the names of XML 1.0.
 _TERM = re.compile(r"[^\W\d][\w.\-/\u00b7]*")
 _PREFIX_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*")
+_MAX_KNOWN = 1024  # values of attributes remembered, unless they are longer than this
+_MAX_KNOWN_CHARS = 1024
 _XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
 
 
@@ -57,7 +59,10 @@ def initial_context(host: Host) -> InitialContext:
     return InitialContext({} if is_first else known["prefixes"], words, xhtml)
 
 
-@dataclass(slots=True)
+# Predicates without an object: forward, backward, or a list.
+Incomplete = list[tuple[str, "bool | list[str]"]]
+
+
 class Scope:
     """The evaluation context that an element hands to its children.
 
@@ -69,17 +74,29 @@ class Scope:
         object: the parent object.
         language: empty if there is none.
         vocab: the default vocabulary, or empty.
-        incomplete: predicates without an object; `forward`, `backward` or a list.
+        incomplete: predicates that wait for an object or, if backward, a subject.
         lists: members of lists by predicate; shared while the subject is the same.
     """
 
-    base: str
-    subject: str
-    object: str
-    language: str = ""
-    vocab: str = ""
-    incomplete: list[tuple[str, bool | list[str]]] = field(default_factory=list)
-    lists: dict[str, list[str]] = field(default_factory=dict)
+    __slots__ = (
+        *("base", "incomplete", "language", "lists", "object", "subject", "vocab"),
+    )
+
+    def __init__(self, base: str, subject: str) -> None:
+        self.base = base
+        self.subject = self.object = subject
+        self.language = self.vocab = ""
+        self.incomplete: Incomplete = []
+        self.lists: dict[str, list[str]] = {}
+
+    def inner(self) -> Scope:
+        """Return the scope of an element within, before it says what is its own."""
+        scope = Scope.__new__(Scope)
+        scope.base = self.base
+        scope.subject, scope.object = self.subject, self.object
+        scope.language, scope.vocab = self.language, self.vocab
+        scope.incomplete, scope.lists = self.incomplete, self.lists
+        return scope
 
 
 # What to put back when an element ends: where, which name, what it was.
@@ -110,6 +127,9 @@ class Names:
         self._initial = initial_context(host)
         self._is_first = host.rdfa_version == "1.0"
         self._n_blank = 0
+        # What words mean here, until a prefix is declared or forgotten, and how many
+        # characters of the budget that takes.
+        self._known: dict[tuple[str, str, bool], tuple[list[str], int]] = {}
         self.prefixes: dict[str, str] = {}
         self.namespaces = {"": default_namespace} if default_namespace else {}
 
@@ -123,7 +143,7 @@ class Names:
         undo: Undo = []
         declared: dict[str, str] = {}
         for name, value in attributes.items():
-            if name.startswith("xmlns"):
+            if name[:5] == "xmlns":
                 self._set(self.namespaces, name[6:], value or "", undo)
                 if name.startswith("xmlns:"):
                     declared[name[6:].lower()] = (value or "").strip()
@@ -136,6 +156,7 @@ class Names:
 
     def undo(self, undo: Undo) -> None:
         """Forget what an element declared."""
+        self._known.clear()
         for names, name, value in reversed(undo):
             if value is None:
                 del names[name]
@@ -145,6 +166,7 @@ class Names:
     def _set(self, names: dict[str, str], name: str, value: str, undo: Undo) -> None:
         undo.append((names, name, names.get(name)))
         names[name] = value
+        self._known.clear()
 
     def curie(self, text: str) -> str:
         """Return the resource of a CURIE, or nothing if it is none."""
@@ -180,7 +202,7 @@ class Names:
         self._budget.spend(len(scope.base))
         return terms.iri(resolve(escape_url(text), scope.base))
 
-    def words(self, text: str, scope: Scope, *, is_link: bool = False) -> list[str]:
+    def words(self, text: str, scope: Scope, *, is_link: bool = False) -> Sequence[str]:
         """Return what the words of `rel`, `rev`, `property`, `typeof` mean.
 
         Args:
@@ -188,8 +210,17 @@ class Names:
             scope: where it stands.
             is_link: it is `rel` or `rev`; RDFa 1.0 reserves words in these only.
         """
+        key = (text, scope.vocab, is_link)
+        known = self._known.get(key)
+        if known is not None:
+            self._budget.spend(known[1])
+            return known[0]
+        before = self._budget.n_left
         found = (self.word(word, scope, is_link=is_link) for word in text.split())
-        return list(dict.fromkeys(one for one in found if one))
+        words = list(dict.fromkeys(one for one in found if one))
+        if len(self._known) < _MAX_KNOWN and len(text) <= _MAX_KNOWN_CHARS:
+            self._known[key] = words, before - self._budget.n_left
+        return words
 
     def word(self, word: str, scope: Scope, *, is_link: bool = False) -> str:
         """Return what a term, CURIE or absolute IRI means, or nothing."""

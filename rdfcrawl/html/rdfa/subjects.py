@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
-    from rdfcrawl.html.rdfa.scope import Names, Scope
+    from collections.abc import Sequence
+
+    from rdfcrawl.html.rdfa.scope import Incomplete, Names, Scope
     from rdfcrawl.html.walking import Attributes
 
 
-@dataclass(slots=True, kw_only=True)
 class Element:
     """An element while it is processed; names as in RDFa Core 1.1 section 7.5.
 
     Attributes:
         outer: scope of its parent.
         scope: its own, to hand on to its children.
+        is_root: it is in no other.
         is_section: it is the `head` or `body` of HTML.
         rel: predicates; None if the attribute is not there.
         rev: as `rel`.
@@ -30,20 +31,21 @@ class Element:
         incomplete: "local list of incomplete triples".
     """
 
-    name: str
-    attributes: Attributes
-    outer: Scope
-    scope: Scope
-    is_root: bool
-    is_section: bool
-    rel: list[str] | None = None
-    rev: list[str] | None = None
-    subject: str = ""
-    object: str = ""
-    typed: str = ""
-    target: str = ""
-    is_skipped: bool = False
-    incomplete: list[tuple[str, bool | list[str]]] = field(default_factory=list)
+    __slots__ = (
+        *("attributes", "incomplete", "is_root", "is_section", "is_skipped", "name"),
+        *("object", "outer", "rel", "rev", "scope", "subject", "target", "typed"),
+    )
+
+    def __init__(
+        self, name: str, attributes: Attributes, *, outer: Scope, scope: Scope
+    ) -> None:
+        self.name, self.attributes = name, attributes
+        self.outer, self.scope = outer, scope
+        self.is_root = self.is_section = self.is_skipped = False
+        self.rel: Sequence[str] | None = None
+        self.rev: Sequence[str] | None = None
+        self.subject = self.object = self.typed = self.target = ""
+        self.incomplete: Incomplete = []
 
     @property
     def is_link(self) -> bool:
@@ -55,8 +57,9 @@ def find_subject(element: Element, names: Names) -> None:
     """Set subject, object, typed resource and target: RDFa Core 1.1 section 7.5."""
     attributes = element.attributes
     has_type = "typeof" in attributes
-    about = _resource("about", element, names)
-    element.target = _target(element, names, ("resource", "href", "src"))
+    about = _resource("about", element, names) if "about" in attributes else ""
+    if not _TARGETS.isdisjoint(attributes):
+        element.target = _target(element, names, ("resource", "href", "src"))
     if element.is_link:
         element.subject = about or _default(element)
         element.object = element.target
@@ -64,7 +67,7 @@ def find_subject(element: Element, names: Names) -> None:
             element.typed = element.subject
         elif has_type:
             element.typed = element.object = element.target or names.new_blank()
-    elif "property" in attributes and not _HAS_VALUE & attributes.keys():
+    elif "property" in attributes and _HAS_VALUE.isdisjoint(attributes):
         element.subject = about or _default(element)
         if has_type:
             root = _default(element) if element.is_root else ""
@@ -90,6 +93,7 @@ def find_subject_first(element: Element, names: Names) -> None:
     element.typed = element.subject if has_type else ""
 
 
+_TARGETS = frozenset({"resource", "href", "src"})
 _HAS_VALUE = frozenset({"content", "datatype"})
 
 
