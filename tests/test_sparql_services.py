@@ -91,7 +91,6 @@ def test_virtuoso_with_a_cap_of_100(
 def test_virtuoso_is_recognized(virtuoso: tuple[SparqlServer, list[str]]) -> None:
     """If Virtuoso answers a browser, then its form tells what it is."""
     _assert_recognized(virtuoso[0], "virtuoso", {"accept": "text/html"})
-    _assert_recognized(virtuoso[0], "description", {"accept": "text/turtle"})
 
 
 # -- Fuseki ------------------------------------------------------------------------

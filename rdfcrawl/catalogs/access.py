@@ -65,6 +65,19 @@ class Findings:
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
     n_left_out: int = 0
 
+    def with_service(self, own: str, replaced: Iterable[str]) -> Findings:
+        """Return the same with the endpoint that the document is the description of.
+
+        Args:
+            own: its URL, which is that of the document; empty if there is none.
+            replaced: URLs that are no endpoints, or names for `own`.
+        """
+        gone = set(replaced)
+        named = [x for x in self.named if x.way is not Way.SPARQL or x.url not in gone]
+        if own and own not in (x.url for x in named):
+            named.append(Named(own, Way.SPARQL, own))
+        return replace(self, named=tuple(named))
+
     def without(self, way: Way) -> Findings:
         """Return the same, without the datasets' ways of a kind."""
         return replace(self, named=tuple(x for x in self.named if x.way is not way))
@@ -75,6 +88,7 @@ _WAYS: Final = {
     _VOID + "dataDump": Way.DUMP,
     _VOID + "sparqlEndpoint": Way.SPARQL,
     _SD + "endpoint": Way.SPARQL,
+    _SD + "url": Way.SPARQL,  # of drafts; Virtuoso says both
 }
 _DOWNLOAD: Final = _DCAT + "downloadURL"
 _ACCESS: Final = _DCAT + "accessURL"  # perhaps of a page about the file
@@ -100,7 +114,7 @@ _LABELS: Final = frozenset({_RDF + "value", _RDFS + "label"})  # of formats
 # What every such predicate has in it: a chunk without any of these is not looked at.
 # Long ones are found faster.
 _MARKS: Final = (
-    f"{_SD}endpoint>".encode(),
+    _SD.encode(),
     _VOID.encode(),
     _DCAT.encode(),
     b"://schema.org/",

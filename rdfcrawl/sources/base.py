@@ -175,6 +175,10 @@ class Sources:
     async def _described(self, document: Document, scan: Scan) -> list[Child]:
         """Return what the statements of a document say of data elsewhere."""
         findings = scan.accesses.read(document.url)
+        if scan.services.has_some:
+            own = scan.services.own_endpoint(document.url)
+            replaced = scan.services.replaced(document.url)
+            findings = findings.with_service(own, replaced)
         self.desk.session.intake.turned.no_rdf += findings.n_left_out
         if Kind.SPARQL not in self._wanted:
             findings = findings.without(Way.SPARQL)

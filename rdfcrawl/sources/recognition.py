@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
+from rdfcrawl.catalogs.sparql.recognition import (
+    ERROR_STATUSES,
+    PAGE_TYPES,
+    TABLE_TYPES,
+)
 from rdfcrawl.records import Child, Kind, Record
 from rdfcrawl.sources.resourcesync import listed_at, named_by
 from rdfcrawl.sources.tasks import Task
@@ -17,8 +22,7 @@ from rdfcrawl.sources.tasks import Task
 if TYPE_CHECKING:
     from rdfcrawl.records import Document
 
-_PAGES: Final = frozenset({"text/html", "application/xhtml+xml", ""})
-_ASKED_WITHOUT_QUERY: Final = frozenset({400, 404, 406, 422, 500})
+_LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
 
 
 def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Child]:
@@ -33,15 +37,14 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
     lists = []
     if Kind.RESOURCESYNC in wanted:
         lists = [listed_at(document, url, run) for url in named_by(document)]
-    if document.status in _ASKED_WITHOUT_QUERY and document.excuse:
-        urls = {Kind.SPARQL: _endpoint(document, document.excuse)}
-    elif document.body and document.media_type in _PAGES:
-        urls = {
-            Kind.CKAN: _portal(document, document.body),
-            Kind.SPARQL: _endpoint(document, document.body),
-        }
-    else:
-        return lists
+    urls: dict[Kind, str] = {}
+    if document.excuse:
+        if document.status in ERROR_STATUSES:
+            urls[Kind.SPARQL] = _endpoint(document, document.excuse)
+    elif document.media_type in _LOOKED_AT and (head := _head(document)):
+        if document.media_type in PAGE_TYPES:
+            urls[Kind.CKAN] = _portal(document, head)
+        urls[Kind.SPARQL] = _endpoint(document, head)
     record = document.record
     task = Task(run).write()
     return lists + [
@@ -49,6 +52,14 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
         for kind, url in urls.items()
         if url and kind in wanted
     ]
+
+
+def _head(document: Document) -> bytes:
+    """Return the begin of a body, wherever it lies."""
+    if document.body is not None or document.path is None:
+        return document.body or b""
+    with document.path.open("rb") as file:
+        return file.read(max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES))
 
 
 def _portal(document: Document, body: bytes) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.access import AccessScan
 from rdfcrawl.catalogs.paging import PagingScan
+from rdfcrawl.catalogs.sparql.services import ServiceScan
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -19,10 +20,12 @@ class Scan:
     Attributes:
         accesses: what it says of datasets.
         paging: what it says of collections and their pages.
+        services: what it says of SPARQL services.
     """
 
     accesses: AccessScan = field(default_factory=AccessScan)
     paging: PagingScan = field(default_factory=PagingScan)
+    services: ServiceScan = field(default_factory=ServiceScan)
 
     @property
     def urls(self) -> AbstractSet[bytes]:
@@ -33,3 +36,4 @@ class Scan:
         """Take the next statements: whole lines of canonical N-Quads."""
         self.accesses.feed(chunk)
         self.paging.feed(chunk)
+        self.services.feed(chunk)

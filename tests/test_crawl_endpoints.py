@@ -1,0 +1,96 @@
+"""SPARQL endpoints that a Linked Data crawl comes upon: recognized by their answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from tests.endpoint_answers import (
+    DESCRIPTIONS,
+    ERRORS,
+    OTHERS,
+    PAGES,
+    TABLES,
+    Scripted,
+)
+from tests.sparql_services import Servers, sparql_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
+
+__all__ = ["sparql_servers"]
+
+KINDS = {
+    "descriptions": DESCRIPTIONS,
+    "tables": TABLES,
+    "pages": PAGES,
+    "errors": ERRORS,
+    "others": OTHERS,
+}
+_PHRASES = {400: "Bad Request", 403: "Forbidden", 404: "Not Found", 200: "OK"}
+
+
+def _queried(targets: Iterable[str]) -> set[str]:
+    """Return the targets, without a query, that were asked queries of a harvest."""
+    found = set()
+    for target in targets:
+        before, mark, query = target.partition("query=")
+        # `ASK {}` and queries that end so may be those of a link.
+        if mark and "SELECT" in (text := unquote(query)) and "LIMIT" in text:
+            found.add(before.rstrip("?&"))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_endpoints_are_recognized_by_their_answers(
+    commands: Commands, loopback: Loopback, kind: str
+) -> None:
+    """If links lead to endpoints, then these are harvested, and nothing else is."""
+    server = loopback(host="127.94.7.1")
+    other = loopback(host="127.94.7.2")
+
+    def reply(answer: Scripted) -> bytes:
+        body = answer.body.replace("{url}", server.url(answer.path.partition("?")[0]))
+        body = body.replace("{other}", other.url("/sparql"))
+        status = f"{answer.status} {_PHRASES.get(answer.status, 'Other')}"
+        return loopback.response(body.encode(), answer.media_type, status=status)
+
+    answers = KINDS[kind]
+    links = [f"<> <urn:x:see> <{server.url(x.path)}> ." for x in answers]
+    server.pages["/"] = loopback.response("\n".join(links).encode())
+    server.pages |= {x.path: reply(x) for x in answers}
+    result = commands.crawl([server.url("/")], arguments={"scope": "host"})
+    assert result.code == 0, result.stderr
+    wanted = set() if kind == "others" else {x.endpoint or x.path for x in answers}
+    assert _queried(server.targets) == wanted
+    assert _queried(other.targets) == set()
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("name", ["virtuoso", "fuseki"])
+def test_real_stores_are_harvested_when_they_are_linked(
+    commands: Commands,
+    loopback: Loopback,
+    sparql_servers: Servers,
+    tmp_path: Path,
+    name: str,
+) -> None:
+    """If a document links to a store's endpoint, then the store's statements come."""
+    path = tmp_path / "data.nq"
+    path.write_text("<urn:x:s> <urn:x:p> <urn:x:o> <http://example.org/g> .\n")
+    if name == "virtuoso":
+        store = sparql_servers.virtuoso(path, max_rows=10_000)
+    else:
+        store = sparql_servers.fuseki(path)
+    link = f"<> <urn:x:see> <{store.endpoint}> ."
+    site = loopback({"/": loopback.response(link.encode())})
+    result = commands.crawl([site.url("/")], arguments={"depth": 3})
+    assert result.code == 0, result.stderr
+    triples = {(s, p, o) for s, p, o, _ in result.quads}
+    assert ("urn:x:s", "urn:x:p", "urn:x:o") in triples
