@@ -95,6 +95,62 @@ def test_nothing_comes_out_of_variables(body: str) -> None:
     assert reasons(parsed).keys() == {Reason.N3_FORMULA}
 
 
+@pytest.mark.parametrize(
+    ("body", "n_left_out"),
+    [
+        ("", 0),
+        ("{ :a :b :c } => { :d :e :f } .", 3),
+        ("?x :y :z . :a :b ?x .", 2),
+        ("{ ?x :p :o } => { ?x :q :o } .", 3),
+        ("@prefix x: <http://e/> . x:a x:b {} .", 1),
+    ],
+)
+@pytest.mark.parametrize("is_file", [True, False])
+def test_empty_prefix_needs_no_declaration(
+    body: str, n_left_out: int, tmp_path: Path, *, is_file: bool
+) -> None:
+    """If `:` is not declared, then it is `<#>`, whatever else is in the document."""
+    text = f':a :b "1" . {body} :g :h "i" .'
+    path = tmp_path / "a.n3"
+    path.write_text(text)
+    parsed = parse(
+        path if is_file else text.encode(),
+        url=URL,
+        graph=None,
+        media_type="text/n3",
+        environment=INLINE,
+    )
+    found = b"".join(parsed).decode()
+    assert found == f'<{URL}#a> <{URL}#b> "1" .\n<{URL}#g> <{URL}#h> "i" .\n'
+    assert reasons(parsed).get(Reason.N3_FORMULA, 0) == n_left_out
+    assert not parsed.is_partial
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ @forAll :x . :x :b :c } => { :d :e :f } .",
+        "{ @forSome :x, <http://e/y> . :x :b { @forAll :z } } a :F .",
+        ":a :b { @forAll :x } , { {} @a {@forAll :x . @forSome :y .} } .",
+        ":a :says { :b :c '}' . @forAll :x . # }\n :x :y '{' . } .",
+    ],
+)
+def test_quantifiers_in_formulas_end_nothing(body: str) -> None:
+    """If a quantifier is in a formula, then it is left out with it, and no more."""
+    text, parsed = read(f"{P}{LAST} {body.replace('@a', 'a')}{LAST}")
+    assert text == END + END
+    assert reasons(parsed).keys() == {Reason.N3_FORMULA}
+    assert not parsed.is_partial
+
+
+def test_variables_that_rdflib_reads_are_counted() -> None:
+    """If older syntax comes with variables, then what is left out is counted."""
+    text, parsed = read(f"{P} ?x @a :y . :a @a ?z .{LAST}")
+    assert text == END
+    assert reasons(parsed) == {Reason.REPAIRED: 1, Reason.N3_FORMULA: 2}
+    assert not parsed.is_partial
+
+
 @pytest.mark.parametrize("quantifier", ["@forAll", "@forSome"])
 def test_quantifiers_end_the_document(quantifier: str) -> None:
     """If names are quantified, then statements after that mean something else."""

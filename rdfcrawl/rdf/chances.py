@@ -176,16 +176,20 @@ class Chances:
         document = self._text.whole(FaultLog())
         if not is_worth_trying(document, self._format):
             return None
+        found = FaultLog()
         try:
             lines = read_with_rdflib(
                 document,
                 self._format,
                 base=self._base,
                 environment=self._environment,
+                log=found,
             )
         except ValueError:
             return None
         self._go_back(is_replay=False)
+        for fault in found.all():
+            self._log.note(fault.reason, fault.detail, fault.count)
         self._log.note(Reason.REPAIRED, f"read by rdflib after: {self._error}")
         self.is_partial = False
         return lines

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 
 MAX_FORMULAS: Final = 2**18  # their labels are kept, about 40 MB
 
+# The Team Submission, "Declaring default namespaces". Whoever declares it again, wins.
+_DEFAULT_PREFIX: Final = b"@prefix : <#> . "
 _STATEMENT: Final = b"{[]=[]. "
-# All up to the next `{` or quantifier, in one step of the regular expression engine;
+# What a quantifier is made inside of a formula: a statement about the same terms. It
+# holds up to the end of the formula, which is left out with all that is in it.
+_NO_QUANTIFIER: Final = b"[] ="
+# All up to the next brace or quantifier, in one step of the regular expression engine;
 # it ends early at what is not complete. `<=` and `<-` are operators.
 _PLAIN = re.compile(
-    rb"(?>[^\"'#<{@\\]++|\\.|" + STRINGS + rb"|" + COMMENT + rb""
+    rb"(?>[^\"'#<{}@\\]++|\\.|" + STRINGS + rb"|" + COMMENT + rb""
     rb"|<[=-]|<(?=[^=-])[^>\n\r]*+>|@(?!for(?:All|Some)\b)(?=.{8}))*+",
     re.DOTALL,
 )
@@ -38,17 +43,20 @@ _QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
 class FormulaMarker:
     """Passes N3 on block by block, with a statement in each formula.
 
-    A quantifier changes what names mean in statements anywhere in the document, so
-    that what comes behind one is not passed on.
+    A quantifier outside of formulas changes what names mean in statements anywhere in
+    the document, so that what comes behind one is not passed on.
 
     Attributes:
         has_braces: there was one so far, perhaps in a string.
         has_formulas: there was one so far.
-        has_quantifiers: there was one; nothing is passed on any more.
+        has_quantifiers: there was one outside of formulas; nothing is passed on any
+            more.
     """
 
     def __init__(self) -> None:
         self._open = OpenToken()
+        self._depth = 0
+        self._is_first = True
         self.has_braces = False
         self.has_formulas = False
         self.has_quantifiers = False
@@ -65,13 +73,10 @@ class FormulaMarker:
         self.has_braces = self.has_braces or b"{" in block
         if is_last:
             block += PADDING
-        parts: list[bytes] = []
-        at, end = 0, _PLAIN.match(block).end()  # type: ignore[union-attr]  # always
-        while block[end : end + 1] == b"{":
-            self.has_formulas = True
-            parts += block[at:end], _STATEMENT
-            at = end + 1
-            end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
+        parts = [_DEFAULT_PREFIX] if self._is_first else []
+        self._is_first = False
+        at = self._mark(block, parts)
+        end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]  # always
         if _QUANTIFIER.match(block, end):
             self.has_quantifiers = True
             parts.append(block[at:end])
@@ -83,9 +88,30 @@ class FormulaMarker:
                 self._open.keep(block[end:])
         return b"".join(parts)
 
+    def _mark(self, block: bytes, parts: list[bytes]) -> int:
+        """Take all up to the last brace; return where what is behind it begins."""
+        at = 0
+        while True:
+            end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
+            brace = block[end : end + 1]
+            if brace == b"{":
+                self.has_formulas = True
+                self._depth += 1
+                parts += block[at:end], _STATEMENT
+                at = end + 1
+            elif brace == b"}":
+                self._depth = max(self._depth - 1, 0)
+                parts.append(block[at : end + 1])
+                at = end + 1
+            elif self._depth and (quantifier := _QUANTIFIER.match(block, end)):
+                parts += block[at:end], _NO_QUANTIFIER
+                at = quantifier.end()
+            else:
+                return at
+
 
 def has_logic(document: bytes) -> bool:
-    """Tell whether there are formulas, quantifiers or what may be variables."""
+    """Tell whether there are formulas or quantifiers."""
     marker = FormulaMarker()
     marker.feed(document, is_last=True)
     return marker.has_formulas or marker.has_quantifiers

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.parsers import expat
 
 from rdfcrawl import formats
+from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.faultlog import FaultLog
 
 # A collection or literal of as many bytes takes rdflib up to 4 s.
 MAX_BYTES: Final = 256 * 1024
@@ -52,16 +54,17 @@ def read_with_rdflib(
     *,
     base: str,
     environment: Environment,
+    log: FaultLog,
 ) -> list[str]:
     """Return the statements of a document, unchecked, in no order.
-
-    What has a variable or formula is left out.
 
     Args:
         document: UTF-8, at most `MAX_BYTES`.
         document_format: N3 or RDF/XML.
         base: resolves relative IRIs.
         environment: must have bounds.
+        log: takes one `N3_FORMULA` for each statement with a variable or formula,
+            which is left out; nothing if there is an error.
 
     Raises:
         NeedsSandbox: there are none.
@@ -81,14 +84,16 @@ def read_with_rdflib(
             raise
         except Exception as error:  # it raises whatever comes
             raise ValueError(f"{type(error).__name__}: {error}") from error
-    return list(_lines(graph))
+    return list(_lines(graph, log))
 
 
-def _lines(graph: Any) -> Iterator[str]:
+def _lines(graph: Any, log: FaultLog) -> Iterator[str]:
     for triple in graph:
         subject, predicate, obj = map(_term, triple)
         if subject and predicate and obj:
             yield terms.statement(subject, predicate, obj)
+        else:
+            log.note(Reason.N3_FORMULA, "variables are not allowed in regular RDF")
 
 
 def _term(term: Any) -> str:
