@@ -142,6 +142,29 @@ def test_what_hdt_cannot_hold_is_told(tmp_path: Path) -> None:
     assert len(triples(rdf(target).stdout)) == 1
 
 
+@pytest.mark.parametrize("suffix", [".nt", ".hdt"])
+def test_graph_names_that_a_file_cannot_hold_are_told(
+    tmp_path: Path, suffix: str
+) -> None:
+    """If a format has no graphs, then triples are written and lost names are told."""
+    dump, target = tmp_path / "d.nq", tmp_path / f"d{suffix}"
+    dump.write_text(
+        '<http://a> <http://b> "x <http://g> ." <http://g> .\n'
+        "<http://a> <http://b> <http://c> .\n"
+        "_:a <http://b> _:a <http://g> .\n"
+    )
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "\nnot written the graph names of 2 statements" in done.stderr
+    found = list(ox.parse(rdf(target).stdout, format=ox.RdfFormat.TURTLE))
+    assert len(found) == 3
+    if suffix == ".nt":
+        assert len(list(ox.parse(path=target))) == 3
+    quads = tmp_path / "e.nq"
+    assert "not written" not in rdf(dump, "--to", quads).stderr
+    assert len({quad.graph_name for quad in ox.parse(path=quads)}) == 2
+
+
 def test_limit_cuts_what_is_shown(tmp_path: Path) -> None:
     """If there are more statements than are to be shown, then it says how many."""
     path = tmp_path / "d.ttl"

@@ -25,6 +25,7 @@ from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.pretty import pretty
+from rdfcrawl.rdf.without_graphs import without_graph_names
 from rdfcrawl.robots.policy import PRODUCT_TOKEN
 
 if TYPE_CHECKING:
@@ -166,24 +167,50 @@ def _convert(question: Question, target: Path) -> Inspection:
     """Write the statements to a file, and the report to standard error."""
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: want a name in {', '.join(_WRITTEN)}")
-    unwritten: tuple[Fault, ...] = ()
     with tempfile.TemporaryFile(dir=target.parent) as lines:
         inspection = asyncio.run(inspect(question, lines.write))
         lines.seek(0)
         with target.open("wb") as out:
-            if target.suffix == ".hdt":
-                base = question.base or inspection.document.url
-                try:
-                    written = write_hdt(_blocks(lines), out, base=base)
-                except SourceFault as error:
-                    raise ConfigError(f"--to {target}: {error}") from error
-                unwritten = written.faults
-            else:
+            if target.suffix == ".nq":
                 shutil.copyfileobj(lines, out)
+                unwritten = []
+            else:
+                base = question.base or inspection.document.url
+                unwritten = _write_triples(lines, out, target, base)
     told = report(inspection)
-    told += [_row("not written", _fault(fault)) for fault in unwritten]
+    told += [_row("not written", what) for what in unwritten]
     sys.stderr.write("".join(f"{line}\n" for line in told))
     return inspection
+
+
+def _write_triples(
+    lines: BinaryIO, out: BinaryIO, target: Path, base: str
+) -> list[str]:
+    """Write N-Quads in a format without graphs; return what it could not hold."""
+    n_named = 0
+
+    def triples() -> Iterator[bytes]:
+        nonlocal n_named
+        for block in _blocks(lines):
+            kept, n_found = without_graph_names(block)
+            n_named += n_found
+            yield kept
+
+    unwritten: list[str] = []
+    if target.suffix == ".nt":
+        out.writelines(triples())
+    else:
+        try:
+            written = write_hdt(triples(), out, base=base)
+        except SourceFault as error:
+            raise ConfigError(f"--to {target}: {error}") from error
+        unwritten = [_fault(fault) for fault in written.faults]
+    if n_named:
+        unwritten.append(
+            f"the graph names of {n_named} statements, which {target.suffix} files "
+            "do not have (.nq files do)"
+        )
+    return unwritten
 
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
