@@ -88,11 +88,13 @@ class RedisServer:
         program: path of the program.
         directory: its working directory; short, as a socket's path must be.
         options: of its command line, beyond the socket.
+        config: its configuration file, which a Sentinel needs.
     """
 
     program: str
     directory: Path
     options: tuple[str, ...] = ()
+    config: Path | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -113,7 +115,8 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it and wait until it answers with its data loaded."""
-        command = [self.program, "--port", "0", "--unixsocket", str(self.socket)]
+        command = [self.program, *([str(self.config)] if self.config else [])]
+        command += ["--port", "0", "--unixsocket", str(self.socket)]
         command += ["--save", "", "--daemonize", "no", *self.options]
         self._process = subprocess.Popen(
             command, cwd=self.directory, stdout=subprocess.DEVNULL

@@ -107,3 +107,46 @@ def test_two_workers_share_without_overlap(
         assert host.mean_gap_secs > DELAY_SECS * 0.95
     workers = set(result.ask("?a prov:wasAssociatedWith ?x ."))
     assert len(workers) == 2
+
+
+def _wrong_servers(folder: Path) -> Iterator[tuple[str, RedisServer, str]]:
+    """Yield what is no primary: a name, the server, what the line must say."""
+    places = {name: folder / name for name in ("replica", "sentinel", "reader")}
+    for place in places.values():
+        place.mkdir()
+    program = find_server()
+    replica = RedisServer(program, places["replica"], ("--replicaof", "127.0.0.1", "9"))
+    yield "replica", replica, "name its primary (127.0.0.1:9)"
+    conf = places["sentinel"] / "sentinel.conf"
+    conf.write_text("sentinel monitor crawls 127.0.0.1 9 1\n")
+    sentinel = RedisServer(
+        program, places["sentinel"], config=conf, options=("--sentinel",)
+    )
+    yield "sentinel", sentinel, "name the primary that it watches (crawls at 127.0.0.1"
+    rules = ("--user", "default", "on", "nopass", "~*", "+@read", "+info")
+    yield "reader", RedisServer(program, places["reader"], rules), "no permissions"
+
+
+def test_server_that_cannot_hold_a_crawl_is_named_in_one_line(
+    commands: Commands, server_directory: Path
+) -> None:
+    """If `REDIS_URL` is a replica, a Sentinel or read-only, then one line says so."""
+    for name, server, expected in _wrong_servers(server_directory):
+        server.start()
+        try:
+            running = [
+                commands.start(
+                    *words, "-aseeds=http://127.0.0.1:9/", REDIS_URL=server.url
+                )
+                for words in (("crawl", "linkeddata"), ("workers", "-n1", "linkeddata"))
+            ]
+            results = [each.wait() for each in running]
+        finally:
+            server.end()
+        for result in results:
+            told = [x for x in result.stderr.splitlines() if x.startswith("scrapy: ")]
+            assert len(told) == 1, (name, result.stderr)
+            assert "REDIS_URL" in told[0]
+            assert expected in told[0]
+            assert "Traceback" not in result.stderr, (name, result.stderr)
+            assert result.code == 2

@@ -7,6 +7,7 @@ needs no others.
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -138,15 +139,15 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
     """Ask the server what it is, and have it keep larger buckets compact.
 
     Raises:
-        ConfigError: it is older than 6.2, or a node of a cluster.
+        ConfigError: it is older than 6.2, a node of a cluster, a replica, or no
+            server of data but a Sentinel.
         RedisError: it cannot be asked; see `Outage`.
     """
     info: dict[str, Any] = await client.info()
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3])
     if version < MIN_VERSION:
         raise ConfigError(f"REDIS_URL: Redis {info['redis_version']} is older than 6.2")
-    if info.get("redis_mode") == "cluster":
-        raise ConfigError("REDIS_URL: it is a node of a cluster: not supported yet")
+    _check_role(info)
     return ServerFacts(
         version=version,
         is_valkey="valkey_version" in info,
@@ -155,6 +156,27 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
         maxmemory_policy=str(info.get("maxmemory_policy", "noeviction")),
         set_max_intset_entries=await _raise_intset_limit(client),
     )
+
+
+def _check_role(info: Mapping[str, Any]) -> None:
+    if info.get("redis_mode") == "cluster":
+        raise ConfigError("REDIS_URL: it is a node of a cluster: not supported yet")
+    if info.get("redis_mode") == "sentinel":
+        watched = ", ".join(
+            f"{value['name']} at {value['address']}"
+            for key, value in info.items()
+            if re.fullmatch(r"master[0-9]+", key) and isinstance(value, dict)
+        )
+        raise ConfigError(
+            "REDIS_URL: it is a Sentinel, which keeps no data; name the primary that "
+            f"it watches ({watched or 'none now'})"
+        )
+    if info.get("role") != "master":  # what INFO calls a primary
+        primary = f"{info.get('master_host')}:{info.get('master_port')}"
+        raise ConfigError(
+            "REDIS_URL: it is a replica, which takes no writes; name its primary "
+            f"({primary})"
+        )
 
 
 async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:

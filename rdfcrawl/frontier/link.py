@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from rdfcrawl.frontier.outage import Outage, one_line
 from rdfcrawl.frontier.scripts import Scripts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from typing import Self
 
     from redis.asyncio import Redis
@@ -31,8 +34,11 @@ logger = logging.getLogger(__name__)
 class FrontierLink:
     """The frontier of a crawl with the connection to its Redis; not opened yet."""
 
-    def __init__(self, frontier: Frontier, server: EmbeddedServer | None) -> None:
+    def __init__(
+        self, frontier: Frontier, server: EmbeddedServer | None, where: str
+    ) -> None:
         self.frontier = frontier
+        self._where = where
         self.outage = Outage(revive=server.revive if server else None)
         self._server = server
 
@@ -50,8 +56,10 @@ class FrontierLink:
             )
         url = str(server.url if server else options.redis_url)
         redis = async_client(settings, url)
+        where = describe(url)
         try:
-            facts = await _usable_server(redis, describe(url))
+            with _explaining(where):
+                facts = await _usable_server(redis)
         except BaseException:
             await redis.aclose()
             if server:
@@ -61,7 +69,7 @@ class FrontierLink:
             "crawl %s, worker %s, frontier in %s",
             options.crawl_id,
             options.worker,
-            describe(url),
+            where,
         )
         frontier = Frontier(
             redis,
@@ -70,7 +78,11 @@ class FrontierLink:
             options=options.frontier,
             intset_limit=facts.set_max_intset_entries,
         )
-        return cls(frontier, server)
+        return cls(frontier, server, where)
+
+    def explaining(self) -> AbstractContextManager[None]:
+        """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
+        return _explaining(self._where)
 
     async def close(self) -> None:
         """Disconnect; the embedded server stops if nobody else is connected."""
@@ -79,11 +91,16 @@ class FrontierLink:
             self._server.release()
 
 
-async def _usable_server(redis: Redis, where: str) -> ServerFacts:
+@contextmanager
+def _explaining(where: str) -> Iterator[None]:
     try:
-        facts = await server_facts(redis)
+        yield
     except RedisError as error:
         raise ConfigError(f"REDIS_URL: {where}: {one_line(error)}") from error
+
+
+async def _usable_server(redis: Redis) -> ServerFacts:
+    facts = await server_facts(redis)
     if facts.maxmemory and facts.maxmemory_policy != "noeviction":
         raise ConfigError(
             f"REDIS_URL: maxmemory-policy is {facts.maxmemory_policy}, which loses "

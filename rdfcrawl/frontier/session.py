@@ -83,12 +83,13 @@ class CrawlSession:
         link = await FrontierLink.connect(options, settings)
         session = cls(options, arguments, link)
         try:
-            await session._open(
-                flush_stores=flush_stores,
-                wake=wake,
-                figures=figures,
-                account_for=account_for,
-            )
+            with link.explaining():
+                await session._open(
+                    flush_stores=flush_stores,
+                    wake=wake,
+                    figures=figures,
+                    account_for=account_for,
+                )
         except BaseException:
             await link.close()
             raise

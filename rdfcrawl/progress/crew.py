@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.progress.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +70,8 @@ class Crew:
         began = monotonic()
         link = await FrontierLink.connect(self._options, self._settings)
         try:
-            await link.frontier.open()
-            if CrawlArguments.parse(self._arguments, self._spider).fresh:
-                await start_anew(link.frontier, self._options.paths)
-                await link.frontier.open()
-                del self._arguments["fresh"]
-            run = await link.frontier.begin_run()
-            self._overrides = [*self._overrides, f"{RUN}={run}"]
-            first = await take_snapshot(link.frontier)
+            with link.explaining():
+                first = await self._begin(link.frontier)
             code = await self._keep_all(link.frontier)
             last = await take_snapshot(link.frontier)
             print_summary(
@@ -89,6 +84,17 @@ class Crew:
         finally:
             await link.close()
         return code
+
+    async def _begin(self, frontier: Frontier) -> Snapshot:
+        """Create or join the crawl for all workers; return the first look at it."""
+        await frontier.open()
+        if CrawlArguments.parse(self._arguments, self._spider).fresh:
+            await start_anew(frontier, self._options.paths)
+            await frontier.open()
+            del self._arguments["fresh"]
+        run = await frontier.begin_run()
+        self._overrides = [*self._overrides, f"{RUN}={run}"]
+        return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
         """Run all workers and show how far they are; return the first bad exit code."""
