@@ -286,7 +286,7 @@ class Commands:
         ).wait()
 
     @staticmethod
-    def wait_until(claim: Callable[[], object], secs: float = 20.0) -> None:
+    def wait_until(claim: Callable[[], object], secs: float = 60.0) -> None:
         """Wait until `claim()` is true; fail the test if it never is."""
         deadline = time.monotonic() + secs
         while not claim():

@@ -67,6 +67,32 @@ class TestInterrupted:
         assert set(web.asked().values()) == {1}
         assert second.counts() == all_done(web)
 
+    @pytest.mark.parametrize("phase", ["Spider opened", "frontier in unix:"])
+    def test_while_it_begins_ends_as_any_other(
+        self, commands: Commands, loopback: Loopback, phase: str
+    ) -> None:
+        """If SIGINT comes while the crawl is joined, then it sums up and leaves it."""
+        web = TreeWeb(loopback, "127.0.53", n_hosts=2, n_docs=3, secs=0.05)
+        running = commands.start_crawl([web.seed])
+        commands.wait_until(lambda: phase in running.stderr)
+        running.send(signal.SIGINT)
+        first = running.wait()
+        assert first.code == 1
+        assert "Traceback" not in first.stderr, first.stderr
+        summary = first.stderr.partition("\noutcome")[2]
+        assert "shutdown" in summary.splitlines()[0], first.stderr
+        assert first.counts().leased == 0
+
+    def test_before_it_begins_is_one_line(self, commands: Commands) -> None:
+        """If SIGINT comes during the imports, then there is one line, no traceback."""
+        running = commands.start_crawl(["http://127.0.0.1:9/"], LOG_LEVEL="DEBUG")
+        commands.wait_until(lambda: "started (bot" in running.stderr)
+        running.send(signal.SIGINT)
+        result = running.wait()
+        assert result.stderr.count("scrapy: interrupted before it had begun") == 1
+        assert "Traceback" not in result.stderr, result.stderr
+        assert result.code == -signal.SIGINT
+
 
 class TestKilled:
     """A crawl whose only worker is killed, and that is started again."""

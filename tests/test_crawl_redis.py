@@ -123,7 +123,7 @@ def _wrong_servers(folder: Path) -> Iterator[tuple[str, RedisServer, str]]:
         program, places["sentinel"], config=conf, options=("--sentinel",)
     )
     yield "sentinel", sentinel, "name the primary that it watches (crawls at 127.0.0.1"
-    rules = ("--user", "default", "on", "nopass", "~*", "+@read", "+info")
+    rules = ("--user", "default", "on", "nopass", "~*", "+@read", "+info", "+ping")
     yield "reader", RedisServer(program, places["reader"], rules), "no permissions"
 
 

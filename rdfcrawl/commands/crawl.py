@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import signals
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
+from scrapy.crawler import CrawlerProcess
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
@@ -19,6 +20,7 @@ from rdfcrawl.options import (
     segment_limits,
 )
 from rdfcrawl.progress.logformatter import has_log_file
+from rdfcrawl.progress.stopping import StoppableCrawler
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -73,7 +75,11 @@ class Command(ScrapyCrawlCommand):
         opts: argparse.Namespace,
     ) -> None:
         reasons: list[str] = []
-        crawler = self._create_crawler(name)
+        crawler = StoppableCrawler(
+            process.spider_loader.load(name),
+            process.settings,
+            init_reactor=isinstance(process, CrawlerProcess),
+        )
 
         def note_reason(reason: str) -> None:
             reasons.append(reason)

@@ -35,6 +35,11 @@ class EngineView:
         return self._slot is not None and self._slot.closing is not None
 
     @property
+    def is_running(self) -> bool:
+        """Whether the spider is open and the engine takes requests."""
+        return self._crawler.engine.running
+
+    @property
     def has_started(self) -> bool:
         """Whether all that `Spider.start` yields was taken."""
         engine = self._crawler.engine
