@@ -3,7 +3,8 @@
 Source: Carroll and Stickler, "RDF Triples in XML", HP Laboratories 2004-56, and its
 DTD: `TriX (graph*)`, `graph (uri*, triple*)`, `triple ((id|uri|plainLiteral|
 typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`. As in Jena and RDF4J, the
-root may be written `trix` and a graph be named by an `id`.
+root may be written `trix` and a graph be named by an `id`. As in Jena, a typed literal
+may have elements; they are read as XML if its datatype is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xml.parsers import expat
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
+from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.limits import ParseLimits
 
 NAMESPACES: Final = frozenset({"", "http://www.w3.org/2004/03/trix/trix-1/"})
-_SEPARATOR: Final = " "  # between namespace and name; stands in neither
-_LANG: Final = "http://www.w3.org/XML/1998/namespace lang"
+_LANG: Final = SEPARATOR.join(("http://www.w3.org/XML/1998/namespace", "lang", "xml"))
+_XML_LITERAL: Final = terms.RDF + "XMLLiteral"
 _N_TERMS: Final = 3
 _MAX_GRAPH_NAMES: Final = 8  # of one graph: each of them repeats its statements
 # Of one tag or declaration, which the XML parser keeps until it is complete.
@@ -56,9 +58,10 @@ def read_trix(  # one signature for all readers
     """Yield the statements of a TriX document, unchecked, in its order.
 
     IRIs are taken as they are: the format has no relative ones. A graph with several
-    names gives its statements once for each. A triple that is complete but no RDF
-    (a literal as subject) is noted as `SYNTAX` and left out; where the document is no
-    TriX any more it ends.
+    names gives its statements once for each. A triple that is no RDF (a literal as
+    subject) or has what TriX does not have there is noted and left out, as is any other
+    element that does not belong; where the graph of statements is in doubt or the XML
+    is not well-formed, the document ends.
 
     Args:
         source: UTF-8 without byte order mark, with entities that are screened;
@@ -66,11 +69,11 @@ def read_trix(  # one signature for all readers
         base: not used.
         environment: not used.
         limits: `literal_bytes` and `n_errors` count.
-        log: takes the faults.
+        log: takes the faults: `SYNTAX` and `LITERAL_TOO_LONG`.
 
     Raises:
-        SourceFault: `SYNTAX`: not well-formed, an element or text that TriX does
-            not have there; `LITERAL_TOO_LONG`; `ENTITY_EXPANSION`.
+        SourceFault: `SYNTAX`: not well-formed, no TriX at all, or too many faults;
+            `LITERAL_TOO_LONG`, for a tag; `ENTITY_EXPANSION`.
     """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     reader = _TrixReader(limits, log)
@@ -103,15 +106,20 @@ class _TrixReader:
         self._has_triples = False  # the names of the graph have ended
         self._terms: list[str] = []
         self._kinds: list[str] = []
-        self._text: list[str] = []
-        self._n_chars = 0
+        self._content = XmlContent()
+        self._n_skipped = 0  # open elements of what is left out
+        self._in_triple = False
+        self._is_bad = False  # the triple is left out
         self._datatype = ""
         self.is_complete = False
-        parser = self._parser = expat.ParserCreate("utf-8", _SEPARATOR)
+        parser = self._parser = expat.ParserCreate("utf-8", SEPARATOR)
+        parser.namespace_prefixes = True
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
+        parser.CommentHandler = self._comment
+        parser.ProcessingInstructionHandler = self._instruction
 
     def feed(self, block: bytes) -> None:
         """Read the next block; an empty one is the end.
@@ -132,48 +140,97 @@ class _TrixReader:
         return ready
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        namespace, _, local = name.rpartition(_SEPARATOR)
-        if namespace not in NAMESPACES:
-            raise self._fault(f"element {local} of another namespace")
+        if self._n_skipped:
+            self._n_skipped += 1
+            return
+        if self._is_xml():
+            self._content.start(name, attributes)
+            return
+        namespace, local, _ = split_name(name)
         if not self._open:
-            if local.lower() != "trix":
+            if namespace not in NAMESPACES or local.lower() != "trix":
                 raise self._fault(f"the root is {local}")
             local = "TriX"
+        elif namespace not in NAMESPACES:
+            self._skip(f"element {local} of another namespace")
+            return
         elif self._open[-1] not in _PARENTS.get(local, ()):
-            raise self._fault(f"{local} inside of {self._open[-1]}")
+            self._skip(f"{local} inside of {self._open[-1]}")
+            return
         self._open.append(local)
         self._languages.append(attributes.get(_LANG, self._languages[-1]))
         self._begin(local, attributes)
+
+    def _is_xml(self) -> bool:
+        """Tell whether elements are part of a term."""
+        return self._open[-1:] == ["typedLiteral"] and self._datatype == _XML_LITERAL
+
+    def _skip(self, what: str) -> None:
+        """Leave out the element that has begun, and the triple that it is in."""
+        self._n_skipped = 1
+        self._leave_out(what)
+
+    def _leave_out(self, what: str, reason: Reason = Reason.SYNTAX) -> None:
+        """Leave out the triple that is open; note that, once."""
+        if self._in_triple:
+            if self._is_bad:
+                return
+            self._is_bad = True
+        self._log.note(reason, f"{self._place()}: {what}")
+        if self._log.count(reason) >= self._limits.n_errors:
+            raise self._fault("too many faults")
 
     def _begin(self, local: str, attributes: dict[str, str]) -> None:
         if local == "graph":
             self._graphs, self._has_triples = [], False
         elif local == "triple":
             self._has_triples = True
+            self._in_triple, self._is_bad = True, False
             self._terms, self._kinds = [], []
         elif self._open[-2:-1] == ["graph"] and self._has_triples:
             raise self._fault("a graph's name after its triples")
         elif local == "typedLiteral":
             self._datatype = attributes.get("datatype", "").strip()
             if not self._datatype:
-                raise self._fault("a typedLiteral without datatype")
-        self._text, self._n_chars = [], 0
+                self._leave_out("a typedLiteral without datatype")
+        self._content = XmlContent()
 
     def _characters(self, text: str) -> None:
+        if self._n_skipped:
+            return
         if self._open[-1] not in _TERMS:
             if not text.isspace():
-                raise self._fault(f"text inside of {self._open[-1]}")
+                self._leave_out(f"text inside of {self._open[-1]}")
             return
-        self._n_chars += len(text)
-        if self._n_chars > self._limits.literal_bytes:
-            raise SourceFault(Reason.LITERAL_TOO_LONG, "the text of a term")
-        self._text.append(text)
+        if self._has_room(text):
+            self._content.text(text)
+
+    def _has_room(self, text: str) -> bool:
+        """Tell whether the text still belongs to a term that is not too long."""
+        if self._content.n_chars + len(text) <= self._limits.literal_bytes:
+            return True
+        self._leave_out("the text of a term", Reason.LITERAL_TOO_LONG)
+        return False
+
+    def _comment(self, text: str) -> None:
+        if not self._n_skipped and self._is_xml() and self._has_room(text):
+            self._content.comment(text)
+
+    def _instruction(self, target: str, data: str) -> None:
+        if not self._n_skipped and self._is_xml() and self._has_room(data):
+            self._content.instruction(target, data)
 
     def _end(self, _: str) -> None:
+        if self._n_skipped:
+            self._n_skipped -= 1
+            return
+        if self._content.depth:
+            self._content.end()
+            return
         local = self._open.pop()
         language = self._languages.pop()
         if local in _TERMS:
-            term = self._term(local, "".join(self._text), language)
+            term = self._term(local, self._content.value(), language)
             if self._open[-1] == "graph":
                 self._name_graph(term)
             else:
@@ -197,18 +254,19 @@ class _TrixReader:
         self._graphs.append(term)
 
     def _add_term(self, term: str, local: str) -> None:
-        if len(self._terms) >= _N_TERMS:
-            raise self._fault("a triple of more than three terms")
-        self._terms.append(term)
-        self._kinds.append(local)
+        if len(self._terms) < _N_TERMS:
+            self._terms.append(term)
+            self._kinds.append(local)
+        else:
+            self._leave_out("a triple of more than three terms")
 
     def _end_triple(self) -> None:
         if len(self._terms) < _N_TERMS:
-            raise self._fault("a triple of less than three terms")
-        if self._kinds[0] in _LITERALS or self._kinds[1] != "uri":
-            self._log.note(Reason.SYNTAX, f"{self._place()}: no RDF triple")
-            if self._log.count(Reason.SYNTAX) >= self._limits.n_errors:
-                raise self._fault("too many triples that are no RDF")
+            self._leave_out("a triple of less than three terms")
+        elif self._kinds[0] in _LITERALS or self._kinds[1] != "uri":
+            self._leave_out("no RDF triple")
+        self._in_triple = False
+        if self._is_bad:
             return
         for graph in self._graphs or [""]:
             subject, predicate, obj = self._terms

@@ -1,0 +1,127 @@
+"""XML within a term, as the lexical form of an `rdf:XMLLiteral`.
+
+Source: Exclusive XML Canonicalization 1.0, with comments and without inclusive
+prefixes, as RDF/XML section 7.2.17 has it; Canonical XML 1.0 section 2.3.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Final
+
+SEPARATOR: Final = " "  # of expat, between namespace, name and prefix
+_XML: Final = "http://www.w3.org/XML/1998/namespace"
+_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
+_VALUE: Final = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        '"': "&quot;",
+        "\t": "&#x9;",
+        "\n": "&#xA;",
+        "\r": "&#xD;",
+    }
+)
+
+
+class XmlContent:
+    """Writes the content of an element while a parser goes through it.
+
+    Names are those of expat with `namespace_prefixes`: `name`, `namespace name` or
+    `namespace name prefix`.
+
+    Attributes:
+        depth: elements that are open.
+        has_elements: there was one; else the content is text alone.
+        n_chars: of what is written, about.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._texts: list[str] = []
+        self._open: list[tuple[str, tuple[str, ...]]] = []  # name, prefixes it declares
+        # What is declared in the output around a place, the innermost last. Of the
+        # elements around the content nothing is written.
+        self._declared: defaultdict[str, list[str]] = defaultdict(list)
+        self.has_elements = False
+        self.n_chars = 0
+
+    @property
+    def depth(self) -> int:
+        """How many elements are open."""
+        return len(self._open)
+
+    def value(self) -> str:
+        """Return the lexical form: what is written, or the text if that is all."""
+        return "".join(self._parts if self.has_elements else self._texts)
+
+    def text(self, text: str) -> None:
+        """Take characters."""
+        self._texts.append(text)
+        self._write(text.translate(_TEXT))
+
+    def comment(self, text: str) -> None:
+        """Take a comment."""
+        self._write(f"<!--{text}-->")
+
+    def instruction(self, target: str, data: str) -> None:
+        """Take a processing instruction."""
+        self._write(f"<?{target} {data}?>" if data else f"<?{target}?>")
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Take the begin of an element."""
+        self.has_elements = True
+        namespace, local, prefix = split_name(name)
+        used = {prefix: namespace}
+        rows: list[tuple[str, str, str, str]] = []
+        for each, value in attributes.items():
+            uri, attribute, its_prefix = split_name(each)
+            if its_prefix:
+                used[its_prefix] = uri
+            rows.append((uri, attribute, _qualified(its_prefix, attribute), value))
+        declared = self._declare(used)
+        tag = _qualified(prefix, local)
+        self._open.append((tag, tuple(declared)))
+        pairs = [(_declaration(each), uri) for each, uri in sorted(declared.items())]
+        pairs += [(full, value) for _, _, full, value in sorted(rows)]
+        written = (f' {full}="{value.translate(_VALUE)}"' for full, value in pairs)
+        self._write(f"<{tag}{''.join(written)}>")
+
+    def end(self) -> None:
+        """Take the end of an element."""
+        tag, declared = self._open.pop()
+        for prefix in declared:
+            self._declared[prefix].pop()
+        self._write(f"</{tag}>")
+
+    def _declare(self, used: dict[str, str]) -> dict[str, str]:
+        """Return what an element uses and its ancestors do not declare."""
+        new: dict[str, str] = {}
+        for prefix, namespace in used.items():
+            if namespace == _XML:
+                continue
+            around = self._declared[prefix]
+            if (around[-1] if around else "") != namespace:
+                new[prefix] = namespace
+                around.append(namespace)
+        return new
+
+    def _write(self, text: str) -> None:
+        self._parts.append(text)
+        self.n_chars += len(text)
+
+
+def split_name(name: str) -> tuple[str, str, str]:
+    """Return namespace, local name and prefix of a name of expat."""
+    parts = name.split(SEPARATOR)
+    if len(parts) == 1:
+        return "", name, ""
+    return parts[0], parts[1], parts[2] if len(parts) > 2 else ""
+
+
+def _qualified(prefix: str, local: str) -> str:
+    return f"{prefix}:{local}" if prefix else local
+
+
+def _declaration(prefix: str) -> str:
+    return f"xmlns:{prefix}" if prefix else "xmlns"
