@@ -21,6 +21,7 @@ class Reason(StrEnum):
     # the URI
     BAD_URI = "bad_uri"
     HOST_BUDGET = "host_budget"
+    NOT_WANTED = "not_wanted"
     # the host
     DNS = "dns"
     UNREACHABLE = "unreachable"

@@ -28,17 +28,19 @@ PAGE = "https://a.example/page"
 def new_intake(
     *,
     scope: Scope | None = None,
+    allow: str | None = None,
     deny: str | None = None,
     max_depth: int = 255,
     partitions: int = 16,
     grouping: Grouping = Grouping.HOST,
 ) -> Intake:
     """Return an intake that takes all that its arguments do not turn away."""
+    allowed = Patterns((re.compile(allow),)) if allow else Patterns()
     denied = Patterns((re.compile(deny),)) if deny else Patterns()
     return Intake(
         keys=PolitenessKey(grouping),
         normal_form=NormalForm(),
-        link_filter=LinkFilter(scope or Scope(), Patterns(), denied),
+        link_filter=LinkFilter(scope or Scope(), allowed, denied),
         partitions=partitions,
         max_depth=max_depth,
     )
@@ -213,15 +215,33 @@ def test_a_bad_seed_is_refused(text: str) -> None:
 
 
 def test_a_redirect_target_keeps_its_chain() -> None:
-    """If another host is redirected to, then the chain is kept, or it is counted."""
-    scope = Scope.of_seeds(Extent.HOST, ["https://b.example/"])
-    intake = new_intake(scope=scope)
+    """If another host is redirected to, then the chain is kept."""
     record = Record("https://b.example/x", Kind.PAGE, 3, PAGE, ("https://a.example/1",))
-    candidate = intake.redirected(record)
-    assert candidate is not None
+    candidate = new_intake().redirected(record)
     assert unpack(candidate.item[1:], candidate.key) == record
-    assert intake.redirected(Record("https://c.example/")) is None
-    assert intake.turned.filtered == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "is_wanted"),
+    [
+        (Kind.PAGE, "https://b.example/data/x", True),
+        (Kind.PAGE, "http://b.example:8080/data/x", True),
+        (Kind.PAGE, "https://c.example/data/x", False),  # out of scope
+        (Kind.PAGE, "https://b.example/x", False),  # not allowed
+        (Kind.PAGE, "https://b.example/data/secret", False),  # denied
+        (Kind.SITEMAP, "https://b.example/x", True),  # `allow` is about pages
+        (Kind.SITEMAP, "https://b.example/secret", False),
+        (Kind.SITEMAP, "https://c.example/x", False),
+        (Kind.SITEMAP, "https://a.example/x", True),  # on the host of the source
+    ],
+)
+def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) -> None:
+    """If a target is out of scope, not allowed or denied, then it is counted."""
+    scope = Scope.of_seeds(Extent.HOST, ["https://b.example/"])
+    intake = new_intake(scope=scope, allow="/data/", deny="secret")
+    record = Record("https://a.example/1", kind)
+    assert intake.wants_target(record, target) is is_wanted
+    assert intake.turned.filtered == (not is_wanted)
 
 
 def test_seen_only_has_the_same_fingerprint() -> None:
@@ -308,7 +328,6 @@ def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     assert record.change
     target = replace(record, url="https://b.example/", chain=(PAGE,))
     again = intake.redirected(target)
-    assert again is not None
     assert unpack(again.item[1:], again.key) == target
     assert again.fingerprint != intake.seen_only(target.url).fingerprint
 

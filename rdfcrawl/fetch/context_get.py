@@ -197,6 +197,8 @@ class _Course:
             SourceFault: there is no answer that counts.
         """
         getter, hosts = self._get, self._get.hosts
+        if hosts.is_denied(url):
+            raise SourceFault(Reason.NOT_WANTED)
         if hosts.prime is not None:
             await hosts.prime(url)
         way = await self._way(url)
@@ -254,7 +256,7 @@ class _Course:
         if way.robots is None:
             return options.delay_secs
         rules = await way.robots.rules(origin_of(url))
-        if rules is None:
+        if isinstance(rules, list):
             raise SourceFault(Reason.ROBOTS_UNREACHABLE)
         if rules.delay_secs > options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"

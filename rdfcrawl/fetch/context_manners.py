@@ -58,11 +58,13 @@ class Hosts:
         key_of: politeness key of a URL.
         prime: called with a URL before its key is asked for.
         sleep: waits before and after a request to a host that is being visited.
+        is_denied: tells which URLs the operator wants never to be asked for.
     """
 
     key_of: Callable[[str], str] = host_of
     prime: Callable[[str], Awaitable[None]] | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    is_denied: Callable[[str], bool] = lambda _: False
 
 
 class PacedExchange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.kinds import kind_of
 from rdfcrawl.records import Record, Visit
@@ -34,7 +35,14 @@ async def look_up(
         options: limits and manners, as for a page or a dump.
         robots: rules that are obeyed on each host; None obeys none.
     """
-    visitor = Visitor(exchange, spool, options, key_of=origin_of, is_new=_is_new)
+    visitor = Visitor(
+        exchange,
+        spool,
+        options,
+        key_of=origin_of,
+        is_new=_is_new,
+        hops=Hops(robots=robots),
+    )
     record = Record(url, kind_of(url))
     while True:
         visit = Visit(

@@ -68,7 +68,7 @@ class Pace:
         """
         starts_at = max(self.next_at, not_before)
         now = time.monotonic()
-        if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
+        if self.is_over() or starts_at >= self.ends_at:
             return False
         while starts_at > now:  # a timer may fire a clock tick early
             await self._sleepers.sleep(starts_at - now)
@@ -77,6 +77,17 @@ class Pace:
             now = time.monotonic()
         self.next_at = now + self._delay_secs
         return True
+
+    def is_over(self) -> bool:
+        """Tell whether no request starts any more, for being too late or stopped."""
+        starts_at = max(self.next_at, time.monotonic())
+        return self._sleepers.is_stopping or starts_at >= self.ends_at
+
+    def slow_down(self, delay_secs: float) -> None:
+        """Leave at least so much time between requests from the last one on."""
+        if delay_secs > self._delay_secs:
+            self.next_at += delay_secs - self._delay_secs
+            self._delay_secs = delay_secs
 
     def rest_secs(self) -> float:
         """Return how long the host must be left alone from now on."""

@@ -6,11 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from rdfcrawl.fetch.context_cache import SharedContexts
+from rdfcrawl.fetch.context_cache import SharedContexts, Turns
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.ftp import FtpExchange
+from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
@@ -70,24 +71,35 @@ class Transport:
             question=spider.sources.question,
         )
         self._is_exempt = spider.sources.is_exempt
-        self.robots = self._robots(crawler)
+        self._shared = SharedContexts(
+            session.redis, session.frontier.key, count=partial(_count, crawler.stats)
+        )
+        self.robots = self._robots(crawler, session)
+        self.visitor.hops = Hops(wants=session.intake.wants_target, robots=self.robots)
         self.contexts = self._contexts(crawler, session)
 
-    def _robots(self, crawler: Crawler) -> RobotsCache | None:
+    def _robots(self, crawler: Crawler, session: CrawlSession) -> RobotsCache | None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             return None
         options = self.visitor.options
+        turns = Turns(self._shared)
+        delay_secs = session.options.frontier.delay_secs
+
+        async def turn(url: str) -> None:
+            await session.prime(url)
+            await turns.take(session.key_of(url), delay_secs)
+
         return RobotsCache(
             RobotsFetch(self.exchange, self._spool, options),
             _robots_options(crawler, options),
             sleep=self.visitor.sleepers.sleep,
             is_exempt=self._is_exempt,
             url_of=self._url_of,
+            turn=turn,
         )
 
     def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
         options = self.visitor.options
-        count = partial(_count, crawler.stats)
         return open_contexts(
             options,
             self._spool,
@@ -98,9 +110,10 @@ class Transport:
                 key_of=session.key_of,
                 prime=session.prime,
                 sleep=self.visitor.sleepers.sleep,
+                is_denied=session.intake.denies,
             ),
-            shared=SharedContexts(session.redis, session.frontier.key, count=count),
-            count=count,
+            shared=self._shared,
+            count=partial(_count, crawler.stats),
         )
 
     async def _url_of(self, record: Record) -> str:

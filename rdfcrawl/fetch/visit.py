@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
+from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.pace import Pace, Sleepers
 from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
@@ -44,6 +45,7 @@ class Visitor:
         question: says how a record of a source is asked for.
         is_new: marks a redirect target as seen in the frontier, and says whether
             it had not been: one that had is somebody else's to fetch.
+        hops: judges where redirects lead.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Visitor:
         is_new: Callable[[str], Awaitable[bool]],
         prime: Callable[[str], Awaitable[None]] | None = None,
         question: Callable[[Record], Awaitable[Question | None]] | None = None,
+        hops: Hops | None = None,
     ) -> None:
         self.exchange = exchange
         self.spool = spool
@@ -64,6 +67,7 @@ class Visitor:
         self.is_new = is_new
         self.prime = prime
         self.question = question
+        self.hops = hops or Hops()
         self._asks = {kind: options.ask(kind) for kind in Kind}
         self.sleepers = Sleepers()
 
@@ -232,6 +236,9 @@ class _Course:
         except SourceFault as exc:
             answer.fault = exc.fault
             return None, Verdict.DONE
+        answer.fault = self._visitor.hops.unwanted(record, target)
+        if answer.fault is not None:
+            return None, Verdict.DONE
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
         if self._visitor.key_of(target) != self._visit.key:
@@ -240,9 +247,33 @@ class _Course:
             except SourceFault as exc:
                 answer.fault = exc.fault
             return None, Verdict.DONE
-        if not await self._claim(attempt, target):
+        answer.fault = await self._refusal(attempt, target)
+        if answer.fault is not None:
             return None, Verdict.DONE
-        return target, Verdict.REDIRECT
+        if origin_of(target) in self._dead or await self._claim(attempt, target):
+            return target, Verdict.REDIRECT
+        return None, Verdict.DONE
+
+    async def _refusal(self, attempt: Attempt, target: str) -> Fault | None:
+        """Return why a target of this key must not be asked for.
+
+        If its robots.txt cannot be had, its origin is one that cannot be reached.
+        """
+        origin = origin_of(target)
+        if origin in self._dead:
+            return None
+        found = await self._visitor.hops.refusal(
+            attempt.record,
+            attempt.requested,
+            target,
+            pace=self._pace,
+            visit=self._visit,
+        )
+        if not isinstance(found, list):
+            return found
+        if not (self._pace.is_over() or self._visit.is_lost):  # else it was not asked
+            self._dead[origin] = found
+        return None
 
     async def _claim(self, attempt: Attempt, target: str) -> bool:
         """Say whether `target` is for this record to fetch."""

@@ -12,7 +12,14 @@ from rdfcrawl.frontier.payload import pack
 from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
 from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
-from rdfcrawl.uri import BadUri, NormalForm, PolitenessKey, fingerprint, partition_of
+from rdfcrawl.uri import (
+    BadUri,
+    NormalForm,
+    PolitenessKey,
+    fingerprint,
+    host_of,
+    partition_of,
+)
 from rdfcrawl.uri import requestable as to_requestable
 
 if TYPE_CHECKING:
@@ -238,11 +245,33 @@ class Intake:
             faults.append(replace(bad[0], count=len(bad)))
         return candidates
 
-    def redirected(self, record: Record) -> Candidate | None:
-        """Return the candidate of a redirect's target on another host, if wanted."""
-        if not self._link_filter.admits(record.url):
+    def wants_target(self, record: Record, target: str) -> bool:
+        """Tell whether a redirect is followed; it is counted if it is not.
+
+        Args:
+            record: that is asked for.
+            target: requestable URL that it redirects to.
+
+        `allow` chooses among pages: a source's own URLs need not match it, and stay in
+        scope as long as they stay on its host.
+        """
+        links = self._link_filter
+        if not record.kind.is_source:
+            is_wanted = links.admits(target)
+        else:
+            is_near = host_of(target) == host_of(record.url)
+            is_near = is_near or links.scope.covers(target)
+            is_wanted = is_near and not links.deny.match(target)
+        if not is_wanted:
             self.turned.filtered += 1
-            return None
+        return is_wanted
+
+    def denies(self, url: str) -> bool:
+        """Tell whether the operator wants a URL never to be asked for."""
+        return self._link_filter.deny.match(url)
+
+    def redirected(self, record: Record) -> Candidate:
+        """Return the candidate of a wanted redirect's target on another host."""
         return self.candidate(record, LINK_BAND)
 
     def seen_only(self, url: str) -> Candidate:

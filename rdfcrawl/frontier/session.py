@@ -289,8 +289,7 @@ class CrawlSession:
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only to be marked as seen."""
-        wanted = (self.intake.redirected(record) for record in outlinks)
-        self.worker.offer(candidate for candidate in wanted if candidate is not None)
+        self.worker.offer(self.intake.redirected(record) for record in outlinks)
         self.worker.offer(self.intake.seen_only(url) for url in known)
 
     async def _prime(self, urls: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, Document
@@ -19,11 +19,14 @@ from rdfcrawl.robots.policy import (
     judge,
     parse_robots,
 )
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import BadUri, host_of, requestable
+
+ROBOTS_PATH: Final = "/robots.txt"
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    Get = Callable[[str], Awaitable["RobotsResponse"]]
     from rdfcrawl.records import Record, Visit
 
 
@@ -88,6 +91,8 @@ class RobotsCache:
         fetch: does one GET, follows no redirect and raises no fault.
         options: limits.
         sleep: waits between requests to a host.
+        turn: waits until another host, to which robots.txt is redirected, may be
+            asked: it is not the one that is visited.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
@@ -95,18 +100,20 @@ class RobotsCache:
 
     def __init__(
         self,
-        fetch: Callable[[str], Awaitable[RobotsResponse]],
+        fetch: Get,
         options: RobotsOptions,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
+        turn: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt
         self._url_of = url_of
         self._options = options
         self._sleep = sleep
+        self._turn = turn
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._n_bytes = 0
         self._fetching: dict[str, asyncio.Task[Rules | RobotsResponse]] = {}
@@ -124,11 +131,13 @@ class RobotsCache:
         """
         unreachable: dict[str, RobotsResponse] = {}
         rules_of: dict[str, Rules] = {}
-        for index in visit.pending:
-            origin = origin_of(visit.records[index].url)
+        urls = await self._urls(visit)
+        get = self._spaced(visit.delay_secs)
+        for url in urls.values():
+            origin = origin_of(url)
             if origin in rules_of or origin in unreachable:
                 continue
-            found = self._fresh(origin) or await self._ask(origin, visit.delay_secs)
+            found = self._fresh(origin) or await self._ask(origin, get)
             if isinstance(found, Rules):
                 rules_of[origin] = found
                 if visit.delay_secs < found.delay_secs <= self._options.max_delay_secs:
@@ -136,15 +145,49 @@ class RobotsCache:
             else:
                 unreachable[origin] = found
         if unreachable:
-            self._put_off(visit, unreachable, is_mixed=bool(rules_of))
+            self._put_off(visit, unreachable, urls, is_mixed=bool(rules_of))
         if any(rules is not ALLOW_ALL for rules in rules_of.values()):
-            self._strike_out(visit, rules_of, await self._urls(visit))
+            self._strike_out(visit, rules_of, urls)
         return visit.delay_secs
 
-    async def rules(self, origin: str, *, delay_secs: float = 0.0) -> Rules | None:
-        """Return the rules of an origin, None if robots.txt is unreachable."""
-        found = self._fresh(origin) or await self._ask(origin, delay_secs)
-        return found if isinstance(found, Rules) else None
+    async def rules(
+        self, origin: str, *, pace: Callable[[], Awaitable[bool]] | None = None
+    ) -> Rules | list[Fault]:
+        """Return the rules of an origin, or why its robots.txt cannot be had.
+
+        Args:
+            origin: as `origin_of` has it.
+            pace: waits until the host may be asked; if it gives False, it is not.
+        """
+        found = self._fresh(origin)
+        if found is None:
+            get = self._paced(pace) if pace else self._fetch
+            answer = await self._ask(origin, get)
+            if not isinstance(answer, Rules):
+                return _faults(answer)
+            found = answer
+        return found
+
+    def refusal(self, rules: Rules, url: str) -> Fault | None:
+        """Return why a URL must not be asked for, by the rules of its origin."""
+        if rules.delay_secs > self._options.max_delay_secs:
+            detail = f"Crawl-delay is {rules.delay_secs:g} s"
+            return Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
+        return None if rules.allows(url) else Fault(Reason.ROBOTS_DISALLOWED)
+
+    def is_exempt(self, record: Record, asked: str, target: str) -> bool:
+        """Tell whether a redirect is followed although robots.txt disallows it.
+
+        Args:
+            record: that is asked for.
+            asked: what was asked for it.
+            target: where it is redirected to.
+        """
+        if record.kind.is_source and asked == origin_of(asked) + ROBOTS_PATH:
+            return True  # RFC 9309 2.3.1.2: its redirects are followed
+        # What the operator exempts is a request to this source, wherever it has moved.
+        rest = asked.removeprefix(record.url)
+        return bool(rest) and target.endswith(rest) and self._is_exempt(record)
 
     async def close(self) -> None:
         """Cancel what is being fetched."""
@@ -160,18 +203,36 @@ class RobotsCache:
         self._entries.move_to_end(origin)
         return entry.rules
 
-    async def _ask(self, origin: str, delay_secs: float) -> Rules | RobotsResponse:
+    def _spaced(self, delay_secs: float) -> Get:
+        """Return a GET after which the next request of the visit waits its turn."""
+
+        async def get(url: str) -> RobotsResponse:
+            response = await self._fetch(url)
+            await self._sleep(delay_secs)
+            return response
+
+        return get
+
+    def _paced(self, pace: Callable[[], Awaitable[bool]]) -> Get:
+        """Return a GET that waits for its own turn."""
+
+        async def get(url: str) -> RobotsResponse:
+            return await self._fetch(url) if await pace() else RobotsResponse(status=0)
+
+        return get
+
+    async def _ask(self, origin: str, get: Get) -> Rules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
         task = self._fetching.get(origin)
         if task is None:
-            task = asyncio.create_task(self._load(origin, delay_secs))
+            task = asyncio.create_task(self._load(origin, get))
             self._fetching[origin] = task
             task.add_done_callback(lambda _: self._fetching.pop(origin, None))
         # One who is cancelled does not take it from the others.
         return await asyncio.shield(task)
 
-    async def _load(self, origin: str, delay_secs: float) -> Rules | RobotsResponse:
-        response = await self._follow(f"{origin}/robots.txt", delay_secs)
+    async def _load(self, origin: str, get: Get) -> Rules | RobotsResponse:
+        response = await self._follow(origin, get)
         access = judge(response.status)
         if access is Access.UNREACHABLE:
             # RFC 9309 2.4: older rules may be used if there is nothing newer.
@@ -185,12 +246,13 @@ class RobotsCache:
         self._keep(origin, rules)
         return rules
 
-    async def _follow(self, url: str, delay_secs: float) -> RobotsResponse:
+    async def _follow(self, origin: str, get: Get) -> RobotsResponse:
         """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
+        url = origin + ROBOTS_PATH
         for _ in range(MAX_ROBOTS_REDIRECTS + 1):
-            response = await self._fetch(url)
-            # The next request of the visit, for whatever it is, waits its turn.
-            await self._sleep(delay_secs)
+            if self._turn is not None and host_of(url) != host_of(origin):
+                await self._turn(url)
+            response = await get(url)
             if not (300 <= response.status < 400 and response.location):
                 return response
             try:
@@ -229,20 +291,22 @@ class RobotsCache:
         left = []
         for index in visit.pending:
             record = visit.records[index]
-            rules = rules_of[origin_of(record.url)]
-            if rules.delay_secs > self._options.max_delay_secs:
-                detail = f"Crawl-delay is {rules.delay_secs:g} s"
-                fault = Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
-            elif rules.allows(urls[index]) or self._is_exempt(record):
+            url = urls[index]
+            fault = self.refusal(rules_of[origin_of(url)], url)
+            is_forbidden = fault and fault.reason is Reason.ROBOTS_DISALLOWED
+            if fault is None or (is_forbidden and self._is_exempt(record)):
                 left.append(index)
-                continue
             else:
-                fault = Fault(Reason.ROBOTS_DISALLOWED)
-            visit.documents.append(_refused(record, [fault]))
+                visit.documents.append(_refused(record, [fault]))
         visit.pending[:] = left
 
     def _put_off(
-        self, visit: Visit, unreachable: dict[str, RobotsResponse], *, is_mixed: bool
+        self,
+        visit: Visit,
+        unreachable: dict[str, RobotsResponse],
+        urls: dict[int, str],
+        *,
+        is_mixed: bool,
     ) -> None:
         """Take out the records of origins whose rules are not known.
 
@@ -252,7 +316,7 @@ class RobotsCache:
         left = []
         for index in visit.pending:
             record = visit.records[index]
-            response = unreachable.get(origin_of(record.url))
+            response = unreachable.get(origin_of(urls[index]))
             if response is None:
                 left.append(index)
             elif self._is_last(visit, record, is_mixed=is_mixed):

@@ -1,0 +1,84 @@
+"""Whether a redirect may be followed: judged anew for each hop.
+
+A redirect within a politeness key is followed at once, and so passes neither the
+intake nor the look at robots.txt before a visit: it could lead to another path, port,
+scheme or host of the key, which the operator or the site does not want asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.robots.cache import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rdfcrawl.fetch.pace import Pace
+    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.robots.cache import RobotsCache
+
+
+class Hops:
+    """Judges where redirects lead.
+
+    Args:
+        wants: says whether the crawl wants what a record is redirected to.
+        robots: rules of every origin; None obeys none.
+    """
+
+    def __init__(
+        self,
+        *,
+        wants: Callable[[Record, str], bool] = lambda _record, _target: True,
+        robots: RobotsCache | None = None,
+    ) -> None:
+        self._wants = wants
+        self._robots = robots
+
+    def unwanted(self, record: Record, target: str) -> Fault | None:
+        """Return the fault of a target that the operator does not want."""
+        if self._wants(record, target):
+            return None
+        return Fault(Reason.NOT_WANTED, target[: Fault.MAX_DETAIL])
+
+    async def refusal(
+        self,
+        record: Record,
+        requested: Sequence[str],
+        target: str,
+        *,
+        pace: Pace,
+        visit: Visit,
+    ) -> Fault | list[Fault] | None:
+        """Return why robots.txt of its origin does not let a target be asked for.
+
+        Args:
+            record: that is asked for.
+            requested: what was asked for it, in order.
+            target: of the last answer, within the key of the visit.
+            pace: of the visit; a `Crawl-delay` of the origin slows it down.
+            visit: gets that delay, too.
+
+        Returns:
+            A fault if it is forbidden, a list of faults if the rules cannot be had.
+        """
+        robots = self._robots
+        if robots is None:
+            return None
+
+        async def turn() -> bool:
+            return await pace.turn() and not visit.is_lost
+
+        rules = await robots.rules(origin_of(target), pace=turn)
+        if isinstance(rules, list):
+            return rules
+        fault = robots.refusal(rules, target)
+        if fault is None or fault.reason is Reason.ROBOTS_DISALLOWED:
+            pace.slow_down(rules.delay_secs)
+            visit.delay_secs = max(visit.delay_secs, rules.delay_secs)
+            if fault is None or robots.is_exempt(record, requested[0], target):
+                return None
+        detail = f"{fault.detail} {target}".strip()
+        return Fault(fault.reason, detail[: Fault.MAX_DETAIL])
