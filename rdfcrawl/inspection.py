@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.sandbox import Sandbox
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
-from rdfcrawl.fetch.contexts import open_contexts
-from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.ftp import FtpExchange
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
-from rdfcrawl.fetch.lookup import look_up
-from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes import SchemeExchange
-from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Document, Record
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
     from rdfcrawl.extract.outcome import Outcome
-    from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.fetch.contexts import ContextStore
+    from rdfcrawl.fetch.by_hand import Web
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.options import ExtractOptions
@@ -90,7 +80,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        web = await stack.enter_async_context(_open_web(question, folder))
+        web = _ClosedWeb(question, folder, stack)
         document = await _find(question, web)
         source = document.body if document.body is not None else document.path
         if source is None:
@@ -116,51 +106,42 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Web:
-    """How documents and contexts are asked for."""
+class _ClosedWeb:
+    """The web, which is opened when a URL or a context is asked for.
 
-    options: FetchOptions
-    spool: Spool
-    exchange: Exchange
-    robots: RobotsCache | None
-    contexts: ContextStore
+    A file is mostly read without it, and its rooms are slow to import.
+    """
+
+    def __init__(self, question: Question, folder: Path, stack: AsyncExitStack) -> None:
+        self._question, self._folder, self._stack = question, folder, stack
+        self._web: Web | None = None
+
+    async def open(self) -> Web:
+        """Return the web; it is closed with the stack."""
+        if self._web is None:
+            from rdfcrawl.fetch.by_hand import open_web  # noqa: PLC0415 (see above)
+
+            question = self._question
+            opening = open_web(
+                question.fetch,
+                self._folder,
+                robots_agent=question.robots_agent,
+                logins=question.logins,
+            )
+            self._web = await self._stack.enter_async_context(opening)
+        return self._web
 
     async def load_context(self, url: str, *, document_url: str) -> ContextDocument:
-        return await self.contexts.load(url, document_url=document_url)
+        """Return a context of JSON-LD.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`.
+        """
+        web = await self.open()
+        return await web.contexts.load(url, document_url=document_url)
 
 
-@asynccontextmanager
-async def _open_web(question: Question, folder: Path) -> AsyncIterator[_Web]:
-    options = replace(question.fetch, spool_dir=folder / "spool")
-    n_bytes = options.visit_memory_bytes
-    async with AsyncExitStack() as stack:
-        spool = stack.enter_context(
-            Spool(options.spool_dir, memory_limit_bytes=n_bytes)
-        )
-        exchange = SchemeExchange(
-            await stack.enter_async_context(HttpExchange(options, spool)),
-            await stack.enter_async_context(
-                FtpExchange(options, spool, logins=question.logins)
-            ),
-        )
-        manners = robots = None
-        if question.robots_agent:
-            manners = RobotsOptions(agent=question.robots_agent, retry_times=0)
-            robots = RobotsCache(RobotsFetch(exchange, spool, options), manners)
-        contexts = open_contexts(
-            options,
-            spool,
-            near=Way(exchange=exchange, robots=robots),
-            robots=manners,
-            options=ContextOptions(),
-            hosts=Hosts(),
-        )
-        stack.push_async_callback(contexts.close)
-        yield _Web(options, spool, exchange, robots, contexts)
-
-
-async def _find(question: Question, web: _Web) -> Document:
+async def _find(question: Question, web: _ClosedWeb) -> Document:
     if not question.target.lower().startswith(_SCHEMES):
         path = Path(question.target)
         if not path.is_file():
@@ -172,13 +153,7 @@ async def _find(question: Question, web: _Web) -> Document:
         url = requestable(question.target)
     except BadUri as error:
         raise ConfigError(f"{question.target}: {error}") from error
-    return await look_up(
-        url,
-        exchange=web.exchange,
-        spool=web.spool,
-        options=web.options,
-        robots=web.robots,
-    )
+    return await (await web.open()).look_up(url)
 
 
 def _job(question: Question, document: Document) -> Job:

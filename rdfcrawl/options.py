@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.extract.reading import rules_in
 from rdfcrawl.fetch.ftp_logins import FtpLogins
 from rdfcrawl.fetch.guard import Guard, parse_networks
 from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.frontier.client import FrontierOptions
-from rdfcrawl.frontier.worker import WorkerOptions
+from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
@@ -392,7 +390,10 @@ def extract_options(settings: BaseSettings) -> ExtractOptions:
         ConfigError: a setting is out of range, or a rule is wrong.
     """
     rules = str(settings.get("SCRAPING_RULES") or "")
-    rules_in(rules)
+    if rules:
+        from rdfcrawl.extract.reading import rules_in  # noqa: PLC0415 (slow to import)
+
+        rules_in(rules)
     return ExtractOptions(
         limits=ParseLimits(
             literal_bytes=integer(settings, "RDF_LITERAL_MAX_BYTES", 1),

@@ -22,8 +22,8 @@ from rdfcrawl.html.page import Page
 from rdfcrawl.html.vocabularies import Vocabularies, default_registry
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.jsonld import Options as JsonLdOptions
-from rdfcrawl.rdf.jsonld import read_json_ld_value
+from rdfcrawl.rdf.jsonld.options import Options as JsonLdOptions
+from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.output import Output

@@ -18,9 +18,10 @@ import pyoxigraph as ox
 import pytest
 from redis.asyncio import Redis
 
-from rdfcrawl.frontier.client import Counts, Frontier, FrontierOptions
+from rdfcrawl.frontier.client import Counts, Frontier
 from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.provenance import VOCABULARY
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads

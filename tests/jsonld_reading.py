@@ -12,8 +12,9 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.jsonld import Options, read_json_ld
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
+from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS

@@ -25,8 +25,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rdfcrawl.frontier.binary import MIN_VERSION, program_version
-from rdfcrawl.frontier.client import Frontier, FrontierOptions
+from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.connection import server_facts
+from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.scripts import Scripts
 
 if TYPE_CHECKING:

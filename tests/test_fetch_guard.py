@@ -18,9 +18,9 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.guard import (
     Guard,
     GuardBlocked,
-    GuardedResolver,
     parse_networks,
 )
+from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.options import _guard
 from rdfcrawl.records import Kind

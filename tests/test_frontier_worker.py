@@ -18,9 +18,10 @@ from scrapy.settings import Settings
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.binary import program_version
+from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.frontier.outage import Outage
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.worker import Worker, WorkerOptions
+from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.options import CrawlOptions
 from tests.frontier_state import (
     candidates,

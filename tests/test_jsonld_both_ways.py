@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.rdf.jsonld import Options
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
+from rdfcrawl.rdf.jsonld.options import Options
 from tests.jsonld_reading import BASE, Contexts, canonical, read_whole
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.jsonld import Options, read_json_ld, read_json_ld_value
 from rdfcrawl.rdf.jsonld.mending import whole_members
+from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.jsonld_reading import BASE, canonical, read
 

@@ -11,17 +11,7 @@ from scrapy import signals
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 from scrapy.crawler import CrawlerProcess
 
-from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.options import (
-    CrawlOptions,
-    extract_options,
-    progress_options,
-    segment_limits,
-)
-from rdfcrawl.progress.logformatter import has_log_file
-from rdfcrawl.progress.stopping import StoppableCrawler
-from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
     import argparse
@@ -57,6 +47,8 @@ class Command(ScrapyCrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, then crawl."""
+        from rdfcrawl.spiders.base import RdfSpider
+
         if len(args) != 1 or self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return
@@ -74,6 +66,8 @@ class Command(ScrapyCrawlCommand):
         name: str,
         opts: argparse.Namespace,
     ) -> None:
+        from rdfcrawl.progress.stopping import StoppableCrawler
+
         reasons: list[str] = []
         crawler = StoppableCrawler(
             process.spider_loader.load(name),
@@ -107,6 +101,14 @@ def check_operator(
     spider: str, arguments: dict[str, str], settings: BaseSettings
 ) -> None:
     """Exit with 2 and one line if an argument or a setting is wrong."""
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.options import (
+        CrawlOptions,
+        extract_options,
+        progress_options,
+        segment_limits,
+    )
+
     try:
         CrawlArguments.parse(arguments, spider)
         CrawlOptions.read(settings, spider)
@@ -122,6 +124,8 @@ def fail(message: str) -> NoReturn:
 
     A log file gets it too: under scrapyd, nobody reads standard error.
     """
+    from rdfcrawl.progress.logformatter import has_log_file
+
     if has_log_file():
         logger.error("%s", message)
     sys.stderr.write(f"scrapy: {message}\n")

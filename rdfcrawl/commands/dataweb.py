@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from rdfcrawl.dataweb.config import EXPERIMENTS, Profile, WebConfig, parse_weights
-from rdfcrawl.dataweb.process import (
-    LOG_NAME,
-    SEEDS_NAME,
-    TRUTH_NAME,
-    serve_until_stopped,
-)
-from rdfcrawl.dataweb.recall import RecallReport, judge
-from rdfcrawl.dataweb.sources import parse_sources
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
 
     from rdfcrawl.dataweb.accesslog import WebLog
+    from rdfcrawl.dataweb.config import WebConfig
+    from rdfcrawl.dataweb.recall import RecallReport
     from rdfcrawl.dataweb.server import ServedHere
 
 # Option, field of WebConfig, type, what it means.
@@ -96,6 +89,8 @@ class Command(ScrapyCommand):
             raise UsageError(str(error), print_help=False) from error
 
     def _serve(self, opts: argparse.Namespace) -> None:
+        from rdfcrawl.dataweb.process import LOG_NAME, serve_until_stopped
+
         directory = Path(opts.dir)
         log = serve_until_stopped(
             make_config(opts), directory, on_start=lambda s: _report_start(s, directory)
@@ -103,6 +98,8 @@ class Command(ScrapyCommand):
         _write(format_log(log), f"log: {directory / LOG_NAME}")
 
     def _recall(self, opts: argparse.Namespace) -> None:
+        from rdfcrawl.dataweb.recall import judge
+
         report = judge(Path(opts.truth), opts.outputs)
         _write(*format_recall(report, is_verbose=opts.verbose))
         self.exitcode = int(report.micro < opts.min)
@@ -114,6 +111,9 @@ def make_config(opts: argparse.Namespace) -> WebConfig:
     Raises:
         ConfigError: an option is out of its range.
     """
+    from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig, parse_weights
+    from rdfcrawl.dataweb.sources import parse_sources
+
     values = dict(EXPERIMENTS[opts.experiment]) if opts.experiment else {}
     given = {
         one.name: getattr(opts, one.name)
@@ -189,6 +189,8 @@ def _format_row(kind: str, n_found: int, n_expected: int, macro: float) -> str:
 
 
 def _add_serve_options(parser: argparse.ArgumentParser) -> None:
+    from rdfcrawl.dataweb.config import EXPERIMENTS, Profile, WebConfig
+
     defaults = WebConfig()
     for option, name, kind, meaning in _OPTIONS:
         default = "ORCA's, all equal" if name == "weights" else getattr(defaults, name)
@@ -227,6 +229,8 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _report_start(served: ServedHere, directory: Path) -> None:
+    from rdfcrawl.dataweb.process import SEEDS_NAME, TRUTH_NAME
+
     web = served.web
     _write(
         f"{len(web.nodes)} hosts accept connections at port {web.config.port},"

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.commands.crawl import fail
-from rdfcrawl.dataweb.config import NodeKind, WebConfig
-from rdfcrawl.dataweb.process import SEEDS_NAME, TRUTH_NAME, run_dataweb
-from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,6 +40,10 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve, crawl, judge."""
+        from rdfcrawl.dataweb.config import NodeKind, WebConfig
+        from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
+        from rdfcrawl.dataweb.recall import judge
+
         if args:
             fail(f"demo: unknown argument {args[0]}")
         folder = Path(opts.dir)
@@ -70,6 +71,8 @@ class Command(ScrapyCommand):
 
 
 def _crawl(folder: Path) -> int:
+    from rdfcrawl.dataweb.process import SEEDS_NAME
+
     command = ["scrapy", "workers", "-n", "2", "linkeddata"]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]

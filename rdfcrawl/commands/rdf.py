@@ -10,23 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, cast
 
-from rich.console import Console
-from rich.syntax import Syntax
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.commands.crawl import fail
 from rdfcrawl.errors import ConfigError, SourceFault
-from rdfcrawl.extract.reading import rules_in
-from rdfcrawl.formats import HTML
-from rdfcrawl.inspection import Inspection, Question, inspect
-from rdfcrawl.links import LinkPolicy
-from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
-from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.hdt import write_hdt
-from rdfcrawl.rdf.lines import iter_line_blocks
-from rdfcrawl.rdf.pretty import pretty
-from rdfcrawl.rdf.without_graphs import without_graph_names
-from rdfcrawl.robots.policy import PRODUCT_TOKEN
 
 if TYPE_CHECKING:
     import argparse
@@ -36,6 +23,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.inspection import Inspection, Question
     from rdfcrawl.records import Document
 
 _SHOWN_LINKS: Final = 20
@@ -103,6 +91,12 @@ class Command(ScrapyCommand):
         self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
 
     def _question(self, target: str, opts: argparse.Namespace) -> Question:
+        from rdfcrawl.inspection import Question
+        from rdfcrawl.links import LinkPolicy
+        from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
+        from rdfcrawl.rdf.graphs import check_iri
+        from rdfcrawl.robots.policy import PRODUCT_TOKEN
+
         settings = cast("BaseSettings", self.settings)
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
@@ -135,6 +129,9 @@ class Command(ScrapyCommand):
 
 def _show(question: Question, limit: int) -> Inspection:
     """Write the report to standard error and the statements to standard output."""
+    from rdfcrawl.inspection import inspect
+    from rdfcrawl.rdf.pretty import pretty
+
     shown = bytearray()
     left = limit
 
@@ -145,26 +142,43 @@ def _show(question: Question, limit: int) -> Inspection:
         shown.extend(b"".join(chunk.splitlines(keepends=True)[:n_lines]))
 
     inspection = asyncio.run(inspect(question, keep))
-    for refusal in rules_in(question.extract.rules).refused:
-        sys.stderr.write(f"rule        {refusal}\n")
-    told = Console(stderr=True, highlight=False, soft_wrap=True)
-    for line in report(inspection):
-        told.print(line, markup=False)
+    told = [f"rule        {refusal}" for refusal in _refused(question.extract.rules)]
+    told += report(inspection)
+    sys.stderr.write("".join(f"{line}\n" for line in told))
     text = pretty(bytes(shown))
-    out = Console(soft_wrap=True)
-    if out.is_terminal:
-        told.print()
-        out.print(Syntax(text, "turtle", theme="ansi_dark", background_color="default"))
+    if sys.stdout.isatty():
+        _show_in_colours(text)
     else:
         sys.stdout.write(text)
     outcome = inspection.outcome
     if outcome is not None and outcome.n_quads > limit:
-        told.print(f"… {limit} of {outcome.n_quads} statements; --limit shows more")
+        more = f"… {limit} of {outcome.n_quads} statements; --limit shows more"
+        sys.stderr.write(f"{more}\n")
     return inspection
+
+
+def _refused(rules: str) -> tuple[object, ...]:
+    """Return the scraping rules of Squirrel that could not be carried over."""
+    if not rules:
+        return ()
+    from rdfcrawl.extract.reading import rules_in
+
+    return tuple(rules_in(rules).refused)
+
+
+def _show_in_colours(text: str) -> None:
+    from rich.console import Console
+    from rich.syntax import Syntax
+
+    sys.stderr.write("\n")
+    colours = Syntax(text, "turtle", theme="ansi_dark", background_color="default")
+    Console(soft_wrap=True).print(colours)
 
 
 def _convert(question: Question, target: Path) -> Inspection:
     """Write the statements to a file, and the report to standard error."""
+    from rdfcrawl.inspection import inspect
+
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: want a name in {', '.join(_WRITTEN)}")
     with tempfile.TemporaryFile(dir=target.parent) as lines:
@@ -187,6 +201,8 @@ def _write_triples(
     lines: BinaryIO, out: BinaryIO, target: Path, base: str
 ) -> list[str]:
     """Write N-Quads in a format without graphs; return what it could not hold."""
+    from rdfcrawl.rdf.without_graphs import without_graph_names
+
     n_named = 0
 
     def triples() -> Iterator[bytes]:
@@ -200,6 +216,8 @@ def _write_triples(
     if target.suffix == ".nt":
         out.writelines(triples())
     else:
+        from rdfcrawl.rdf.hdt import write_hdt
+
         try:
             written = write_hdt(triples(), out, base=base)
         except SourceFault as error:
@@ -214,6 +232,8 @@ def _write_triples(
 
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
+    from rdfcrawl.rdf.lines import iter_line_blocks
+
     return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, drop=lambda: None)
 
 
@@ -247,6 +267,8 @@ def _answer(document: Document) -> str:
 
 
 def _what_was_read(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    from rdfcrawl.formats import HTML
+
     if outcome.packings:
         yield "packed in", ", ".join(outcome.packings)
     if outcome.format is not None:

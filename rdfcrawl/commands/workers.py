@@ -12,7 +12,6 @@ from scrapy.utils.log import configure_logging
 
 from rdfcrawl.commands.crawl import check_name, check_operator, fail
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.progress.crew import Crew
 
 if TYPE_CHECKING:
     import argparse
@@ -49,6 +48,8 @@ class Command(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, run the workers, wait for their end."""
+        from rdfcrawl.progress.crew import Crew
+
         if self.settings is None or len(args) != 1:
             fail("workers: want the name of one spider")
         if not 1 <= opts.n_workers <= MAX_WORKERS:

@@ -1,33 +1,27 @@
 """What runs inside of the sandbox: a process that reads one document at a time.
 
-Frames on the pipes are `kind` (1 byte), `length` (4 bytes, big endian) and as many
-bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its bytes. Out:
-`F`, the outcome as far as it is known at the begin; `C`, a chunk of N-Quads; `E`, the
-end with the outcome; `L`, a wish for a context, which is answered by `K`, the context,
-or `R`, why it cannot be had. End of input ends the process.
+What goes through its pipes is in `frames`.
 """
 
 from __future__ import annotations
 
+import ctypes  # noqa: F401  # numpy wants it, when its use is denied already
 import fcntl
 import os
 import resource
 import signal
-import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.unpack.scratch import FileScratch
-
-HEADER = struct.Struct(">cI")
-PIPE_BYTES = 2**20  # a chunk fits: the two processes need not take turns within one
 
 # Events of PEP 578 that parsing has no need of.
 _DENIED_EVENTS = (
@@ -51,8 +45,6 @@ def main() -> None:
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
     longest size.
     """
-    import numpy as np  # noqa: F401, PLC0415 (it loads `ctypes`, which is denied later)
-
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

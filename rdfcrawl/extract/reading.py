@@ -11,9 +11,6 @@ from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extract.outcome import MAX_MEMBERS, Outcome
 from rdfcrawl.html.extractors import SLOW
-from rdfcrawl.html.page import Page
-from rdfcrawl.html.reading import PageReading
-from rdfcrawl.html.rules import Rule, RuleSet, load_rules
 from rdfcrawl.html.scan import scan
 from rdfcrawl.http_links import context_link, links_of
 from rdfcrawl.rdf.environment import INLINE, Environment
@@ -23,13 +20,14 @@ from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parse import Parse, is_blank
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.records import Member
-from rdfcrawl.unpack.documents import INCOMPLETE, PackedDocument, iter_documents
-from rdfcrawl.unpack.names import graph_of_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.extract.job import Job
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.rules import Rule, RuleSet
+    from rdfcrawl.unpack.documents import PackedDocument
 
 MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
 
@@ -149,6 +147,10 @@ class Reading:
         return decision.found == "JSON" and bool(self._rules())
 
     def _page(self, source: Source, output: Output) -> Iterator[bytes]:
+        # Slow to import, as everything for pages is: many crawls meet none.
+        from rdfcrawl.html.page import Page  # noqa: PLC0415
+        from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
+
         job = self._job
         page = Page(
             self._page_bytes(source),
@@ -197,12 +199,15 @@ class Reading:
         return data[:MAX_PAGE_BYTES]
 
     def _rules(self) -> tuple[Rule, ...]:
-        return rules_in(self._job.rules).matching(self._job.url)
+        rules = self._job.rules
+        return rules_in(rules).matching(self._job.url) if rules else ()
 
     # -- archives ------------------------------------------------------------------
 
     def _unpack(self, packing: formats.Packing) -> Iterator[bytes]:
         self._environment.demand_bounds(f"unpacking {packing}")
+        from rdfcrawl.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
+
         job, outcome = self._job, self.outcome
         outcome.format = None
         for packed in iter_documents(
@@ -248,6 +253,8 @@ class Reading:
         be the URL-encoded URI that the member describes. As everywhere, an archive
         cannot write into the graphs of another site.
         """
+        from rdfcrawl.unpack.names import graph_of_member  # noqa: PLC0415
+
         job = self._job
         graph = graph_of_member(packed.names[-1]) if packed.names else None
         if graph is None:
@@ -267,6 +274,8 @@ def rules_in(path: str) -> RuleSet:
     Raises:
         ConfigError: they are wrong.
     """
+    from rdfcrawl.html.rules import RuleSet, load_rules  # noqa: PLC0415 (YAML, lxml)
+
     return load_rules(Path(path)) if path else RuleSet(())
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.child import HEADER, PIPE_BYTES
+from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -274,4 +274,7 @@ def _environment() -> dict[str, str]:
         "LANG": "C.UTF-8",
         # One thread for each core takes 40 MB of address space each, which is bounded.
         "OPENBLAS_NUM_THREADS": "1",
+        # numpy sets them while it is imported, which a child may not.
+        "OPENBLAS_MAIN_FREE": "1",
+        "GOTOBLAS_MAIN_FREE": "1",
     }

@@ -16,9 +16,10 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.content_encoding import Decoder
-from rdfcrawl.fetch.guard import GuardBlocked, GuardedResolver
+from rdfcrawl.fetch.guard import GuardBlocked
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
+from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import host_of

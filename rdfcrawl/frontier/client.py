@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
+    from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, Scripts
     from rdfcrawl.records import Record
 
@@ -68,27 +69,6 @@ class Counts:
     def is_over(self) -> bool:
         """Whether nothing is queued and nothing is leased."""
         return self.queued <= 0 and self.leased <= 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierOptions:
-    """What is fixed for one worker.
-
-    Attributes:
-        partitions: wanted for a new crawl; an existing one keeps its own.
-        lease_secs: a worker that did not renew for so long is taken for dead.
-        batch: most URIs of a visit.
-        window_secs: a visit has as many URIs as fit into this at the host's delay.
-        delay_secs: least time between two requests to a host that sets none.
-        budget: most URIs ever accepted per host; 0 is no limit.
-    """
-
-    partitions: int = 16
-    lease_secs: float = 60.0
-    batch: int = 20
-    window_secs: float = 5.0
-    delay_secs: float = 1.0
-    budget: int = 0
 
 
 class Frontier:

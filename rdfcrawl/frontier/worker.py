@@ -13,7 +13,6 @@ import logging
 import random
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.outage import Outage
     from rdfcrawl.records import Record, Visit
 
@@ -39,28 +39,6 @@ _ADD_URIS = 500
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _BEAT_SECS = 5.0
 STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """What is fixed for one worker.
-
-    Attributes:
-        name: unique among all workers of the crawl, now and ever.
-        visits: hosts visited at once.
-        commit_secs: stores are flushed and visits acknowledged so often.
-        ack_lag_secs: pause between the flush of the stores and the acknowledgement;
-            needed only where children and parent lie on different Redis masters.
-        max_buffered: with so many links unsent (Redis is away), no new visits.
-        idle_secs: the crawl must have had no work for so long before it is over.
-    """
-
-    name: str
-    visits: int = 32
-    commit_secs: float = 1.0
-    ack_lag_secs: float = 0.0
-    max_buffered: int = 50_000
-    idle_secs: float = 0.0
 
 
 class Worker:

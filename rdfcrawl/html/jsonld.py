@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.jsonld import Options, read_json_ld_value
+from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -58,8 +58,9 @@ class ExtractPipeline:
         """
         visiting_spider(crawler)
         options = extract_options(crawler.settings)
-        for refusal in rules_in(options.rules).refused:
-            logger.warning("%s", refusal)
+        if options.rules:
+            for refusal in rules_in(options.rules).refused:
+                logger.warning("%s", refusal)
         pipeline = cls(crawler, options)
         crawler.signals.connect(pipeline.spider_closed, signals.spider_closed)
         return pipeline

@@ -9,24 +9,19 @@ per triple.
 from __future__ import annotations
 
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.rdf.chances import Chances
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.contexts import remote_contexts
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.hextuples import read_hextuples
-from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.rdf.mapping import mapped
 from rdfcrawl.rdf.output import Output
-from rdfcrawl.rdf.rdf_json import read_rdf_json
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.text import Text
-from rdfcrawl.rdf.trix import read_trix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +33,11 @@ if TYPE_CHECKING:
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+# Each is a room of its own, imported when it is first needed: most crawls do not.
 _OWN_READERS: Final = {
-    formats.TRIX: read_trix,
-    formats.RDF_JSON: read_rdf_json,
-    formats.HEXTUPLES: read_hextuples,
+    formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
+    formats.RDF_JSON: ("rdfcrawl.rdf.rdf_json", "read_rdf_json"),
+    formats.HEXTUPLES: ("rdfcrawl.rdf.hextuples", "read_hextuples"),
 }
 
 
@@ -206,6 +202,7 @@ class Parse:
         # Blocks of many long strings are decoded again and again.
         self._environment.demand_bounds("HDT")
         from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (numpy: slow to import)
+        from rdfcrawl.rdf.mapping import mapped  # noqa: PLC0415
 
         max_bytes = self._limits.doc_bytes
         with mapped(
@@ -215,8 +212,10 @@ class Parse:
             yield from self._output.chunks(blocks)
 
     def _read_by_own(self, document_format: formats.Format) -> Iterator[bytes]:
+        room, name = _OWN_READERS[document_format]
+        read = getattr(import_module(room), name)
         with self._text.open(self._log) as text:
-            statements = _OWN_READERS[document_format](
+            statements = read(
                 text,
                 base=self._base,
                 environment=self._environment,
@@ -234,6 +233,8 @@ class Parse:
         )
 
     def _read_json_ld(self) -> Iterator[bytes]:
+        from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (slow)
+
         n_breaks = self._n_breaks()
         blocks = read_json_ld(
             self._text.whole(self._log),
@@ -267,6 +268,8 @@ class Parse:
         self.is_partial = chances.is_partial
 
     def _note_contexts(self) -> None:
+        from rdfcrawl.rdf.contexts import remote_contexts  # noqa: PLC0415 (JSON-LD)
+
         urls: list[str] = []
         with (
             suppress(OSError, SourceFault),  # it has passed by

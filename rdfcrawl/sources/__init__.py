@@ -8,22 +8,38 @@ source must know of each other is on its shelf.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.records import Kind
-from rdfcrawl.sources.ckan import CkanSource
-from rdfcrawl.sources.resourcesync import ResourceSyncSource
-from rdfcrawl.sources.sitemap import SitemapSource
-from rdfcrawl.sources.sparql import SparqlSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from rdfcrawl.sources.base import Desk, Source
 
-MAKERS: Final[Mapping[Kind, Callable[[Desk], Source]]] = {
-    Kind.SITEMAP: SitemapSource,
-    Kind.CKAN: CkanSource,
-    Kind.RESOURCESYNC: ResourceSyncSource,
-    Kind.SPARQL: SparqlSource,
-}
+
+def source_of(kind: Kind, desk: Desk) -> Source:
+    """Return what reads the answers of a kind.
+
+    Each has rooms of its own, which are imported when the first answer needs them.
+
+    Raises:
+        ValueError: answers of this kind are documents.
+    """
+    # ruff: noqa: PLC0415
+    match kind:
+        case Kind.SITEMAP:
+            from rdfcrawl.sources.sitemap import SitemapSource
+
+            return SitemapSource(desk)
+        case Kind.CKAN:
+            from rdfcrawl.sources.ckan import CkanSource
+
+            return CkanSource(desk)
+        case Kind.RESOURCESYNC:
+            from rdfcrawl.sources.resourcesync import ResourceSyncSource
+
+            return ResourceSyncSource(desk)
+        case Kind.SPARQL:
+            from rdfcrawl.sources.sparql import SparqlSource
+
+            return SparqlSource(desk)
+    raise ValueError(kind)

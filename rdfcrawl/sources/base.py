@@ -14,7 +14,6 @@ from rdfcrawl.sitemaps.access import Way
 from rdfcrawl.sources.pages import Pages
 from rdfcrawl.sources.recognition import recognized
 from rdfcrawl.sources.scan import Scan
-from rdfcrawl.sources.sitemap import root_of
 from rdfcrawl.sources.tasks import is_named
 from rdfcrawl.sources.wellknown import (
     child_of_site,
@@ -24,7 +23,7 @@ from rdfcrawl.sources.wellknown import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.fetch.answer import Question
@@ -85,18 +84,18 @@ class Sources:
     """Chooses the source that a record is of.
 
     Args:
-        makers: of each kind's source; it is made when first needed.
+        make: makes the source of a kind, when it is first needed.
         desk: gives what sources work with, once the crawl is joined.
         wanted: what is harvested when it is come upon: kinds, and `VOID`.
     """
 
     def __init__(
         self,
-        makers: Mapping[Kind, Callable[[Desk], Source]],
+        make: Callable[[Kind, Desk], Source],
         desk: Callable[[], Desk],
         wanted: frozenset[Kind | str],
     ) -> None:
-        self._makers = makers
+        self._make = make
         self._make_desk = desk
         self._wanted = wanted
         self._made: dict[Kind, Source] = {}
@@ -161,6 +160,8 @@ class Sources:
         if VOID in self._wanted:
             children.append(child_of_site(document, is_own=False))
         if Kind.SITEMAP in self._wanted:
+            from rdfcrawl.sources.sitemap import root_of  # noqa: PLC0415 (slow)
+
             record = document.record
             root = root_of(origin_of(record.url), self.desk.run, is_named=False)
             root = replace(root, depth=record.depth + 1, parent=record.url)
@@ -225,5 +226,5 @@ class Sources:
     def _of(self, kind: Kind) -> Source:
         source = self._made.get(kind)
         if source is None:
-            source = self._made[kind] = self._makers[kind](self.desk)
+            source = self._made[kind] = self._make(kind, self.desk)
         return source

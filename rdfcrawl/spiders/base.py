@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
 
-from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
 from rdfcrawl.errors import ConfigError, Fault, Reason
-from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.groups import in_groups
-from rdfcrawl.options import CrawlOptions
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.records import MAX_RETRIES, Child, Document, Record
-from rdfcrawl.sources import MAKERS
-from rdfcrawl.sources.base import Desk, Sources
-from rdfcrawl.sources.datasets import Datasets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -26,8 +20,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from rdfcrawl.arguments import BadSeed, CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Visit
+    from rdfcrawl.sources.base import Desk
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +44,13 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: CrawlOptions, **kw: Any
     ) -> None:
+        from rdfcrawl.sources import source_of
+        from rdfcrawl.sources.base import Sources
+
         super().__init__(*args, **kw)
         self.arguments = arguments
         self.options = options
-        self.sources = Sources(MAKERS, self._desk, arguments.harvest)
+        self.sources = Sources(source_of, self._desk, arguments.harvest)
         self.session: CrawlSession | None = None
 
     @classmethod
@@ -60,6 +60,9 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
+        from rdfcrawl.arguments import CrawlArguments
+        from rdfcrawl.options import CrawlOptions
+
         arguments = CrawlArguments.parse(kwargs, cls.name)
         options = CrawlOptions.read(
             crawler.settings, cls.name, budget=arguments.max_per_host
@@ -70,6 +73,8 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
+        from rdfcrawl.arguments import iter_seeds
+
         session = self._joined()
         bad: list[BadSeed] = []
         await session.add_seeds(_good(iter_seeds(self.arguments.seeds), bad))
@@ -101,6 +106,9 @@ class RdfSpider(Spider):
         return self.session
 
     def _desk(self) -> Desk:
+        from rdfcrawl.sources.base import Desk
+        from rdfcrawl.sources.datasets import Datasets
+
         session = self._joined()
         return Desk(self.arguments, self.options, session, Datasets(session))
 
@@ -110,6 +118,8 @@ class RdfSpider(Spider):
         A document does not pass the spider middlewares on its way: they judge
         requests, and a visit has none, for a tenth of the cost of a document.
         """
+        from rdfcrawl.fetch.transport import transport_of
+
         visit: Visit = response.meta["visit"]
         process = self.crawler.engine.scraper.start_itemproc_async
         release = transport_of(self.crawler).visitor.release
@@ -157,6 +167,8 @@ class RdfSpider(Spider):
 
 
 def _good(seeds: Iterator[str | BadSeed], bad: list[BadSeed]) -> Iterator[str]:
+    from rdfcrawl.arguments import BadSeed
+
     for seed in seeds:
         if isinstance(seed, BadSeed):
             bad.append(seed)

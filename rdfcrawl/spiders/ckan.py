@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.arguments import iter_seeds
-from rdfcrawl.sources.ckan import root_of
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -28,6 +26,8 @@ class CkanSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record that a harvest begins with."""
+        from rdfcrawl.sources.ckan import root_of
+
         return root_of(url, run)
 
     def _desk(self) -> Desk:
@@ -40,6 +40,8 @@ class CkanSpider(RdfSpider):
 
         A key for all is one for those that are named, wherever they redirect to.
         """
+        from rdfcrawl.arguments import iter_seeds
+
         for url, key in self.options.sources.ckan_keys:
             if url:
                 yield url, key

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sources.resourcesync import root_of
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -24,4 +23,6 @@ class ResourceSyncSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record that a harvest begins with."""
+        from rdfcrawl.sources.resourcesync import root_of
+
         return root_of(url, run)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sources.sitemap import root_of
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -24,4 +23,6 @@ class SitemapSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record of a site's robots.txt, or of a sitemap."""
+        from rdfcrawl.sources.sitemap import root_of
+
         return root_of(url, run)

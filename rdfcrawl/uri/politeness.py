@@ -16,10 +16,10 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from tldextract import TLDExtract
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tldextract import TLDExtract
 
 MAX_CACHED_HOSTS: Final = 1 << 16
 
@@ -143,6 +143,8 @@ def _domain_hash(host: str) -> int:
 
 @cache
 def _suffix_list() -> TLDExtract:
+    from tldextract import TLDExtract  # noqa: PLC0415 (with `requests`; slow to import)
+
     return TLDExtract(
         cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True
     )

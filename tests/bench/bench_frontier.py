@@ -19,8 +19,9 @@ from rdfcrawl.frontier.binary import find_server, program_version
 from rdfcrawl.frontier.client import Candidate
 from rdfcrawl.frontier.embedded import OPTIONS
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
+from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.frontier.outage import Outage
-from rdfcrawl.frontier.worker import Worker, WorkerOptions
+from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.links import LinkFilter, Scope
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey

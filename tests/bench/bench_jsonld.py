@@ -15,9 +15,10 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.jsonld import Options, read_json_ld
 from rdfcrawl.rdf.jsonld.bundled import BUNDLED
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
+from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.bench.figures import Figure, judge

@@ -1,0 +1,86 @@
+"""What one document that is asked for by hand is fetched with, as a crawl would."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+from rdfcrawl.fetch.contexts import open_contexts
+from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.ftp import FtpExchange
+from rdfcrawl.fetch.lookup import look_up
+from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.fetch.schemes import SchemeExchange
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.contexts import ContextStore
+    from rdfcrawl.fetch.ftp_logins import FtpLogins
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.records import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """How documents and contexts are asked for."""
+
+    options: FetchOptions
+    spool: Spool
+    exchange: Exchange
+    robots: RobotsCache | None
+    contexts: ContextStore
+
+    async def look_up(self, url: str) -> Document:
+        """Return what a URL answers, after its redirects."""
+        return await look_up(
+            url,
+            exchange=self.exchange,
+            spool=self.spool,
+            options=self.options,
+            robots=self.robots,
+        )
+
+
+@asynccontextmanager
+async def open_web(
+    options: FetchOptions, folder: Path, *, robots_agent: str, logins: FtpLogins
+) -> AsyncIterator[Web]:
+    """Open the web for a block.
+
+    Args:
+        options: limits and manners of requests.
+        folder: of spool files.
+        robots_agent: product token for robots.txt, which is not obeyed if empty.
+        logins: of FTP servers.
+    """
+    options = replace(options, spool_dir=folder / "spool")
+    n_bytes = options.visit_memory_bytes
+    async with AsyncExitStack() as stack:
+        spool = stack.enter_context(
+            Spool(options.spool_dir, memory_limit_bytes=n_bytes)
+        )
+        exchange = SchemeExchange(
+            await stack.enter_async_context(HttpExchange(options, spool)),
+            await stack.enter_async_context(FtpExchange(options, spool, logins=logins)),
+        )
+        manners = robots = None
+        if robots_agent:
+            manners = RobotsOptions(agent=robots_agent, retry_times=0)
+            robots = RobotsCache(RobotsFetch(exchange, spool, options), manners)
+        contexts = open_contexts(
+            options,
+            spool,
+            near=Way(exchange=exchange, robots=robots),
+            robots=manners,
+            options=ContextOptions(),
+            hosts=Hosts(),
+        )
+        stack.push_async_callback(contexts.close)
+        yield Web(options, spool, exchange, robots, contexts)

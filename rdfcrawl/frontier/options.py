@@ -1,0 +1,48 @@
+"""What is fixed for one worker of a crawl: values, without a connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierOptions:
+    """What is fixed for one worker.
+
+    Attributes:
+        partitions: wanted for a new crawl; an existing one keeps its own.
+        lease_secs: a worker that did not renew for so long is taken for dead.
+        batch: most URIs of a visit.
+        window_secs: a visit has as many URIs as fit into this at the host's delay.
+        delay_secs: least time between two requests to a host that sets none.
+        budget: most URIs ever accepted per host; 0 is no limit.
+    """
+
+    partitions: int = 16
+    lease_secs: float = 60.0
+    batch: int = 20
+    window_secs: float = 5.0
+    delay_secs: float = 1.0
+    budget: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """What is fixed for one worker.
+
+    Attributes:
+        name: unique among all workers of the crawl, now and ever.
+        visits: hosts visited at once.
+        commit_secs: stores are flushed and visits acknowledged so often.
+        ack_lag_secs: pause between the flush of the stores and the acknowledgement;
+            needed only where children and parent lie on different Redis masters.
+        max_buffered: with so many links unsent (Redis is away), no new visits.
+        idle_secs: the crawl must have had no work for so long before it is over.
+    """
+
+    name: str
+    visits: int = 32
+    commit_secs: float = 1.0
+    ack_lag_secs: float = 0.0
+    max_buffered: int = 50_000
+    idle_secs: float = 0.0
