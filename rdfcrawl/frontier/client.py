@@ -338,6 +338,10 @@ class Frontier:
         await pipe.execute()
         return await self.live_workers()
 
+    async def tell(self, worker: str, figures: Mapping[str, float]) -> None:
+        """Say how far a worker is; one round trip."""
+        await self.redis.hset(self.key("figures"), worker, json.dumps(figures))
+
     async def live_workers(self) -> list[str]:
         """Return the workers that were heard of in the last seconds."""
         since = (await self.redis.time())[0] - _DEAD_AFTER_SECS

@@ -1,4 +1,4 @@
-"""What each worker tells the others of its statistics, with every heartbeat."""
+"""What each worker tells the others of its statistics."""
 
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ _ADD_SECS = 0.2  # a link waits at most so long in this process
 _ADD_URIS = 500
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _BEAT_SECS = 5.0
+_TELL_SECS = 1.0  # as often as a display looks
 STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
@@ -159,7 +160,8 @@ class Worker:
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
         await self._persistent(self._beat, what="heartbeat")
-        for job in (self._claim, self._commit, self._keep, self._seed):
+        jobs = (self._claim, self._commit, self._keep, self._seed, self._tell)
+        for job in jobs:
             self._tasks.append(asyncio.create_task(self._forever(job)))
 
     async def close(self) -> None:
@@ -421,8 +423,21 @@ class Worker:
                 visit.pending.clear()
 
     async def _beat(self) -> None:
-        figures = self._figures() | {STARTED: float(self.has_started)}
-        self._live = await self.frontier.beat(self.options.name, figures)
+        self._live = await self.frontier.beat(self.options.name, self._told())
+
+    async def _tell(self) -> None:
+        """Say how far this worker is, whenever there is something new to say."""
+        told: dict[str, float] = {}
+        while not self._stopping.is_set():
+            await self._sleep(self._stopping, _TELL_SECS)
+            figures = self._told()
+            if figures != told:
+                with suppress(RedisError):  # the heartbeat says so, and tries again
+                    await self.frontier.tell(self.options.name, figures)
+                    told = figures
+
+    def _told(self) -> dict[str, float]:
+        return self._figures() | {STARTED: float(self.has_started)}
 
     @staticmethod
     async def _sleep(event: asyncio.Event, secs: float) -> None:

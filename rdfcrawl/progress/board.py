@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_FAULTS = 8
-_RATE_SECS = 15.0  # workers tell their figures every five
+_RATE_SECS = 15.0  # long enough to be steady at a document every few seconds
 
 
 def one_line(now: Snapshot, earlier: Snapshot | None) -> str:

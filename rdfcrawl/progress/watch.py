@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
@@ -32,26 +33,32 @@ async def watch(frontier: Frontier, options: ProgressOptions) -> None:
     """
     if options.display is Display.OFF:
         return
-    board = Board(f"crawl {frontier.crawl_id}") if _is_board(options.display) else None
-    every = _BOARD_SECS if board else options.log_secs
-    earlier: Snapshot | None = None
-    if board:
-        board.open()
+    if _is_board(options.display):
+        await _show_table(frontier)
+    else:
+        await _log_lines(frontier, options.log_secs)
+
+
+async def _show_table(frontier: Frontier) -> None:
+    board = Board(f"crawl {frontier.crawl_id}")
+    board.open()
     try:
         while True:
-            await asyncio.sleep(every)
-            try:
-                now = await take_snapshot(frontier)
-            except RedisError:
-                continue  # the workers say so, and wait for it
-            if board:
-                board.show(now)
-            else:
-                logger.info(one_line(now, earlier))
-            earlier = now
+            with suppress(RedisError):  # the workers say so, and wait for it
+                board.show(await take_snapshot(frontier))
+            await asyncio.sleep(_BOARD_SECS)
     finally:
-        if board:
-            board.close()
+        board.close()
+
+
+async def _log_lines(frontier: Frontier, every_secs: float) -> None:
+    earlier: Snapshot | None = None
+    while True:
+        await asyncio.sleep(every_secs)
+        with suppress(RedisError):
+            now = await take_snapshot(frontier)
+            logger.info(one_line(now, earlier))
+            earlier = now
 
 
 def _is_board(display: Display) -> bool:

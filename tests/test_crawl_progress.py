@@ -1,0 +1,71 @@
+"""What an operator sees of a crawl on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.crawl_webs import TreeWeb
+
+if TYPE_CHECKING:
+    from tests.crawl_webs import Loopback
+
+ROOT = Path(__file__).resolve().parents[1]
+_ROW = re.compile(r"│ +([0-9,]+) " + r"│ +[0-9.,]+ " * 7 + "│")
+
+
+def on_a_terminal(*words: str) -> str:
+    """Run a command whose stderr is a terminal; return all that was drawn."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(follower)
+    drawn = bytearray()
+
+    def read() -> None:
+        try:
+            while piece := os.read(leader, 65536):
+                drawn.extend(piece)
+        except OSError:  # Linux: the other end is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        assert process.wait(120) == 0, drawn.decode(errors="replace")
+    finally:
+        process.kill()
+        reader.join()
+        os.close(leader)
+    return drawn.decode(errors="replace")
+
+
+@pytest.mark.parametrize("command", [["crawl"], ["workers", "-n1"]])
+def test_table_is_there_at_once_and_follows_the_crawl(
+    loopback: Loopback, tmp_path: Path, command: list[str]
+) -> None:
+    """If a document takes 0.5 s, then the table begins with 0 and misses few."""
+    web = TreeWeb(loopback, "127.0.54", n_hosts=1, n_docs=12, secs=0.5)
+    drawn = on_a_terminal(
+        *(*command, "linkeddata", f"-aseeds={web.seed}"),
+        *(f"-sCRAWL_DIR={tmp_path}", "-sDOWNLOAD_DELAY=0"),
+        *("-sVISIT_WINDOW_SECS=0.1", "-sPROGRESS=auto"),
+    )
+    shown = [int(found.replace(",", "")) for found in _ROW.findall(drawn)]
+    assert shown[0] == 0, drawn
+    assert shown == sorted(shown)
+    assert len(set(shown)) >= 4, shown
