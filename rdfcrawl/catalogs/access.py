@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
 from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
+from rdfcrawl.rdf.graphs import is_crawls
 from rdfcrawl.sitemaps.access import Access, Way
 from rdfcrawl.uri import BadUri
 
@@ -289,9 +290,9 @@ class AccessScan:
         dataset = subject
         for _ in range(_MAX_PARTS):
             dataset = self._whole.get(dataset, dataset)
-        if dataset.startswith("<"):
+        if dataset.startswith("<") and not is_crawls(dataset[1:-1]):
             return dataset[1:-1]
-        return f"{document_url}#{dataset.removeprefix('_:')}"
+        return f"{document_url}#{dataset.removeprefix('_:').strip('<>')}"
 
 
 def _decoded(term: bytes) -> str:

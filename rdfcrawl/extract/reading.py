@@ -15,7 +15,7 @@ from rdfcrawl.html.scan import scan
 from rdfcrawl.http_links import context_link, links_of
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.graphs import is_same_origin
+from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parse import Parse, is_blank
 from rdfcrawl.rdf.source import Source
@@ -259,7 +259,7 @@ class Reading:
         graph = graph_of_member(packed.names[-1]) if packed.names else None
         if graph is None:
             return job.graph
-        if job.trust == "all" or is_same_origin(graph, job.url):
+        if GraphRule(job.url, job.trust).admits(graph):
             return graph
         self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
         return job.graph

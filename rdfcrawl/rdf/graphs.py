@@ -1,13 +1,14 @@
 """Which graph a statement goes to: a document cannot write into another site's.
 
 Everything a document says goes to the graph named by its URL; graph names of its
-own are kept only when they are of the same origin.
+own are kept only when they are of the same origin. What a source may write, of
+whatever kind it is, is decided by `GraphRule` alone.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import quote, urlsplit
 
 from pyoxigraph import NamedNode
@@ -17,7 +18,9 @@ from rdfcrawl.errors import Reason, SourceFault
 if TYPE_CHECKING:
     from rdfcrawl.rdf.faultlog import FaultLog
 
-Trust = Literal["same-origin", "all"]
+Trust = Literal["same-origin", "named", "all"]
+
+CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
 
 _MAX_KNOWN = 4096  # graph names remembered
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
@@ -61,18 +64,52 @@ def is_same_origin(iri: str, url: str) -> bool:
     return own[1] != "" and origin(iri) == own
 
 
+def is_crawls(name: str) -> bool:
+    """Tell whether a name is one that only the crawl gives."""
+    return name[: len(CRAWL_NAMES)].lower() == CRAWL_NAMES
+
+
+class GraphRule:
+    """Says which graphs an answer may write.
+
+    Args:
+        url: of the answer.
+        trust: `same-origin` for what is of the answer's origin; `named` for all
+            graphs, as the operator has named the source, but for those of the crawl;
+            `all` where nothing is crawled.
+    """
+
+    __slots__ = ("_origin", "_trust", "_url")
+
+    def __init__(self, url: str, trust: Trust = "same-origin") -> None:
+        self._url, self._trust = url, trust
+        self._origin: tuple[str, str, int] | None = None
+
+    def admits(self, name: str) -> bool:
+        """Tell whether a graph of this name may be written."""
+        if self._trust == "all":
+            return True
+        if is_crawls(name):
+            return False
+        if self._trust == "named":
+            return True
+        if self._origin is None:
+            self._origin = origin(self._url)
+        return self._origin[1] != "" and origin(name) == self._origin
+
+
 class GraphNames:
     """Gives each statement of one document its graph.
 
     Args:
         graph: graph of the document; None leaves its statements in the default one.
         url: document, whose origin its graphs must have.
-        trust: `all` keeps every graph name.
+        trust: see `GraphRule`.
         has_graphs: the format can name graphs.
         log: counts statements moved out of foreign graphs.
     """
 
-    __slots__ = ("_has_graphs", "_known", "_log", "_origin", "_tail", "_trust", "_url")
+    __slots__ = ("_has_graphs", "_known", "_log", "_rule", "_tail", "_trust")
 
     def __init__(
         self,
@@ -84,9 +121,8 @@ class GraphNames:
         log: FaultLog,
     ) -> None:
         self._tail = b" .\n" if graph is None else b" <%s> .\n" % graph.encode()
-        self._url, self._trust, self._log = url, trust, log
+        self._rule, self._trust, self._log = GraphRule(url, trust), trust, log
         self._has_graphs = has_graphs and not (graph is None and trust == "all")
-        self._origin: tuple[str, str, int] | None = None
         self._known: dict[bytes, bytes] = {}
 
     def place(self, lines: bytes) -> bytes:
@@ -114,13 +150,7 @@ class GraphNames:
 
     def _judge(self, name: bytes) -> bytes:
         """Return the end of the lines that are in the graph of this name."""
-        if self._origin is None:
-            self._origin = origin(self._url)
-        is_own = (
-            name.startswith(b"<")
-            and self._origin[1] != ""
-            and origin(name[1:-1].decode()) == self._origin
-        )
+        is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         tail = self._known[name] = b" %s .\n" % name if is_own else self._tail

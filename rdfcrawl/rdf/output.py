@@ -36,8 +36,7 @@ class Output:
         url: of the document, after redirects; says whose graph names are believed.
         graph: of its statements; None is the default graph.
         key: makes the blank node labels; `url` if unset.
-        trust: `all` keeps all graph names of the document, `same-origin` those
-            of the document's origin.
+        trust: whose graph names are kept; see `graphs.GraphRule`.
         limits: what is written at most.
         log: takes the faults.
 

@@ -65,8 +65,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
         media_type: of the Content-Type, or empty.
         charset: of the Content-Type, or empty.
         base: resolves relative IRIs; `url` if unset.
-        trust: `all` keeps all graph names of the document, `same-origin` those
-            of the document's origin.
+        trust: whose graph names are kept; see `graphs.GraphRule`.
         limits: what is read at most.
         environment: what readers may use.
 

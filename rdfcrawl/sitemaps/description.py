@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.graphs import CRAWL_NAMES, is_crawls
 from rdfcrawl.rdf.terms import RDF, XSD, blank, iri, literal, statement
 from rdfcrawl.sitemaps.access import Claim
 from rdfcrawl.sitemaps.extensions import name_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 VOID: Final = "http://rdfs.org/ns/void#"
 DCAT: Final = "http://www.w3.org/ns/dcat#"
+_OWN_NAME: Final = f"{CRAWL_NAMES}dataset:"
 _FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"
 _EU_FREQUENCY: Final = {
     "always": "UPDATE_CONT",
@@ -54,13 +56,18 @@ def dataset_iri(dataset: Dataset, sitemap: str) -> str:
     That is its sitemap and the first of its label, prefixes and places: it stays the
     same while others come and go.
     """
-    if dataset.uri:
+    if dataset.uri and not is_crawls(dataset.uri):
         return dataset.uri
     places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
     said = [dataset.label, *(x.url for x in dataset.prefixes), *(x.url for x in places)]
     first = next((text for text in said if text), str(dataset.position))
     digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
-    return f"urn:rdfcrawl:dataset:{digest}"
+    return _OWN_NAME + digest
+
+
+def is_own_name(name: str) -> bool:
+    """Tell whether a name is one that `dataset_iri` made."""
+    return name.startswith(_OWN_NAME)
 
 
 def describe_dataset(

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sitemaps.semantic import Slicing
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def slice_dump(
         prefixes: of the resources that have a description.
         slicing: what belongs to a description, if a prefix does not say it.
         log: takes `LITERAL_TOO_LONG` for descriptions of more than `max_triples`,
-            which are left out, and `BAD_TERM` for lines that are no triples.
+            which are left out, `FOREIGN_GRAPH` for those of other origins than the
+            prefixes, the same, and `BAD_TERM` for lines that are no triples.
         folder: where the file lies while this runs; a name is not needed.
         max_triples: of one description.
 
@@ -88,7 +90,12 @@ def slice_dump(
     prefixes = tuple(prefixes)
     with closing(_Table(folder)) as table:
         table.fill(_rows(chunks, log))
+        rules = [GraphRule(prefix.url) for prefix in prefixes]
         for url, resources in _documents(table, prefixes):
+            if not any(rule.admits(url) for rule in rules):
+                # `http://a.example` is the begin of `http://a.example.org/` as well.
+                log.note(Reason.FOREIGN_GRAPH, f"a description of {url}")
+                continue
             method = next((x.slicing for x in prefixes if x.covers(url)), None)
             lines: set[bytes] = set()
             reader = _Reader(table, method or slicing, max_triples)

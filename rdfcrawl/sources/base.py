@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rdfcrawl.arguments import VOID
+from rdfcrawl.arguments import VOID, iter_seeds
 from rdfcrawl.options import ObeyRobots
 from rdfcrawl.records import Child, Kind
 from rdfcrawl.robots.cache import origin_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document, Record
     from rdfcrawl.sources.datasets import Datasets
 
-_MAX_SITES: Final = 100_000  # remembered
+_MAX_SITES: Final = 100_000  # remembered, and endpoints
 _OF_SITES: Final = frozenset({VOID, Kind.SITEMAP})
 
 
@@ -152,7 +153,7 @@ class Sources:
             children += await self._pages.following(document, scan)
         if document.record.task and document.faults and not document.n_quads:
             children += await self.desk.datasets.instead_of(document)
-        return children
+        return [x for x in children if not self._is_named_endpoint(x.record)]
 
     def _of_site(self, document: Document) -> list[Child]:
         """Return what is asked for once for each site that the crawl comes upon."""
@@ -167,6 +168,15 @@ class Sources:
             root = replace(root, depth=record.depth + 1, parent=record.url)
             children.append(Child(root))
         return children
+
+    def _is_named_endpoint(self, record: Record) -> bool:
+        """Tell whether an endpoint is harvested anyway, as the operator named it."""
+        return record.kind is Kind.SPARQL and record.url in self._named_endpoints
+
+    @cached_property
+    def _named_endpoints(self) -> frozenset[str]:
+        named = iter_seeds(self.desk.arguments.endpoints)
+        return frozenset(x for x in islice(named, _MAX_SITES) if isinstance(x, str))
 
     async def _is_taken(self, record: Record) -> bool:
         """Tell whether all that is known behind an endpoint is had in another way."""

@@ -13,7 +13,9 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import compare_sample
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.sitemaps.slicing import slice_dump
@@ -102,7 +104,8 @@ class Samples:
             f" not in the dump, {len(found.not_in_sample)} not in the sample"
         )
         document.faults.append(Fault(Reason.SAMPLE_DIFFERS, detail[: Fault.MAX_DETAIL]))
-        lines = iter_checked(_report(sample, found), FaultLog())
+        graph = _graph_of(sample, document)
+        lines = iter_checked(_report(sample, found, graph), FaultLog())
         quads = b"".join(lines)
         document.n_quads += quads.count(b"\n")
         return quads
@@ -147,8 +150,19 @@ def iter_line_blocks(path: Path) -> Iterator[bytes]:
             yield block + file.readline()
 
 
-def _report(sample: Sample, found: SampleDifference) -> Iterable[str]:
-    graph = iri(graph_iri(f"{sample.dataset}#samples"))
+def _graph_of(sample: Sample, document: Document) -> str:
+    """Return the graph of a comparison: of the dataset, if its name may be written.
+
+    A dataset may be called anything; one without a name has one of ours.
+    """
+    name = sample.dataset
+    if not (is_own_name(name) or GraphRule(document.url).admits(name)):
+        name = document.url
+    return graph_iri(f"{name}#samples")
+
+
+def _report(sample: Sample, found: SampleDifference, graph_name: str) -> Iterable[str]:
+    graph = iri(graph_name)
     subject = iri(sample.uri)
     for name, triples in (
         ("notInDump", found.not_in_dump),

@@ -134,7 +134,9 @@ class SparqlSource:
         rows = self._desk.options.sources.sparql_rows
         default_graph = f"{record.url}#default"
         if not read_task(record).is_named:
-            settings = HarvestSettings(default_graph=default_graph, page_rows=rows)
+            settings = HarvestSettings(
+                default_graph=default_graph, trust="same-origin", page_rows=rows
+            )
             return Harvest(record.url, settings)
         given = self._desk.arguments
         named = tuple(sorted(given.graphs - {"default"}))

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql.cells import Row, term
+from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
 from rdfcrawl.catalogs.sparql.tasks import UNKNOWN
 from rdfcrawl.rdf import terms
@@ -52,10 +53,12 @@ class KnotReader:
         if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
             self._out.follow(task, fails=task.fails + 1)  # fewer at a time
             return
-        graph = task.part.graph or self._harvest.settings.default_graph
-        graph = terms.iri(graph) if graph else ""
-        for subject, predicate, obj in labelled(triples, graph):
-            yield terms.statement(subject, predicate, obj, graph)
+        graphs = GraphTerms(self._harvest, self._out.log)
+        graph = graphs.graph(task.part.graph)
+        if graph.is_foreign and triples:
+            graphs.note(task.part.graph, len(triples))
+        for subject, predicate, obj in labelled(triples, graph.term):
+            yield terms.statement(subject, predicate, obj, graph.term)
         if task.variant == 1:
             self._out.check(task, len(triples))
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
 from rdfcrawl.catalogs.sparql.description import read_description
 from rdfcrawl.catalogs.sparql.exchange import judge
+from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
@@ -111,7 +112,8 @@ class Reading:
 
     def _iter_statements(self, found: Iterator[Row], out: Out) -> Iterator[str]:
         harvest, task = self._harvest, self._task
-        writer = RowWriter(harvest.endpoint, task, harvest.settings.default_graph)
+        graphs = GraphTerms(harvest, self._log)
+        writer = RowWriter(harvest.endpoint, task, graphs)
         end, last = pages.PageEnd(), ""
         is_broken = False
         # Labels of one answer: if it is not whole, their nodes come once more.
@@ -179,6 +181,7 @@ class Reading:
             base=self._harvest.endpoint,
             graph=settings.default_graph or None,
             media_type=answer.media_type,
+            trust=settings.trust,
             limits=ParseLimits(doc_bytes=settings.limits.body_bytes),
         )
         digest = blake2b(digest_size=6)

@@ -11,6 +11,7 @@ from rdfcrawl.catalogs.sparql.limits import ResultLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.userquery import UserQuery
+    from rdfcrawl.rdf.graphs import Trust
 
 # Graphs that stores make for themselves; a `*` stands for anything.
 SYSTEM_GRAPHS = (
@@ -62,6 +63,7 @@ class HarvestSettings:
         with_system_graphs: `SYSTEM_GRAPHS` are taken too.
         default_graph: name of the default graph in what is written; empty leaves
             its statements without a graph.
+        trust: which graphs are written under their own names; see `rdf.graphs`.
         take_default_graph: `auto` leaves it out where it is the union of the others.
         page_rows: rows asked for at first; a stock Virtuoso sorts no more.
         min_rows: rows asked for at least.
@@ -82,6 +84,7 @@ class HarvestSettings:
     exclude: tuple[str, ...] = ()
     with_system_graphs: bool = False
     default_graph: str = ""
+    trust: Trust = "named"
     take_default_graph: Literal["auto", "always", "never"] = "auto"
     page_rows: int = 10_000
     min_rows: int = 10

@@ -10,6 +10,7 @@ from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
+    from rdfcrawl.catalogs.sparql.graphs import GraphTerms
     from rdfcrawl.catalogs.sparql.tasks import Task
 
 
@@ -22,22 +23,21 @@ class RowWriter:
     Args:
         endpoint: its URL.
         task: what was asked for.
-        default_graph: name of the default graph in what is written; may be empty.
+        graphs: names of graphs.
 
     Attributes:
         n_local: blank nodes written whose labels hold in this answer only.
     """
 
-    def __init__(self, endpoint: str, task: Task, default_graph: str) -> None:
+    def __init__(self, endpoint: str, task: Task, graphs: GraphTerms) -> None:
         self._endpoint_scope = _scope(endpoint)
         has_names = task.naming in ("key", "str", "arq", "stable")
         own = self._endpoint_scope if has_names else ""
         self._scope = own or _scope(endpoint, task.encode())
-        self._default = terms.iri(default_graph) if default_graph else ""
         self._is_local = not has_names
         self.n_local = 0
         part = task.part
-        self._graph = self._graph_term(part.graph)
+        self._graphs, self._name = graphs, part.graph
         self._subject = self._fixed_subject(task) if part.subject else ""
         self._predicate = terms.iri(part.predicate) if part.predicate else ""
         self._object = terms.iri(part.cls) if part.cls else ""
@@ -49,10 +49,13 @@ class RowWriter:
         obj = self._node(row, "o") or self._object
         if not (subject and predicate and obj):
             return ""
-        graph = self._graph
+        name = self._name
         if "g" in row and row["g"].kind == "iri":
-            graph = self._graph_term(row["g"].text)
-        return terms.statement(subject, predicate, obj, graph)
+            name = row["g"].text
+        graph = self._graphs.graph(name)
+        if graph.is_foreign:
+            self._graphs.note(name)
+        return terms.statement(subject, predicate, obj, graph.term)
 
     def name_blank(self, label: str) -> str:
         """Return what a blank node is called in what is written."""
@@ -71,9 +74,6 @@ class RowWriter:
         elif cell.kind == "iri" and cell.text.startswith("nodeID://"):
             cell = Cell("blank", cell.text)  # as older releases of Virtuoso say it
         return term(cell, self.name_blank)
-
-    def _graph_term(self, name: str) -> str:
-        return terms.iri(name) if name else self._default
 
     def _fixed_subject(self, task: Task) -> str:
         key = task.part.subject

@@ -13,7 +13,7 @@ from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
 from rdfcrawl.sources.lines import Lines
 from rdfcrawl.sources.resourcesync.memory import Memory
-from rdfcrawl.sources.tasks import read_task
+from rdfcrawl.sources.tasks import is_named, read_task
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ class Page:
     def policy(self) -> Policy:
         """Return how its source is read."""
         options = self.desk.options.sources
-        named = self.desk.arguments.sources
+        # One that was come upon has no word in what the operator has named.
+        named = self.desk.arguments.sources if is_named(self.record) else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
         return Policy(
             sites=frozenset(map(registered_domain, hosts)),
