@@ -146,12 +146,46 @@ def test_nested_subjects(read: Load) -> None:
     ]
 
 
+def test_predicates_with_a_star_number_their_subject(read: Load) -> None:
+    """If a predicate ends with a star, its n-th match is said of the n-th subject."""
+    rules = read(
+        resources(
+            '"$uri":\n  "http://p.example/": l(https://portal.example/$label*)\n'
+            '"https://portal.example/$label":\n  "http://url.example/*": b\n'
+            '  "http://name.example/*": i\n  "http://type.example/": l(T)\n'
+            '  "http://tag.example/": em'
+        )
+    )
+    assert not rules.refused
+    assert scraped(rules, "<b>x</b><i>1</i><em>s</em><b>y</b><em>t</em>") == [
+        "<> <http://p.example/> <roads_0>",
+        "<> <http://p.example/> <roads_1>",
+        '<roads_0> <http://url.example/> "x"',
+        '<roads_0> <http://name.example/> "1"',
+        '<roads_0> <http://type.example/> "T"',
+        '<roads_0> <http://tag.example/> "s"',
+        '<roads_0> <http://tag.example/> "t"',
+        '<roads_1> <http://url.example/> "y"',
+        '<roads_1> <http://type.example/> "T"',
+        '<roads_1> <http://tag.example/> "s"',
+        '<roads_1> <http://tag.example/> "t"',
+    ]
+
+
 @pytest.mark.parametrize(
     ("regex", "url", "matches"),
     [
         ("details", URL, True),
-        ("Details", URL, False),
+        ("Details", URL, True),
+        ("/Details/Roads", URL, True),
         ("[none, details]", URL, True),
+        ("[none, Details]", URL, True),
+        ("[Details]", URL, True),
+        ("none", URL, False),
+        ("roads/?session", URL, True),
+        ("'\\D/roads'", URL, True),
+        ("'(roads'", URL, False),
+        ("'(roads'", "http://portal.example/(Roads)", True),
         ("session", URL, True),
         ("details", "http://portal.example:8080/details", True),
         ("details", "http://a.portal.example/details", False),
@@ -159,7 +193,7 @@ def test_nested_subjects(read: Load) -> None:
     ],
 )
 def test_pages_of_a_block(read: Load, regex: str, url: str, *, matches: bool) -> None:
-    """If an expression is found in the URL in lower case, the block is for it."""
+    """If a text or an expression is found in the URL, in any case, it is for it."""
     rules = read(resources('"$uri": {"http://p.example/": b}', regex=regex))
     assert bool(rules.matching(url)) is matches
 
@@ -185,7 +219,7 @@ def one(source: str) -> str:
         (one("['']"), 6, "selector or a list"),
         (resources("'$uri': {'title': h1}"), 6, "predicate 'title' is no IRI"),
         (resources("'dist_$label': {'http://p.example/': h1}"), 6, "is no IRI"),
-        (resources("x: y", regex="'('"), 4, "no regular expression"),
+        (resources("x: y", regex="a" * 2_001), 4, "longer than 2000 characters"),
         ("page: {resources: {}}", 3, "`regex` is missing"),
         ("page: {regex: a}", 3, "`resources` is missing"),
         ("page: {regex: a, resources: {}, other: b}", 3, "'other' has no counterpart"),

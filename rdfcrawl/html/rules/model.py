@@ -114,18 +114,39 @@ class SquirrelSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SquirrelProperty:
+    """What is said of a subject.
+
+    Attributes:
+        predicate: an IRI.
+        is_numbered: ended with `*`: the n-th match is said of the n-th subject.
+        source: where its objects come from.
+    """
+
+    predicate: str
+    is_numbered: bool
+    source: SquirrelSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelResource:
     """A subject, and what is said of it.
 
     Attributes:
         subject: text with `$uri` and `$label`.
-        is_numbered: ended with `*`: the n-th matches of its selectors make one subject.
-        properties: predicates with where their objects come from.
+        is_numbered: the n-th matches of its selectors make one subject.
+        properties: in the order of the file. If some of them are numbered, the others
+            are said of each subject.
     """
 
     subject: str
     is_numbered: bool
-    properties: tuple[tuple[str, SquirrelSource], ...]
+    properties: tuple[SquirrelProperty, ...]
+
+    @property
+    def has_numbered_properties(self) -> bool:
+        """Some predicates ended with `*`."""
+        return any(each.is_numbered for each in self.properties)
 
 
 class Pattern(Protocol):

@@ -1,8 +1,10 @@
 """Reads the scraping rules of Squirrel.
 
 A file is for one host, and has a block for each kind of page: `regex`, which is looked
-for in the page's URI in lower case, and `resources`, which say of a subject what is
-found where. Selectors are those of jsoup, as far as they can be said in XPath.
+for in the page's URI, whatever the case of either, and `resources`, which say of a
+subject what is found where. Selectors are those of jsoup, as far as they can be said in
+XPath. Newer versions of Squirrel look for the text of `regex` as it is, older ones for
+what matches it as an expression; files for both are in use, so that either counts.
 
 Two things are read more strictly than there: what a selector finds and looks like a
 URL is an IRI only with the scheme http or https, and relative links are resolved by
@@ -12,16 +14,22 @@ RFC 3986.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.html.rules.entries import made, members
 from rdfcrawl.html.rules.jsoup import closing, jsoup
-from rdfcrawl.html.rules.model import Rule, SquirrelResource, SquirrelSource
+from rdfcrawl.html.rules.model import (
+    Rule,
+    SquirrelProperty,
+    SquirrelResource,
+    SquirrelSource,
+)
 from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
 from rdfcrawl.html.rules.nodes import Misfit, Node, Table, Text
-from rdfcrawl.html.rules.patterns import MAX_URL_CHARS, regex
+from rdfcrawl.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
 from rdfcrawl.html.rules.places import Place
 
 if TYPE_CHECKING:
@@ -38,14 +46,16 @@ _CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SquirrelPattern:
-    """The host of a file and the expressions of a block.
+    """The host of a file and what the URLs of a block have.
 
     Attributes:
         host: without `www.`, which makes no difference.
-        expressions: one of them has to be found in the URL in lower case.
+        texts: in lower case; one of them has to be in the URL in lower case.
+        expressions: or one of these has to be found in it.
     """
 
     host: str
+    texts: tuple[str, ...]
     expressions: tuple[re.Pattern[str], ...]
 
     @property
@@ -59,7 +69,10 @@ class SquirrelPattern:
         if host not in self.hosts or len(url) > MAX_URL_CHARS:
             return None
         lower = url.lower()
-        return {} if any(x.search(lower) for x in self.expressions) else None
+        is_meant = any(text in lower for text in self.texts) or any(
+            expression.search(url) for expression in self.expressions
+        )
+        return {} if is_meant else None
 
 
 def iter_rules(
@@ -103,12 +116,18 @@ def _pattern(host: str, block: Node) -> SquirrelPattern:
     if "regex" not in entries:
         raise Misfit(block.line, "`regex` is missing")
     line, node = entries["regex"]
-    expressions = []
+    texts: list[str] = []
+    expressions: list[re.Pattern[str]] = []
     for member in members(node):
         if not isinstance(member, Text) or not member.text:
             raise Misfit(line, "`regex` is a text or a list of texts")
-        expressions.append(made(member.line, regex, member.text))
-    return SquirrelPattern(host, tuple(expressions))
+        if len(member.text) > MAX_PATTERN_CHARS:
+            raise Misfit(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
+        texts.append(member.text.lower())
+        # Not in lower case: `\\D` is not `\\d`.
+        with suppress(re.error, OverflowError, RecursionError):  # a text alone
+            expressions.append(re.compile(member.text, re.IGNORECASE))
+    return SquirrelPattern(host, tuple(texts), tuple(expressions))
 
 
 def _resources(block: Node) -> Iterator[SquirrelResource]:
@@ -137,22 +156,28 @@ def _resource(subject: str, table: Table) -> Iterator[SquirrelResource]:
     name = subject.removesuffix("*")
     if not name.startswith("$uri") and not is_iri(name.replace("$label", "x")):
         raise Misfit(table.line, f"subject {subject!r} is no IRI")
-    properties: list[tuple[str, SquirrelSource]] = []
+    properties: list[SquirrelProperty] = []
     nested: list[SquirrelResource] = []
     for key, value in table.pairs:
         if isinstance(value, Table):
             nested += _resource(key.text, value)
             continue
-        if not is_iri(key.text):
+        predicate = key.text.removesuffix("*")
+        if not is_iri(predicate):
             raise Misfit(key.line, f"predicate {key.text!r} is no IRI")
         for member in members(value):
             if not isinstance(member, Text) or not member.text.strip():
                 raise Misfit(key.line, "an object is a selector or a list of them")
-            properties.append((key.text, _source(member.line, member.text.strip())))
+            properties.append(
+                SquirrelProperty(
+                    predicate=predicate,
+                    is_numbered=key.text.endswith("*"),
+                    source=_source(member.line, member.text.strip()),
+                )
+            )
+    is_numbered = subject.endswith("*") or any(x.is_numbered for x in properties)
     yield SquirrelResource(
-        subject=name,
-        is_numbered=subject.endswith("*"),
-        properties=tuple(properties),
+        subject=name, is_numbered=is_numbered, properties=tuple(properties)
     )
     yield from nested
 
@@ -160,7 +185,7 @@ def _resource(subject: str, table: Table) -> Iterator[SquirrelResource]:
 def _check_numbers(resources: list[SquirrelResource], line: int) -> None:
     numbered = {x.subject for x in resources if x.is_numbered}
     for resource in resources:
-        for _, source in resource.properties:
+        for source in (each.source for each in resource.properties):
             if source.is_numbered and source.prefix not in numbered:
                 raise Misfit(line, f"there is no subject {source.prefix}*")
 

@@ -14,7 +14,12 @@ from rdfcrawl.rdf.terms import iri, literal, statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rdfcrawl.html.rules.model import Rule, SquirrelResource, SquirrelSource
+    from rdfcrawl.html.rules.model import (
+        Rule,
+        SquirrelProperty,
+        SquirrelResource,
+        SquirrelSource,
+    )
     from rdfcrawl.html.rules.selectors import Element, Found
 
 
@@ -95,36 +100,46 @@ class _Objects:
         self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
     ) -> None:
         self._texts = texts
+        self._is_told_of_each = resource.has_numbered_properties
         self._found = [
-            (predicate, source, page.terms(source, _filled(source.prefix, texts)))
-            for predicate, source in resource.properties
+            (x, x.source, page.terms(x.source, _filled(x.source.prefix, texts)))
+            for x in resource.properties
         ]
 
     @property
     def n_numbered(self) -> int:
         """How many subjects the matches are for."""
-        counts = [len(x) for _, source, x in self._found if source.selector is not None]
+        counts = [
+            len(terms)
+            for each, source, terms in self._found
+            if source.selector is not None and self._is_counted(each)
+        ]
         return max(counts, default=0)
 
     def all(self, counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Yield predicates and objects of one subject for all matches."""
-        for predicate, source, terms in self._found:
+        for each, source, terms in self._found:
             if source.is_numbered:
                 for number in range(counts[source.prefix]):
-                    yield predicate, self._numbered(source, number)
+                    yield each.predicate, self._numbered(source, number)
             else:
                 for term in terms:
-                    yield predicate, term
+                    yield each.predicate, term
 
     def nth(self, number: int) -> Iterator[tuple[str, str]]:
         """Yield those of the n-th of several subjects."""
-        for predicate, source, terms in self._found:
+        for each, source, terms in self._found:
             if source.is_numbered:
-                yield predicate, self._numbered(source, number)
-            elif source.selector is None:
-                yield predicate, terms[0]
+                yield each.predicate, self._numbered(source, number)
+            elif source.selector is None or not self._is_counted(each):
+                for term in terms:
+                    yield each.predicate, term
             elif number < len(terms):
-                yield predicate, terms[number]
+                yield each.predicate, terms[number]
+
+    def _is_counted(self, each: SquirrelProperty) -> bool:
+        """Tell whether the n-th match is for the n-th subject."""
+        return each.is_numbered or not self._is_told_of_each
 
     def _numbered(self, source: SquirrelSource, number: int) -> str:
         return _term(f"{_filled(source.prefix, self._texts)}_{number}")
