@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
+_PIECE_BYTES: Final = 2**20
 _SCHEMES: Final = tuple(f"{scheme}://" for scheme in CRAWLED_SCHEMES)
 
 
@@ -33,9 +34,11 @@ class Question:
     """What is to be read, and how.
 
     Attributes:
-        target: URL, or path of a file.
-        media_type: believed instead of the server's; empty believes that one.
-        base: resolves relative IRIs; empty is the URL of the document.
+        target: URL, or path of a file; `-` is standard input.
+        media_type: believed instead of the server's, with its `charset`; empty
+            believes that one.
+        base: resolves relative IRIs, and chooses scraping rules; empty is the URL of
+            the document.
         follow: which links a crawl would follow.
         fetch: limits and manners of requests.
         robots_agent: product token for robots.txt, which is not obeyed if empty.
@@ -81,7 +84,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         web = _ClosedWeb(question, folder, stack)
-        document = await _find(question, web)
+        document = await _find(question, web, folder)
         source = document.body if document.body is not None else document.path
         if source is None:
             return Inspection(document=document, outcome=None, followed=frozenset())
@@ -93,7 +96,8 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
                 load_context=web.load_context,
             )
         )
-        reading = await sandbox.read(source, _job(question, document))
+        job = _job(question, document)
+        reading = await sandbox.read(source, job)
         found: set[bytes] = set()
         async for chunk in reading:
             write(chunk)
@@ -102,7 +106,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
     return Inspection(
         document=document,
         outcome=reading.outcome,
-        followed=_requestable(found) - {document.url},
+        followed=_requestable(found) - {job.url, job.page_url},
     )
 
 
@@ -141,14 +145,9 @@ class _ClosedWeb:
         return await web.contexts.load(url, document_url=document_url)
 
 
-async def _find(question: Question, web: _ClosedWeb) -> Document:
+async def _find(question: Question, web: _ClosedWeb, folder: Path) -> Document:
     if not question.target.lower().startswith(_SCHEMES):
-        path = Path(question.target)
-        if not path.is_file():
-            raise ConfigError(
-                f"{question.target}: no such file, and no URL that is crawled"
-            )
-        return _of_file(path)
+        return _of_file(question, folder)
     try:
         url = requestable(question.target)
     except BadUri as error:
@@ -157,11 +156,18 @@ async def _find(question: Question, web: _ClosedWeb) -> Document:
 
 
 def _job(question: Question, document: Document) -> Job:
+    media_type = charset = ""
+    if question.media_type:
+        from rdfcrawl.fetch.exchange import (  # noqa: PLC0415 (slow to import)
+            parse_content_type,
+        )
+
+        media_type, charset = parse_content_type(question.media_type)
     return Job(
         url=document.url,
         graph=None,
-        media_type=question.media_type or document.media_type,
-        charset=document.charset,
+        media_type=media_type or document.media_type,
+        charset=charset or document.charset,
         http_links=document.http_links,
         base=question.base or None,
         trust="all",
@@ -172,9 +178,31 @@ def _job(question: Question, document: Document) -> Job:
     )
 
 
-def _of_file(path: Path) -> Document:
+def _of_file(question: Question, folder: Path) -> Document:
+    """Return a file, or what a pipe has, as the document of its URL.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    target = question.target
+    path = Path("/dev/stdin" if target == "-" else target)
+    if not path.exists() or path.is_dir():
+        raise ConfigError(f"{target}: no such file, and no URL that is crawled")
     url = path.absolute().as_uri()
+    if not path.is_file():  # read once only: a pipe, a terminal
+        path = _copied(path, folder / "input", question.fetch.max_document_bytes)
     return Document(record=Record(url), url=url, path=path, n_bytes=path.stat().st_size)
+
+
+def _copied(source: Path, target: Path, max_bytes: int) -> Path:
+    left = max_bytes
+    with source.open("rb") as read, target.open("wb") as written:
+        while left >= 0 and (piece := read.read(_PIECE_BYTES)):
+            left -= len(piece)
+            written.write(piece)
+    if left < 0:
+        raise ConfigError(f"{source}: longer than {max_bytes} bytes")
+    return target
 
 
 def _requestable(found: set[bytes]) -> frozenset[str]:

@@ -40,7 +40,7 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """Give what follows the command's name."""
-        return "[options] URL|FILE"
+        return "[options] URL|FILE|-"
 
     def short_desc(self) -> str:
         """Give one line for `scrapy -h`."""
@@ -61,7 +61,7 @@ class Command(ScrapyCommand):
             "--base",
             metavar="IRI",
             default="",
-            help="resolve relative IRIs against this",
+            help="take this for the URL of the document",
         )
         add("--follow", metavar="WORDS", default="abox", help="as `-a follow=`")
         add(
@@ -76,7 +76,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the document and tell what it yields."""
         if len(args) != 1 or self.settings is None:
-            fail("rdf: want one URL or file")
+            fail("rdf: want one URL or file, or - for standard input")
         if opts.limit < 0:
             fail(f"--limit {opts.limit}: want 0 or more")
         question = self._question(args[0], opts)
@@ -142,8 +142,7 @@ def _show(question: Question, limit: int) -> Inspection:
         shown.extend(b"".join(chunk.splitlines(keepends=True)[:n_lines]))
 
     inspection = asyncio.run(inspect(question, keep))
-    told = [f"rule        {refusal}" for refusal in _refused(question.extract.rules)]
-    told += report(inspection)
+    told = [*_rules(question, inspection), *report(inspection)]
     sys.stderr.write("".join(f"{line}\n" for line in told))
     text = pretty(bytes(shown))
     if sys.stdout.isatty():
@@ -157,13 +156,18 @@ def _show(question: Question, limit: int) -> Inspection:
     return inspection
 
 
-def _refused(rules: str) -> tuple[object, ...]:
-    """Return the scraping rules of Squirrel that could not be carried over."""
-    if not rules:
-        return ()
+def _rules(question: Question, inspection: Inspection) -> Iterator[str]:
+    """Yield lines for people: which scraping rules are for the document."""
+    if not question.extract.rules:
+        return
     from rdfcrawl.extract.reading import rules_in
 
-    return tuple(rules_in(rules).refused)
+    rules = rules_in(question.extract.rules)
+    for refusal in rules.refused:
+        yield _row("rule", str(refusal))
+    url = (question.base or inspection.document.url).partition("#")[0]
+    names = ", ".join(rule.name for rule in rules.matching(url))
+    yield _row("rules", names or f"none of {len(rules.rules)} is for {url}")
 
 
 def _show_in_colours(text: str) -> None:
@@ -191,7 +195,7 @@ def _convert(question: Question, target: Path) -> Inspection:
             else:
                 base = question.base or inspection.document.url
                 unwritten = _write_triples(lines, out, target, base)
-    told = report(inspection)
+    told = [*_rules(question, inspection), *report(inspection)]
     told += [_row("not written", what) for what in unwritten]
     sys.stderr.write("".join(f"{line}\n" for line in told))
     return inspection

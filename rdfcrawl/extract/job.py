@@ -50,6 +50,11 @@ class Job:
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
 
+    @property
+    def page_url(self) -> str:
+        """What a page takes for its URL, and by which rules are chosen for it."""
+        return (self.base or self.url).partition("#")[0]
+
     def rest(self, outcome: Outcome) -> Self:
         """Return the job for the extractors that a first reading left."""
         n_quads = self.limits.n_quads - outcome.n_quads

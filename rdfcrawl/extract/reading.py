@@ -154,7 +154,7 @@ class Reading:
         job = self._job
         page = Page(
             self._page_bytes(source),
-            url=job.url if job.base is None else job.base,
+            url=job.page_url,
             media_type=job.media_type,
             charset=job.charset,
         )
@@ -200,7 +200,7 @@ class Reading:
 
     def _rules(self) -> tuple[Rule, ...]:
         rules = self._job.rules
-        return rules_in(rules).matching(self._job.url) if rules else ()
+        return rules_in(rules).matching(self._job.page_url) if rules else ()
 
     # -- archives ------------------------------------------------------------------
 

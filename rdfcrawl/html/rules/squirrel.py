@@ -124,7 +124,7 @@ def _pattern(host: str, block: Node) -> SquirrelPattern:
         if len(member.text) > MAX_PATTERN_CHARS:
             raise Misfit(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
         texts.append(member.text.lower())
-        # Not in lower case: `\\D` is not `\\d`.
+        # As it stands: in lower case, `\D` would become `\d`.
         with suppress(re.error, OverflowError, RecursionError):  # a text alone
             expressions.append(re.compile(member.text, re.IGNORECASE))
     return SquirrelPattern(host, tuple(texts), tuple(expressions))
