@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Reason(StrEnum):
@@ -80,6 +80,20 @@ class Reason(StrEnum):
     # the crawl
     LEASES_LOST = "leases_lost"
     INTERNAL = "internal"
+
+
+# Something of the document was not read; what only had to be mended, or is no part of
+# what is taken from it, is not among them.
+LOSSES: Final = frozenset(
+    {
+        *(Reason.TRUNCATED_BODY, Reason.BAD_CONTENT_ENCODING, Reason.TOO_LARGE),
+        *(Reason.BAD_ARCHIVE, Reason.ENCRYPTED, Reason.TOO_MANY_MEMBERS),
+        *(Reason.TOO_DEEP, Reason.SYNTAX, Reason.CHECKSUM),
+        *(Reason.ENTITY_EXPANSION, Reason.REMOTE_CONTEXT, Reason.LITERAL_TOO_LONG),
+        *(Reason.BAD_TERM, Reason.PARSE_SECS, Reason.PARSE_CRASH, Reason.BAD_ANSWER),
+        *(Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

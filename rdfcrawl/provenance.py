@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from rdfcrawl import __version__
+from rdfcrawl.errors import LOSSES
+from rdfcrawl.records import Kind
 from rdfcrawl.sitemaps.listing import Listing
 
 if TYPE_CHECKING:
@@ -155,13 +157,24 @@ def status_of(document: Document) -> Status:
     """Return what became of a document, in a word; see `docs/provenance.md`."""
     if document.is_deleted:
         return "DELETED"
-    if document.n_quads:
-        return "PARTIAL" if document.is_partial else "SUCCESSFUL"
+    if document.n_quads or document.n_documents or _has_listed(document):
+        return "PARTIAL" if _has_losses(document) else "SUCCESSFUL"
     if document.faults or document.is_partial:
         return "FAILED"
     if document.format is None and 300 <= document.status < 400:
         return "UNCHANGED" if document.status == 304 else "REDIRECTED"
     return "SUCCESSFUL" if document.status or document.format else "UNKNOWN"
+
+
+def _has_losses(document: Document) -> bool:
+    return document.is_partial or any(x.reason in LOSSES for x in document.faults)
+
+
+def _has_listed(document: Document) -> bool:
+    """Tell whether a list that has no statements has led to what it lists."""
+    is_list = document.record.kind in (Kind.SITEMAP, Kind.RESOURCESYNC)
+    has_answer = 200 <= document.status < 300
+    return is_list and has_answer and bool(document.children or document.n_links)
 
 
 def _activity(

@@ -170,6 +170,7 @@ class Document:
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
         children: what a source leads to, to be queued before this is done.
+        n_documents: of their own, that it stands for, as a page of a portal does.
         is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
     """
@@ -206,6 +207,7 @@ class Document:
     is_partial: bool = False
     n_links: int = 0
     children: list[Child] = field(default_factory=list)
+    n_documents: int = 0
     is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -16,6 +15,8 @@ import pytest
 from tests.test_command_rdf import ROOT, rdf
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 HOST = "127.0.78.3"
 RULES = f"""
 rules:
-  page: {{match: {{regex: "http://{HOST}:[0-9]+/p.*"}}, subject: "{{url}}#it", properties: {{dct:title: h1}}}}
+  page:
+    match: {{regex: "http://{HOST}:[0-9]+/p.*"}}
+    subject: "{{url}}#it"
+    properties: {{dct:title: h1}}
 """
 PAGE = """<!DOCTYPE html><html vocab="http://schema.org/"><head><title>t</title>
 <meta property="og:title" content="Öl"><meta name="DC.title" content="D">
@@ -138,8 +142,17 @@ def test_refused_rules_are_told_when_a_file_is_written(tmp_path: Path) -> None:
 def test_standard_input_is_a_file(name: str) -> None:
     """If a document comes through a pipe, then it is read as a file is."""
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "rdf", name, "--base", "http://a.example/b"]
-        + ["--media-type", "text/turtle"],
+        [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "rdf",
+            name,
+            "--base",
+            "http://a.example/b",
+            "--media-type",
+            "text/turtle",
+        ],
         cwd=ROOT,
         input="<> <p> <#q> .",
         capture_output=True,

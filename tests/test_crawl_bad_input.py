@@ -240,6 +240,16 @@ def test_what_was_read_is_kept(
     assert result.about(server.url(target)) == {TRIPLE}
 
 
+@pytest.mark.parametrize("target", sorted({*KEPT} & FAULTS.keys()))
+def test_what_was_read_in_part_is_partial(
+    result: CrawlResult, server: RawServer, target: str
+) -> None:
+    """If a part of a document was not read, then its status says so."""
+    # Of what is called an unknown charset and is UTF-8, nothing is lost.
+    status = "SUCCESSFUL" if target == "/charset" else "PARTIAL"
+    assert result.statuses(server.url(target)) == [status]
+
+
 def test_nothing_else_is_stored(result: CrawlResult, server: RawServer) -> None:
     """If nothing of a document is good, then it has no graph."""
     also = {"/too-large/chunked", "/xml/broken"}

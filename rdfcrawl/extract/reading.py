@@ -117,6 +117,7 @@ class Reading:
                 yield from self._parse(source, decision, output)
         finally:
             self.outcome.n_quads += output.n_quads
+            self.outcome.is_partial |= output.has_unreadable
 
     def _parse(
         self, source: Source, decision: formats.Decision, output: Output

@@ -59,7 +59,8 @@ class StorePipeline:
     async def process_item(self, document: Document) -> Document:
         """Tee the document's quads into the store; documents without any are not.
 
-        What its source has deleted is replaced by nothing.
+        What its source has deleted is replaced by nothing. The statements are counted
+        here, as a pipeline before this one may have made or changed some.
         """
         if document.is_deleted:
             writer = await self._store.begin(
@@ -74,6 +75,7 @@ class StorePipeline:
         self, document: Document, chunks: AsyncIterator[bytes]
     ) -> AsyncIterator[bytes]:
         writer = None
+        n_quads = 0
         try:
             async with closing(chunks):
                 async for chunk in chunks:
@@ -81,7 +83,9 @@ class StorePipeline:
                         graph = graph_iri(document.url)
                         writer = await self._store.begin(graph, document.started_ms)
                     await writer.write(chunk)
+                    n_quads += chunk.count(b"\n")
                     yield chunk
+            document.n_quads = n_quads
             if writer is None and _replaces(document):
                 writer = await self._store.begin(
                     graph_iri(document.url), document.started_ms

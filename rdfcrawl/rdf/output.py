@@ -43,6 +43,7 @@ class Output:
     Attributes:
         n_quads: statements written so far.
         is_full: the limit is reached; nothing more is written.
+        has_unreadable: statements with characters that cannot be read were left out.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class Output:
         "_names",
         "_trust",
         "_url",
+        "has_unreadable",
         "is_full",
         "n_quads",
     )
@@ -75,6 +77,7 @@ class Output:
         self._n_skipped = 0  # statements still to be passed over
         self.n_quads = 0
         self.is_full = False
+        self.has_unreadable = False
 
     def mark(self) -> OutputMark:
         """Return the place where the output is."""
@@ -143,6 +146,7 @@ class Output:
                 self._log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
                 lines = b"".join(kept)
         if self._log.count(Reason.BAD_CHARSET) and MARK_BYTES in lines:
+            self.has_unreadable = True
             lines = b"".join(
                 line
                 for line in lines.splitlines(keepends=True)

@@ -93,6 +93,7 @@ class CkanSource:
         if outcome is not None:
             document.faults.clear()  # what the status meant is known by now
             async for each in self._documents(outcome, document, portal):
+                document.n_documents += 1
                 yield each
             try:
                 await self._take(task, outcome, document, portal)
