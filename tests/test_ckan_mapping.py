@@ -512,10 +512,27 @@ def test_frequencies(fields: str, code: str) -> None:
     assert found.one(D, f"{DCT}accrualPeriodicity") == f"<{EU}frequency/{code}>"
 
 
-def test_an_unknown_frequency_stays_a_text() -> None:
-    """If a frequency is another word, then nothing is invented."""
-    found = Written(dataset(frequency="when it rains"))
-    assert found.one(D, f"{DCT}accrualPeriodicity") == '"when it rains"'
+@pytest.mark.parametrize(
+    ("key", "name", "kind"),
+    [
+        ("frequency", "accrualPeriodicity", "Frequency"),
+        ("language", "language", "LinguisticSystem"),
+        ("rights", "rights", "RightsStatement"),
+        ("conforms_to", "conformsTo", "Standard"),
+        ("provenance", "provenance", "ProvenanceStatement"),
+    ],
+)
+def test_what_has_no_name_is_a_node_of_its_class(
+    key: str, name: str, kind: str
+) -> None:
+    """If a vocabulary lacks a word, then it labels a node of the range's class."""
+    found = Written(dataset(**{key: "when it rains"}))
+    node = found.one(D, f"{DCT}{name}")
+    assert node.startswith("_:")
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    assert found.one(node, label) == '"when it rains"'
+    kinds = found.of(node, "http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+    assert kinds == [f"<{DCT}{kind}>"]
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def test_times_and_numbers_are_typed() -> None:
 
 
 FAULT = [Fault(Reason.SYNTAX, "line 3")]
+MENDED = [Fault(Reason.REPAIRED, "a comma")]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,9 @@ FAULT = [Fault(Reason.SYNTAX, "line 3")]
     [
         ({}, "SUCCESSFUL", True),
         ({"n_quads": 0}, "SUCCESSFUL", True),
-        ({"faults": FAULT}, "SUCCESSFUL", True),
+        ({"faults": FAULT}, "PARTIAL", True),
+        ({"faults": MENDED}, "SUCCESSFUL", True),
+        ({"faults": FAULT, "n_quads": 0, "n_documents": 2}, "PARTIAL", True),
         ({"faults": FAULT, "is_partial": True}, "PARTIAL", True),
         ({"faults": FAULT, "is_partial": True, "n_quads": 0}, "FAILED", False),
         ({"faults": FAULT, "n_quads": 0, "format": None}, "FAILED", False),

@@ -7,10 +7,11 @@ asked for, and what is not there any more becomes a tombstone.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
 from rdfcrawl.catalogs.ckan.api import WHOLE, Portal, Scope, portal_url
+from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (
     check_listing,
     check_missing,
@@ -21,6 +22,7 @@ from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
 from rdfcrawl.catalogs.ckan.outcome import Listing
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets
+from rdfcrawl.catalogs.ckan.tasks import Step
 from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.catalogs.ckan.times import since_for_next
 from rdfcrawl.errors import SourceFault
@@ -33,7 +35,7 @@ from rdfcrawl.sources.native import catalogue
 from rdfcrawl.sources.tasks import Task, has_moved, read_task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from rdfcrawl.catalogs.ckan.envelope import Package
@@ -164,6 +166,8 @@ class CkanSource:
     async def _documents(
         self, outcome: Outcome, page: Document, portal: Portal
     ) -> AsyncIterator[Document]:
+        if outcome.catalogue is not None:
+            yield _catalogue(outcome.catalogue, page, portal)
         for package in outcome.packages:
             if document := self._document(package, page, portal):
                 yield document
@@ -181,7 +185,9 @@ class CkanSource:
         document = _derived(page, url)
         # Its data are what it distributes; all else that it names are facts.
         document.is_followed = False
-        document.chunks = _chunks(content, document, portal)
+        log = FaultLog()
+        lines = iter_statements(content, portal, log)
+        document.chunks = _chunks(lines, document, log)
         document.children = _targets(content, document, portal)
         return document
 
@@ -204,6 +210,8 @@ class CkanSource:
         await shelf.put(source, state, entries)
         began_ms = await shelf.claim(source, state, "began", str(document.started_ms))
         self._queue(outcome.tasks, document)
+        if not read_task(document.record).words:  # as the harvest begins
+            self._queue([CkanTask(step=Step.ABOUT, run=task.run)], document)
         if outcome.listing is not None:
             await self._compare(task, outcome.listing, document, portal)
         if outcome.is_swept:
@@ -291,12 +299,20 @@ def _derived(page: Document, url: str, *, is_deleted: bool = False) -> Document:
     )
 
 
-async def _chunks(
-    package: dict[str, object], document: Document, portal: Portal
-) -> AsyncIterator[bytes]:
+def _catalogue(status: dict[str, Any], page: Document, portal: Portal) -> Document:
+    """Return the portal as a document: its URL is that of what tells of it."""
+    document = _derived(page, catalogue_url(portal))
+    document.is_followed = False
     log = FaultLog()
+    document.chunks = _chunks(iter_catalogue(status, portal, log), document, log)
+    return document
+
+
+async def _chunks(
+    statements: Iterator[str], document: Document, log: FaultLog
+) -> AsyncIterator[bytes]:
     lines = Lines(document, log)
-    for line in iter_statements(package, portal, log):
+    for line in statements:
         if lines.add((line,)) and (chunk := lines.take()):
             yield chunk
             await asyncio.sleep(0)

@@ -103,9 +103,12 @@ def _distribution(
 
 
 def _urls(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
-    """Where it is to be had: `url` is the access, unless another is said to be."""
+    """Where it is to be had: `url` is the access, unless another is said to be.
+
+    DCAT-AP 3.0, "access URL": mandatory; if there is only a download URL, it is that.
+    """
     url, download = fields.text("url"), fields.text("download_url")
-    access = fields.text("access_url") or ("" if url == download else url)
+    access = fields.text("access_url") or url or download
     if fields.text("url_type") == "upload" and url and not download:
         download = url  # the portal has the file itself
     for text, name in ((access, "accessURL"), (download, "downloadURL")):
@@ -118,12 +121,15 @@ def _formats(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
     file_format, media_type = fields.text("format"), fields.text("mimetype")
     if vocabularies.media_type(file_format) and not media_type:
         file_format, media_type = "", file_format
-    if media_type:
-        term = writer.term(media_type, Shape.MEDIA_TYPE)
-        yield terms.statement(node, f"<{DCAT}mediaType>", term)
-    if file_format and file_format != media_type:
-        term = writer.term(file_format, Shape.FILE_TYPE)
-        yield terms.statement(node, f"<{DCT}format>", term)
+    if file_format == media_type:
+        file_format = ""
+    for text, predicate, shape in (
+        (media_type, f"{DCAT}mediaType", Shape.MEDIA_TYPE),
+        (file_format, f"{DCT}format", Shape.FILE_TYPE),
+    ):
+        for term, lines in writer.iter_objects(text, shape):
+            yield terms.statement(node, f"<{predicate}>", term)
+            yield from lines
 
 
 def _checksum(fields: Fields, node: str, writer: Writer) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.envelope import Package
@@ -60,6 +60,7 @@ class Outcome:
         count: of datasets in the scope, where the answer says so.
         is_swept: the walk is at its end; all has been given out.
         listing: identifiers can be compared now, by this; None if they cannot.
+        catalogue: what the portal tells of itself; None if that was not asked.
     """
 
     packages: tuple[Package, ...] = ()
@@ -71,3 +72,4 @@ class Outcome:
     count: int | None = None
     is_swept: bool = False
     listing: Listing | None = None
+    catalogue: dict[str, Any] | None = None

@@ -12,14 +12,16 @@ for again with fewer rows.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.catalogs.ckan.catalogue import ACTION
 from rdfcrawl.catalogs.ckan.envelope import (
     Answer,
     Refused,
     read_names,
     read_package,
     read_page,
+    read_result,
 )
 from rdfcrawl.catalogs.ckan.outcome import (
     DEFAULT_PLAN_LIMITS,
@@ -85,6 +87,8 @@ def request_of(task: Task, portal: Portal) -> Request:
             return portal.current(limit=task.rows, offset=task.start)
         case Step.NAMES | Step.LISTING:
             return portal.names(limit=task.rows, offset=task.start)
+        case Step.ABOUT:
+            return portal.action(ACTION)
         case Step.CONFIRM if not task.is_alone:
             return portal.search_ids(task.ids, rows=len(task.ids))
     return portal.show(task.ids[0] if task.ids else "")
@@ -123,10 +127,14 @@ def advance(
         case Step.LISTING:
             return _after_listing(task, answer, log, limits)
         case Step.SHOW:
-            return _after_show(answer, log)
-    if task.is_alone:
-        return _after_confirm_alone(task, answer)
-    return _after_confirm(task, answer, log)
+            outcome = _after_show(answer, log)
+        case Step.ABOUT:
+            outcome = Outcome(catalogue=_catalogue(answer, log))
+        case _ if task.is_alone:
+            outcome = _after_confirm_alone(task, answer)
+        case _:
+            outcome = _after_confirm(task, answer, log)
+    return outcome
 
 
 def _after_names(
@@ -213,6 +221,16 @@ def _after_show(answer: Answer, log: FaultLog) -> Outcome:
         present=(package.id,),
         newest=modified,
     )
+
+
+def _catalogue(answer: Answer, log: FaultLog) -> dict[str, Any]:
+    """Return what a portal tells of itself; some tell it only to those who log in."""
+    try:
+        status = read_result(answer)
+    except SourceFault as fault:
+        log.note(Reason.BAD_ANSWER, fault.fault.detail)
+        return {}
+    return status if isinstance(status, dict) else {}
 
 
 def _after_confirm(task: Task, answer: Answer, log: FaultLog) -> Outcome:

@@ -22,6 +22,7 @@ class Step(StrEnum):
     SHOW = "show"  # one dataset
     LISTING = "listing"  # a page of package_list, to find what was deleted
     CONFIRM = "confirm"  # datasets that the listing does not have
+    ABOUT = "about"  # the portal itself
 
 
 class Order(StrEnum):

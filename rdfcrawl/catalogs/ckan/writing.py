@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import NamedNode
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import RDFS, SKOS, Shape
+from rdfcrawl.catalogs.ckan.fields import ADMS, DCT, RDFS, SKOS, Shape
 from rdfcrawl.catalogs.ckan.times import date_time
 from rdfcrawl.catalogs.ckan.values import (
     is_empty,
@@ -141,6 +141,8 @@ class Writer:
                     yield self.literal(text, language=language), []
             case Shape.STATEMENT:
                 yield from self._statement(value)
+            case _ if shape in _NAMED and text_of(value):
+                yield self._named(text_of(value), shape)
             case Shape.CONCEPT:
                 yield from self._concept(value)
             case Shape.IDENTIFIER:
@@ -165,8 +167,17 @@ class Writer:
                 return self._lexical(text, shape)
             case Shape.MAIL:
                 return self.mail(text)
-        known = _NAMED[shape](text)
-        return self.iri(text) or (f"<{known}>" if known else self.literal(text))
+        raise ValueError(shape)  # never: the others have lines of their own
+
+    def _named(self, text: str, shape: Shape) -> tuple[str, list[str]]:
+        """Return what a vocabulary has a name for; else a node with this label."""
+        name, kind = _NAMED[shape]
+        known = name(text)
+        if iri := self.iri(text) or (f"<{known}>" if known else ""):
+            return iri, []
+        node = self.new_blank()
+        label = self._labels(node, f"<{RDFS}label>", text)
+        return node, [terms.statement(node, TYPE, f"<{DCT}{kind}>"), *label]
 
     def date(self, text: str) -> str:
         """Return a date or time with its datatype; a literal if it is free text."""
@@ -235,15 +246,24 @@ class Writer:
         if not text:
             return
         node = self.new_blank()
-        yield node, [terms.statement(node, f"<{SKOS}notation>", self.literal(text))]
+        notation = terms.statement(node, f"<{SKOS}notation>", self.literal(text))
+        yield node, [terms.statement(node, TYPE, f"<{ADMS}Identifier>"), notation]
 
 
+# Vocabularies, and the class of what they have no name for (DCAT-AP 3.0, ranges).
 _NAMED: Final = {
-    Shape.FREQUENCY: vocabularies.frequency,
-    Shape.LANGUAGE: vocabularies.language,
-    Shape.FILE_TYPE: vocabularies.file_type,
-    Shape.MEDIA_TYPE: vocabularies.media_type,
-    Shape.LICENCE: vocabularies.licence,
+    Shape.FREQUENCY: (vocabularies.frequency, "Frequency"),
+    Shape.LANGUAGE: (vocabularies.language, "LinguisticSystem"),
+    Shape.FILE_TYPE: (vocabularies.file_type, "MediaTypeOrExtent"),
+    Shape.MEDIA_TYPE: (vocabularies.media_type, "MediaType"),
+    Shape.LICENCE: (vocabularies.licence, "LicenseDocument"),
+}
+# What a text says where the range is no vocabulary.
+_CLASSES: Final = {
+    f"{DCT}accessRights": f"{DCT}RightsStatement",
+    f"{DCT}rights": f"{DCT}RightsStatement",
+    f"{DCT}conformsTo": f"{DCT}Standard",
+    f"{DCT}provenance": f"{DCT}ProvenanceStatement",
 }
 
 
@@ -261,6 +281,8 @@ def iter_fields(
             for term, lines in writer.iter_objects(one, field.shape):
                 if term:
                     yield terms.statement(subject, predicate, term)
+                    if lines and (kind := _CLASSES.get(field.predicate)):
+                        yield terms.statement(term, TYPE, f"<{kind}>")
                     yield from lines
 
 

@@ -1,0 +1,73 @@
+"""A portal as the `dcat:Catalog` that its datasets are in.
+
+CKAN tells title, description and language of a site (`status_show`). It does not tell
+who publishes the catalogue: that is the site, by its own name.
+
+Source: CKAN, "Action API reference", `status_show`; DCAT-AP 3.0, "Catalogue", of which
+title, description and publisher are mandatory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, DCAT, DCT, FOAF, Shape
+from rdfcrawl.catalogs.ckan.values import Fields, iter_texts
+from rdfcrawl.catalogs.ckan.writing import (
+    TYPE,
+    MappingLimits,
+    Writer,
+    iter_fields,
+    only_terms,
+)
+from rdfcrawl.rdf import terms
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+ACTION: Final = "status_show"
+
+
+def catalogue_url(portal: Portal) -> str:
+    """Return the URL of what tells of a portal: the name of its catalogue's graph."""
+    return portal.action(ACTION).url
+
+
+def iter_catalogue(
+    status: Mapping[str, Any], portal: Portal, log: FaultLog
+) -> Iterator[str]:
+    """Yield the lines of a catalogue, without graph, for `checking.iter_checked`.
+
+    Args:
+        status: of `status_show`; empty if the portal does not tell it. What has no
+            title is called by its host.
+        portal: the catalogue is `<portal>/`, as `mapping.iter_statements` has it.
+        log: as there.
+    """
+    fields = Fields(status)
+    writer = Writer(log, MappingLimits())
+    catalogue = writer.iri(f"{portal.url}/")
+    if not catalogue:
+        return
+    title = fields.get("site_title") or host_of(f"{portal.url}/")
+    yield terms.statement(catalogue, TYPE, f"<{DCAT}Catalog>")
+    said = {"title": title, "description": fields.get("site_description") or title}
+    for name, value in said.items():
+        for text, language in iter_texts(value):
+            literal = writer.literal(text, language=language)
+            yield from only_terms(
+                (terms.statement(catalogue, f"<{DCT}{name}>", literal),)
+            )
+    language = fields.text("locale_default")
+    for term, lines in writer.iter_objects(language, Shape.LANGUAGE):
+        yield terms.statement(catalogue, f"<{DCT}language>", term)
+        yield from lines
+    publisher = writer.new_blank()
+    yield terms.statement(catalogue, f"<{DCT}publisher>", publisher)
+    yield terms.statement(publisher, TYPE, f"<{FOAF}Agent>")
+    agent = Fields({"name": title, "homepage": f"{portal.url}/"})
+    yield from only_terms(iter_fields(agent, AGENT_FIELDS, publisher, writer))
