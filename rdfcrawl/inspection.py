@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.sandbox import Sandbox
@@ -85,7 +86,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         web = _ClosedWeb(question, folder, stack)
         document = await _find(question, web, folder)
-        source = document.body if document.body is not None else document.path
+        source = body_of(document)
         if source is None:
             return Inspection(document=document, outcome=None, followed=frozenset())
         sandbox = await stack.enter_async_context(

@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Ask
 from rdfcrawl.fetch.context_cache import ContextEntry
@@ -351,10 +352,7 @@ def _content(answer: Answer) -> bytes:
     Raises:
         SourceFault: `UNSUPPORTED_FORMAT`: it is no JSON object; `BAD_CHARSET`.
     """
-    body = answer.body or b""
-    if answer.path is not None:  # memory was short
-        body = answer.path.read_bytes()
-    body = body.removeprefix(_BOM)
+    body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:
         body.decode()
     except UnicodeDecodeError as exc:

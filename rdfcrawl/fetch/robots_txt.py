@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.retry_after import parse_retry_after
 from rdfcrawl.robots.cache import RobotsResponse
@@ -28,9 +29,7 @@ class RobotsFetch:
     async def __call__(self, url: str) -> RobotsResponse:
         """Fetch `url`; a longer text than is read is no fault."""
         answer = await self._exchange.get(url, self._ask)
-        body = answer.body or b""
-        if answer.path is not None:  # memory was short
-            body = answer.path.read_bytes()
+        body = head_of(answer, self._ask.max_bytes)  # in a file if memory was short
         self._spool.release(answer)
         is_whole = answer.fault is None or answer.fault.reason is Reason.TOO_LARGE
         return RobotsResponse(

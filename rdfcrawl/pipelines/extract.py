@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import NeedsSandbox
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading, rules_in
@@ -76,7 +77,7 @@ class ExtractPipeline:
         return document
 
     async def _chunks(self, document: Document) -> AsyncIterator[bytes]:
-        source = document.body if document.body is not None else document.path
+        source = body_of(document)
         if source is None:
             return
         job = Job(

@@ -51,11 +51,13 @@ class Records:
             equivalent, 2.2.2 prefers the one that allows.
         delay_secs: longest `Crawl-delay`, 0 if there is none.
         sitemaps: as written, at most `MAX_SITEMAPS`.
+        has_more_sitemaps: there are more.
     """
 
     rules: dict[str, bool] = field(default_factory=dict)
     delay_secs: float = 0.0
     sitemaps: list[str] = field(default_factory=list)
+    has_more_sitemaps: bool = False
 
 
 def read_records(body: bytes, agent: str) -> Records:
@@ -73,11 +75,13 @@ def read_records(body: bytes, agent: str) -> Records:
     for kind, value in _iter_records(_octets(body)):
         if kind != "sitemap":
             reader.take(kind, value)
-        elif value and len(sitemaps) < MAX_SITEMAPS:
+        elif value and len(sitemaps) <= MAX_SITEMAPS:  # one more shows that there are
             sitemaps[value] = None
     # 2.2.1: the group of all others holds only if we have none of our own.
     records = own if reader.is_named else everybody
-    records.sitemaps = [text.decode("utf-8", "replace") for text in sitemaps]
+    texts = [text.decode("utf-8", "replace") for text in sitemaps]
+    records.sitemaps = texts[:MAX_SITEMAPS]
+    records.has_more_sitemaps = len(texts) > MAX_SITEMAPS
     return records
 
 

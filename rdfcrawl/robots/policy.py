@@ -55,12 +55,14 @@ class Rules:
         delay_secs: `Crawl-delay` of our group, 0 if there is none; not limited.
         sitemaps: values of `Sitemap`, as written.
         n_bytes: about what they take in memory.
+        has_more_sitemaps: some were not kept.
     """
 
     delay_secs: float = 0.0
     sitemaps: tuple[str, ...] = ()
     n_bytes: int = 0
     _paths: PathRules | None = None
+    has_more_sitemaps: bool = False
 
     @property
     def allows_all(self) -> bool:
@@ -100,4 +102,10 @@ def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
         return ALLOW_ALL
     paths = PathRules(records.rules) if forbids else None
     n_bytes = 200 + sum(map(len, records.sitemaps)) + (paths.n_bytes if paths else 0)
-    return Rules(records.delay_secs, tuple(records.sitemaps), n_bytes, paths)
+    return Rules(
+        records.delay_secs,
+        tuple(records.sitemaps),
+        n_bytes,
+        paths,
+        records.has_more_sitemaps,
+    )

@@ -10,6 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
+from rdfcrawl.bodies import body_of, head_of
 from rdfcrawl.catalogs.ckan.api import WHOLE, Portal, Scope, portal_url
 from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (
@@ -36,7 +37,6 @@ from rdfcrawl.sources.tasks import Task, has_moved, read_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
-    from pathlib import Path
 
     from rdfcrawl.catalogs.ckan.envelope import Package
     from rdfcrawl.catalogs.ckan.outcome import Outcome
@@ -152,9 +152,9 @@ class CkanSource:
     async def _advance(
         self, task: CkanTask, document: Document, portal: Portal, log: FaultLog
     ) -> Outcome:
-        body = document.body if document.body is not None else document.excuse
-        if document.path is not None:
-            body = await asyncio.to_thread(_begin, document.path)
+        body = document.excuse
+        if body_of(document) is not None:  # as far as it is read, and a byte more
+            body = await asyncio.to_thread(head_of, document, MAX_ANSWER_BYTES + 1)
         answer = Answer(status=document.status, body=body, url=document.url)
         n_known = await self._shelf.size(_shelf_of(portal), _KNOWN)
         return await asyncio.to_thread(
@@ -346,9 +346,3 @@ def _is_within(portal: str, url: str) -> bool:
     """Tell whether a key for a URL is one for a portal; one without URL is for all."""
     url = url.rstrip("/")
     return not url or portal == url or portal.startswith(f"{url}/")
-
-
-def _begin(path: Path) -> bytes:
-    """Return a body as far as it is read, and a byte more if there is one."""
-    with path.open("rb") as file:
-        return file.read(MAX_ANSWER_BYTES + 1)

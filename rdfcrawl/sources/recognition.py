@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bodies import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document
 
 _LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
+_HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
 
 
 def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Child]:
@@ -41,7 +43,7 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
     if document.excuse:
         if document.status in ERROR_STATUSES:
             urls[Kind.SPARQL] = _endpoint(document, document.excuse)
-    elif document.media_type in _LOOKED_AT and (head := _head(document)):
+    elif document.media_type in _LOOKED_AT and (head := head_of(document, _HEAD_BYTES)):
         if document.media_type in PAGE_TYPES:
             urls[Kind.CKAN] = _portal(document, head)
         urls[Kind.SPARQL] = _endpoint(document, head)
@@ -52,14 +54,6 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
         for kind, url in urls.items()
         if url and kind in wanted
     ]
-
-
-def _head(document: Document) -> bytes:
-    """Return the begin of a body, wherever it lies."""
-    if document.body is not None or document.path is None:
-        return document.body or b""
-    with document.path.open("rb") as file:
-        return file.read(max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES))
 
 
 def _portal(document: Document, body: bytes) -> str:

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
-from rdfcrawl.robots.policy import parse_robots
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
@@ -32,6 +32,7 @@ from rdfcrawl.sources.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims, sit
 from rdfcrawl.sources.lines import Lines
 from rdfcrawl.sources.memory import Memory
 from rdfcrawl.sources.resourcesync import listed_at
+from rdfcrawl.sources.robots import read_robots
 from rdfcrawl.sources.tasks import Task, read_task
 from rdfcrawl.sources.unpacked import iter_unpacked
 from rdfcrawl.uri import BadUri, requestable
@@ -128,7 +129,7 @@ class SitemapSource:
         task = read_task(document.record)
         if _is_site(task):
             await self._robots(document, task)
-        elif document.body is not None or document.path is not None:
+        elif body_of(document) is not None:
             start = _words(task).start
             if start:  # a graph of its own, or it would replace that of the first part
                 document.url = f"{document.url}#entry-{start}"
@@ -143,7 +144,7 @@ class SitemapSource:
     async def _robots(self, document: Document, task: Task) -> None:
         """Queue the sitemaps of a site; without robots.txt, the usual place."""
         origin = origin_of(document.record.url)
-        rules = parse_robots(document.body or b"")
+        rules = read_robots(document)
         urls = dict.fromkeys(_requestable(rules.sitemaps, document)) or {
             f"{origin}/sitemap.xml": None
         }

@@ -11,6 +11,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.catalogs.sparql.exchange import (
     ACCEPT_TABLE,
     Answer,
@@ -106,7 +107,7 @@ class SparqlSource:
             return
         harvest = self._harvest(document.record)
         n_tries, text = _text(harvest, document.record)
-        has_body = document.body is not None or document.path is not None
+        has_body = body_of(document) is not None
         if text.startswith(_PING):
             await self._pinged(document, text)
         elif document.status and (has_body or document.excuse):
@@ -242,7 +243,7 @@ class SparqlSource:
 
     async def _pinged(self, document: Document, text: str) -> None:
         key, state = self._shelf_of(document.record), self._memory.table(_STATE)
-        is_there = document.body is not None and judge(_answer(document)) is None
+        is_there = body_of(document) is not None and judge(_answer(document)) is None
         if is_there:
             number = int(text.removeprefix(_PING)) + 1
             await self._shelf.put(key, state, {"pings": str(number)})
@@ -314,7 +315,7 @@ def _text(harvest: Harvest, record: Record) -> tuple[int, str]:
 
 
 def _answer(document: Document) -> Answer:
-    body = document.body if document.body is not None else document.path
+    body = body_of(document)
     return Answer(
         status=document.status,
         headers={

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
+from rdfcrawl.bodies import body_of
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
@@ -25,7 +26,7 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[Source]:
         document: with a body; without one there is nothing.
         log: takes what is wrong with an archive.
     """
-    body = document.body if document.body is not None else document.path
+    body = body_of(document)
     if body is None:
         return
     source = Source.of(body)

@@ -11,11 +11,11 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.page import Page as HtmlPage
 from rdfcrawl.records import Child, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
-from rdfcrawl.robots.policy import parse_robots
 from rdfcrawl.sitemaps.resourcesync.discovery import (
     RELATION,
     of_header,
@@ -27,6 +27,7 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
 from rdfcrawl.sitemaps.resourcesync.documents import Capability
 from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
 from rdfcrawl.sources.resourcesync.lists import heading_of
+from rdfcrawl.sources.robots import read_robots
 from rdfcrawl.sources.tasks import Task as SourceTask
 from rdfcrawl.sources.tasks import is_named
 from rdfcrawl.sources.unpacked import iter_unpacked
@@ -110,11 +111,11 @@ def named_by(document: Document) -> list[str]:
     urls = []
     if RELATION in document.http_links.lower():
         urls = [each.url for each in of_header(document.http_links, base=document.url)]
-    body = document.body or b""
     is_page = not document.media_type or "html" in document.media_type
-    if is_page and RELATION.encode() in body[:_HEAD_BYTES].lower():
+    head = head_of(document, _HEAD_BYTES) if is_page else b""
+    if RELATION.encode() in head.lower():
         page = HtmlPage(
-            body,
+            head,
             url=document.url,
             media_type=document.media_type,
             charset=document.charset,
@@ -195,7 +196,7 @@ class Finder:
         return False
 
     def _robots(self, page: Page) -> None:
-        rules = parse_robots(page.document.body or b"")
+        rules = read_robots(page.document)
         found = of_sitemaps(rules.sitemaps[:_MAX_SITEMAPS], base=page.document.url)
         for each in found:
             self._find(page, each.url, Find("list"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.source import Source
@@ -57,7 +58,7 @@ class Page:
     def source(self) -> Source | None:
         """The bytes that came; None if there are none."""
         document = self.document
-        body = document.body if document.body is not None else document.path
+        body = body_of(document)
         return None if body is None else Source.of(body)
 
     @property
