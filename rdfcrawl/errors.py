@@ -77,6 +77,7 @@ class Reason(StrEnum):
     SAMPLE_DIFFERS = "sample_differs"
     PAGING_LOOP = "paging_loop"
     INCOMPLETE = "incomplete"
+    WAY_FAILED = "way_failed"
     # the crawl
     LEASES_LOST = "leases_lost"
     INTERNAL = "internal"

@@ -373,3 +373,24 @@ def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
         [b"https://b.example/"], parent=Record(PAGE), url=parent
     )
     assert [unpack(x.item[1:], x.key).parent for x in found] == [held, held]
+
+
+def test_covered_links_are_put_off() -> None:
+    """If a dataset covers links and children, they wait; when it does not, they go."""
+    intake = new_intake()
+    intake.covered.replace(["https://a.example/id/", "https://a.example/id/x/"])
+    assert taken(intake, b"https://a.example/id/1", b"https://a.example/2") == [
+        Record("https://a.example/2", Kind.PAGE, 1, PAGE)
+    ]
+    child = Child(Record("https://a.example/id/x/3", depth=1), urgency=Urgency.SOON)
+    part = Child(Record("https://a.example/id/all.nt", Kind.DUMP, 1, task='["d"]'))
+    (own,) = intake.children([child, part], [])
+    assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"
+    ((prefix, waiting),) = intake.take_put_off().items()
+    assert prefix == "https://a.example/id/"
+    assert [each.record.url[-1] for each in waiting] == ["1", "3"]
+    intake.covered.replace(["https://a.example/id/x/"])
+    (first,) = intake.again(waiting)
+    assert unpack(first.item[1:], first.key).url == "https://a.example/id/1"
+    assert list(intake.take_put_off()) == ["https://a.example/id/x/"]
+    assert intake.turned.covered == 3

@@ -17,6 +17,7 @@ from rdfcrawl.sitemaps.access import (
     Claim,
     Way,
     believed,
+    choose_way,
     claims_about_others,
     is_confirmed,
     is_covered,
@@ -511,3 +512,19 @@ def test_damaged_datasets(data: st.DataObject) -> None:
             lines = list(describe_dataset(kept, sitemap=SITE))
             block = b"".join(iter_checked(lines, FaultLog()))
             assert block.count(b"\n") <= len(lines)
+
+
+def test_way_stays_until_it_fails() -> None:
+    """If a way fails, the best that is left comes next; the crawl of URIs is last."""
+    all_ways = (
+        Access(Way.DUMP, (("a", "b"), ("c",))),
+        Access(Way.PREFIX, (("p",),)),
+        Access(Way.SPARQL, (("q", "r"),)),
+    )
+    everything = {*"abcqr"}
+    assert choose_way(all_ways, None, everything) == 0
+    assert choose_way(all_ways, 0, everything - {"a"}) == 0
+    assert choose_way(all_ways, 0, everything - {"a", "b"}) == 2
+    assert choose_way(all_ways, 2, everything) == 2
+    assert choose_way(all_ways, 2, {"a"}) == 1
+    assert choose_way(all_ways[:1], 0, {"a"}) == 1

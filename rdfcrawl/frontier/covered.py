@@ -33,14 +33,16 @@ class Covered:
             lengths.setdefault(_origin(prefix), set()).add(len(prefix))
         self._lengths = {origin: sorted(found) for origin, found in lengths.items()}
 
-    def covers(self, url: str) -> bool:
-        """Tell whether a requestable URL begins with one of the prefixes.
+    def prefix_of(self, url: str) -> str:
+        """Return the prefix that a requestable URL begins with; empty if none.
 
-        >>> Covered(["http://a.example/r/"]).covers("http://a.example/r/1")
-        True
+        >>> Covered(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
+        'http://a.example/r/'
         """
-        lengths = self._lengths.get(_origin(url), ())
-        return any(url[:length] in self.prefixes for length in lengths)
+        for length in self._lengths.get(_origin(url), ()):
+            if url[:length] in self.prefixes:
+                return url[:length]
+        return ""
 
 
 def _origin(url: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.client import Candidate
 from rdfcrawl.frontier.covered import Covered
+from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
@@ -92,6 +93,7 @@ class Intake:
     Attributes:
         turned: what was not offered.
         covered: URLs that are part of what is taken as a whole.
+        put_off: by prefix, those that were offered all the same; `take_put_off`.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Intake:
     ) -> None:
         self.turned = Turned()
         self.covered = Covered()
+        self.put_off: dict[str, list[PutOff]] = {}
         self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._partitions = partitions
@@ -169,10 +172,9 @@ class Intake:
             if not admits(target):
                 self._turn_away(link, target)
                 continue
-            if self.covered and self.covered.covers(target):
-                self.turned.covered += 1
-                continue
             record = Record(target, kind_of(target), depth, url)
+            if self.covered and self._puts_off(record, LINK_BAND):
+                continue
             candidates.append(self.candidate(record, LINK_BAND))
         if bad:
             self.turned.bad += len(bad)
@@ -226,9 +228,6 @@ class Intake:
                 if not self._link_filter.admits(url):
                     self.turned.filtered += 1
                     continue
-                if not _takes_dataset(record) and self.covered.covers(url):
-                    self.turned.covered += 1
-                    continue
             change = ""
             if child.change and not record.kind.is_source:
                 change = f"{fingerprint(child.change):x}"
@@ -239,11 +238,39 @@ class Intake:
                 parent=_parent(record.parent),
                 change=change,
             )
-            candidates.append(self.candidate(record, _BANDS[child.urgency]))
+            band = _BANDS[child.urgency]
+            is_exempt = child.is_own or _takes_dataset(record)
+            if is_exempt or not self._puts_off(record, band):
+                candidates.append(self.candidate(record, band))
         if bad:
             self.turned.bad += len(bad)
             faults.append(replace(bad[0], count=len(bad)))
         return candidates
+
+    def wants(self, url: str, depth: int) -> bool:
+        """Tell whether a requestable URL that is so far away would be followed."""
+        return depth <= self._max_depth and self._link_filter.admits(url)
+
+    def again(self, waiting: Iterable[PutOff]) -> list[Candidate]:
+        """Return the candidates among what was put off, as far as nothing covers it."""
+        return [
+            self.candidate(each.record, each.band)
+            for each in waiting
+            if not self._puts_off(each.record, each.band)
+        ]
+
+    def take_put_off(self) -> dict[str, list[PutOff]]:
+        """Return what was put off since this was called last, by prefix."""
+        found, self.put_off = self.put_off, {}
+        return found
+
+    def _puts_off(self, record: Record, band: bytes) -> bool:
+        """Put a record off if its URL is covered; return whether it is."""
+        prefix = self.covered.prefix_of(record.url)
+        if prefix:
+            self.turned.covered += 1
+            self.put_off.setdefault(prefix, []).append(PutOff(record, band))
+        return bool(prefix)
 
     def wants_target(self, record: Record, target: str) -> bool:
         """Tell whether a redirect is followed; it is counted if it is not.

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.link import FrontierLink, start_anew
@@ -55,6 +56,7 @@ class CrawlSession:
         self._persistent = link.outage.persistent
         self._n_outages = 0
         self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
+        self._deferred = Deferred(self.shelf)
         self.run = 0
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook()
@@ -177,6 +179,7 @@ class CrawlSession:
             await self._widen_scope(urls)
         await self._prime(urls)
         candidates = self.intake.children(children, [])
+        await self._defer()
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
         )
@@ -233,10 +236,41 @@ class CrawlSession:
         await self.shelf.put(_CRAWL, _COVERED, dict.fromkeys(prefixes, dataset))
         await self._learn_covered()
 
-    async def uncover(self, prefixes: Iterable[str]) -> None:
-        """Crawl URLs with these prefixes again."""
+    async def uncover(self, prefixes: Sequence[str]) -> bool:
+        """Crawl URLs with these prefixes again; return whether all are known still."""
         await self.shelf.drop(_CRAWL, _COVERED, prefixes)
         await self._learn_covered()
+        for prefix in prefixes:
+            await self._offer_deferred(prefix)
+        return not any([await self._deferred.is_full(x) for x in prefixes])
+
+    async def _offer_deferred(self, prefix: str) -> None:
+        """Queue what was put off below a prefix; what another one covers waits on."""
+        async for group in self._deferred.groups(prefix):
+            await self._prime([each.record.url for each in group])
+            self.worker.offer(self.intake.again(group))
+            for other, waiting in self.intake.take_put_off().items():
+                await self._deferred.put(other, waiting)
+            await self.worker.room()
+
+    async def _defer(self, *, is_dump: bool = False) -> None:
+        """Keep what a document has led to and is covered.
+
+        First it is kept, and then looked whether it is still covered: or what is kept
+        just after another worker has uncovered the prefix would be forgotten.
+        """
+        waiting = self.intake.take_put_off()
+        if not waiting:
+            return
+        # A dump names all that it covers: it must leave room for what others name.
+        limit = MAX_DEFERRED // 2 if is_dump else MAX_DEFERRED
+        for prefix, records in waiting.items():
+            await self._deferred.put(prefix, records, limit=limit)
+        datasets = await self.shelf.get_many(_CRAWL, _COVERED, waiting)
+        for prefix, dataset in zip(waiting, datasets, strict=True):
+            if dataset is None:
+                await self._learn_covered()
+                await self._offer_deferred(prefix)
 
     async def _learn_covered(self) -> None:
         """Take over what other workers have covered meanwhile."""
@@ -263,6 +297,7 @@ class CrawlSession:
             faults=document.faults,
         )
         self.worker.offer(candidates)
+        await self._defer(is_dump=document.record.task.startswith("["))
         return len(candidates)
 
     async def add_children(self, document: Document) -> int:
@@ -271,6 +306,7 @@ class CrawlSession:
         await self._prime([child.record.url for child in children])
         candidates = self.intake.children(children, document.faults)
         self.worker.offer(candidates)
+        await self._defer(is_dump=document.record.task.startswith("["))
         return len(candidates)
 
     async def is_new(self, url: str) -> bool:

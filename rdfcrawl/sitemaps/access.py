@@ -19,7 +19,7 @@ from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
@@ -50,6 +50,11 @@ class Access:
     way: Way
     parts: tuple[tuple[str, ...], ...]
     graphs: tuple[str, ...] = ()
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All places of it, mirrors among them."""
+        return tuple(url for mirrors in self.parts for url in mirrors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,34 @@ def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[Access, ...]:
         urls = dict.fromkeys(url for uri in begins if (url := _document(uri)))
         ways.append(Access(Way.PREFIX, tuple((url,) for url in urls)))
     return tuple(ways)
+
+
+def choose_way(
+    ways: Sequence[Access], taken: int | None, usable: Collection[str]
+) -> int:
+    """Return which way to a dataset to take, as an index; `len(ways)` if there is none.
+
+    One that is taken stays, as long as each of its parts has a place to be had from.
+    The crawl of its URIs comes last: nobody can tell whether it gave everything.
+
+    Args:
+        ways: the better ones first; those that were learned later at the end.
+        taken: the one that is taken; None before any is.
+        usable: places of data that have not failed.
+
+    Source: the first revision, 2.2.
+    """
+
+    def is_usable(way: Access) -> bool:
+        is_crawl = way.way in (Way.PREFIX, Way.URI)
+        return is_crawl or all(
+            any(url in usable for url in mirrors) for mirrors in way.parts
+        )
+
+    if taken is not None and taken < len(ways) and is_usable(ways[taken]):
+        return taken
+    order = sorted(range(len(ways)), key=lambda n: ways[n].way in (Way.PREFIX, Way.URI))
+    return next((n for n in order if is_usable(ways[n])), len(ways))
 
 
 def ways_to_uri(dataset: Dataset, uri: str, *, seed: str) -> tuple[Access, ...]:

@@ -15,6 +15,7 @@ from rdfcrawl.sitemaps.access import Way
 from rdfcrawl.sources.pages import Pages
 from rdfcrawl.sources.recognition import recognized
 from rdfcrawl.sources.scan import Scan
+from rdfcrawl.sources.shortfall import shortfall_of
 from rdfcrawl.sources.tasks import is_named
 from rdfcrawl.sources.wellknown import (
     child_of_site,
@@ -151,8 +152,8 @@ class Sources:
         if scan is not None:
             children += await self._described(document, scan)
             children += await self._pages.following(document, scan)
-        if document.record.task and document.faults and not document.n_quads:
-            children += await self.desk.datasets.instead_of(document)
+        if record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+            children += await self.desk.datasets.instead_of_file(document, lack)
         return [x for x in children if not self._is_named_endpoint(x.record)]
 
     def _of_site(self, document: Document) -> list[Child]:

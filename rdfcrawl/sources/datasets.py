@@ -7,27 +7,34 @@ The ways that are named first count; where one fails, the next is taken.
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.access import ways_by_dataset
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
-from rdfcrawl.sitemaps.access import Way
+from rdfcrawl.sitemaps.access import Way, choose_way
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.sources.claims import site_of
 from rdfcrawl.sources.dataset import KnownDataset, Part, Sample
 from rdfcrawl.sources.tasks import Task
-from rdfcrawl.uri import requestable
+from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rdfcrawl.catalogs.access import Findings
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.access import Access
 
-_DATASET: Final = "dataset"  # of a dataset: `known`, and `way`: the one that is taken
-_SERVED: Final = "datasets"  # of an endpoint: those that are behind it
+_DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
+_SERVED: Final = "datasets"  # of a file or an endpoint: those that it has data of
+_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
+_MAX_FAILED: Final = 100_000  # that no dataset has named so far
+_MAX_PLACES: Final = 1000  # of one dataset that are noted
 _WHOLE: Final = frozenset({Way.DUMP, Way.FRAGMENTS, Way.SPARQL})
 
 
@@ -68,44 +75,52 @@ class Datasets:
         kept = await self._shelf.claim(dataset.name, _DATASET, "known", text)
         if kept != text:
             dataset = _merged(KnownDataset.from_json(kept), dataset, document)
-            entry = {"known": dataset.to_json()}
-            await self._shelf.put(dataset.name, _DATASET, entry)
-        for way in dataset.ways:
-            if way.way is Way.SPARQL:
-                for url in way.parts[0]:
-                    await self._shelf.put(url, _SERVED, {dataset.name: ""})
-        taken = await self.way_taken(dataset.name)
-        return await self._take(dataset, taken or 0, document)
+            text = dataset.to_json()
+            await self._shelf.put(dataset.name, _DATASET, {"known": text})
+        await self._note_places(dataset, text)
+        return await self._take(dataset, document, document.record.depth + 1)
 
-    async def instead_of(self, document: Document) -> list[Child]:
-        """Return what to ask for instead of a file that could not be had."""
-        part = Part.decode(document.record.task)
-        if part is None:
-            return []
-        dataset = await self.known(part.dataset)
-        if dataset is None:
-            return []
-        mirrors = dataset.ways[part.way].parts[part.part]
-        if part.mirror + 1 < len(mirrors):
-            following = replace(part, mirror=part.mirror + 1)
-            return [_file(mirrors[following.mirror], following, document)]
-        return await self._take(dataset, part.way + 1, document)
+    async def instead_of_file(self, document: Document, lack: str) -> list[Child]:
+        """Return what to ask for instead of a file that did not give what it should.
 
-    async def instead_of_endpoint(self, url: str, document: Document) -> list[Child]:
+        Args:
+            document: that came of the file; takes a fault for each dataset.
+            lack: what is wrong with it.
+        """
+        record = document.record
+        url = record.chain[0] if record.chain else record.url
+        part = Part.decode(record.task)
+        return await self._instead_of(url, document, lack, part.dataset if part else "")
+
+    async def instead_of_endpoint(
+        self, url: str, document: Document, lack: str
+    ) -> list[Child]:
         """Return what to ask for instead of an endpoint that could not be harvested."""
+        return await self._instead_of(url, document, lack, "")
+
+    async def _instead_of(
+        self, url: str, document: Document, lack: str, own: str
+    ) -> list[Child]:
+        """Return what to ask for instead of a place of data that has failed.
+
+        It is noted as failed, and then looked up whose it is; who describes a dataset
+        does it the other way round: so one of them finds the other.
+        """
+        is_noted = own or await self._shelf.size(_CRAWL, _FAILED) < _MAX_FAILED
+        if is_noted:
+            await self._shelf.put(_CRAWL, _FAILED, {url: lack})
+        names = {name async for name, _ in self._shelf.entries(url, _SERVED)}
         children = []
-        async for name, _ in self._shelf.entries(url, _SERVED):
+        for name in sorted(names | {own} - {""}):
             dataset = await self.known(name)
             taken = await self.way_taken(name)
-            if dataset is None or taken is None or taken >= len(dataset.ways):
+            if dataset is None or taken is None:
                 continue
-            way = dataset.ways[taken]
-            if way.way is Way.SPARQL and url in way.parts[0]:
-                following = way.parts[0][way.parts[0].index(url) + 1 :][:1]
-                if following:
-                    children.append(self._endpoint(following[0], document))
-                else:
-                    children += await self._take(dataset, taken + 1, document)
+            is_taken = taken < len(dataset.ways) and url in dataset.ways[taken].urls
+            if is_taken or name == own:
+                detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
+                document.faults.append(Fault(Reason.WAY_FAILED, detail))
+            children += await self._take(dataset, document, document.record.depth)
         return children
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
@@ -135,48 +150,88 @@ class Datasets:
 
     # -- ways ------------------------------------------------------------------------
 
+    async def _note_places(self, dataset: KnownDataset, text: str) -> None:
+        """Note whose the places of the data are, once for each form of a dataset."""
+        form = blake2b(text.encode(), digest_size=8).hexdigest()
+        if await self._shelf.get(dataset.name, _DATASET, "noted") == form:
+            return
+        urls = {url: None for way in dataset.ways for url in way.urls}
+        # Of what is beyond, the dataset that asks for it first is known by the task.
+        for url in islice(urls, _MAX_PLACES):
+            await self._shelf.put(url, _SERVED, {dataset.name: ""})
+        await self._shelf.put(dataset.name, _DATASET, {"noted": form})
+
     async def _take(
-        self, dataset: KnownDataset, index: int, document: Document
+        self, dataset: KnownDataset, document: Document, depth: int
     ) -> list[Child]:
-        """Return the records of one of the ways to a dataset, and remember it."""
-        prefixes = [prefix.url for prefix in dataset.prefixes]
+        """Return the records of the best way to a dataset, and remember it.
+
+        All of it may be done again, and comes to the same: what has failed is noted
+        before, and nothing here is undone.
+
+        Args:
+            dataset: as it is known now.
+            document: that describes it, or that did not give what it should.
+            depth: of the records.
+        """
+        usable = await self._usable(dataset, depth)
+        taken = await self.way_taken(dataset.name)
+        index = choose_way(dataset.ways, taken, usable)
         await self._shelf.put(dataset.name, _DATASET, {"way": str(index)})
-        has_failed = index >= len(dataset.ways)
-        if prefixes and not has_failed and dataset.ways[index].way in _WHOLE:
+        way = dataset.ways[index] if index < len(dataset.ways) else None
+        prefixes = [prefix.url for prefix in dataset.prefixes]
+        if prefixes and way is not None and way.way in _WHOLE:
             await self._session.cover(prefixes, dataset.name)
-        elif prefixes:
-            await self._session.uncover(prefixes)
-        if has_failed:
+        elif prefixes and not await self._session.uncover(prefixes):
+            detail = f"{dataset.name}: of more URLs than were kept"
+            document.faults.append(Fault(Reason.TOO_MANY_ENTRIES, detail))
+        if way is None:
             return []
-        way = dataset.ways[index]
-        return self._children(dataset, index, way, document)
+        return self._children(dataset, index, way, usable, document, depth)
+
+    async def _usable(self, dataset: KnownDataset, depth: int) -> frozenset[str]:
+        """Return the places of data that have not failed and that the crawl may ask."""
+        urls = [url for way in dataset.ways if way.way in _WHOLE for url in way.urls]
+        failed = await self._shelf.get_many(_CRAWL, _FAILED, urls)
+        wants = self._session.intake.wants
+        return frozenset(
+            url
+            for url, lack in zip(urls, failed, strict=True)
+            if lack is None and _is_wanted(url, depth, wants)
+        )
 
     def _children(
-        self, dataset: KnownDataset, index: int, way: Access, document: Document
+        self,
+        dataset: KnownDataset,
+        index: int,
+        way: Access,
+        usable: frozenset[str],
+        document: Document,
+        depth: int,
     ) -> list[Child]:
-        if way.way is Way.SPARQL:
-            return [self._endpoint(way.parts[0][0], document)]
+        parent = document.record.url
         if way.way in (Way.PREFIX, Way.URI):
-            depth = document.record.depth + 1
-            parent = document.record.url
             records = [
                 Record(part[0], depth=depth, parent=parent) for part in way.parts
             ]
-            # Samples were fetched while their links were covered by the way before.
-            change = f"way {index}" if index else ""
-            return [Child(record, is_own=True, change=change) for record in records]
-        files = [
-            _file(mirrors[0], Part(dataset.name, index, number, 0), document)
-            for number, mirrors in enumerate(way.parts)
+            return [Child(record, is_own=True) for record in records]
+        chosen = [
+            next(n for n, url in enumerate(mirrors) if url in usable)
+            for mirrors in way.parts
         ]
-        samples = [_sample(uri, dataset.name, document) for uri in dataset.samples]
+        if way.way is Way.SPARQL:
+            return [self._endpoint(way.parts[0][chosen[0]], parent, depth)]
+        files = []
+        for number, mirror in enumerate(chosen):
+            task = Part(dataset.name, index, number, mirror).encode()
+            url = way.parts[number][mirror]
+            files.append(Child(Record(url, Kind.DUMP, depth, parent, task=task)))
+        samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]
         return files + samples
 
-    def _endpoint(self, url: str, document: Document) -> Child:
+    def _endpoint(self, url: str, parent: str, depth: int) -> Child:
         task = Task(self._session.run).write()
-        depth = document.record.depth + 1
-        record = Record(url, Kind.SPARQL, depth, document.record.url, task=task)
-        return Child(record)
+        return Child(Record(url, Kind.SPARQL, depth, parent, task=task))
 
 
 def _merged(
@@ -212,14 +267,13 @@ def _page(url: str, document: Document) -> Child:
     return Child(Record(url, depth=depth, parent=document.record.url))
 
 
-def _file(url: str, part: Part, document: Document) -> Child:
-    depth = document.record.depth + 1
-    record = Record(url, Kind.DUMP, depth, document.record.url, task=part.encode())
-    return Child(record)
-
-
-def _sample(uri: str, dataset: str, document: Document) -> Child:
+def _sample(uri: str, dataset: str, parent: str, depth: int) -> Child:
     task = Sample(dataset, uri).encode()
-    depth = document.record.depth + 1
-    record = Record(uri, depth=depth, parent=document.record.url, task=task)
-    return Child(record, is_own=True)
+    return Child(Record(uri, depth=depth, parent=parent, task=task), is_own=True)
+
+
+def _is_wanted(url: str, depth: int, wants: Callable[[str, int], bool]) -> bool:
+    try:
+        return wants(requestable(url), depth)
+    except BadUri:
+        return False

@@ -177,6 +177,7 @@ class SitemapSource:
                     yield chunk
                 if reading.is_cut:
                     break
+            n_listed = len(document.children)
             await self._claims.take(
                 reading.datasets,
                 document,
@@ -184,6 +185,9 @@ class SitemapSource:
                 log,
                 is_asked=reading.is_asked,
             )
+            # A file of a dataset that is listed, too, is asked for as what it is.
+            listed, taken = document.children[:n_listed], document.children[n_listed:]
+            document.children = taken + listed
             await self._remember(reading)
             if not reading.is_cut:
                 await self._claims.has_said(words.robots_hosts, document)

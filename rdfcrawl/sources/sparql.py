@@ -202,7 +202,7 @@ class SparqlSource:
         await self._queue(document, key, texts)
         if outcome.failure == Failure.CLOSED:
             document.children += await self._desk.datasets.instead_of_endpoint(
-                record.url, document
+                record.url, document, "closed"
             )
 
     async def _queue(self, document: Document, key: str, texts: list[str]) -> None:

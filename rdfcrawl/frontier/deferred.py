@@ -1,0 +1,86 @@
+"""URLs that are put off while a dataset they are part of is taken as a whole.
+
+They lie in Redis under the prefix that covers them, until the run is over: a document
+that could not be had may be asked for again, and must then find what it found before.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.records import Kind, Record
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from rdfcrawl.frontier.shelf import Shelf
+
+MAX_DEFERRED: Final = 100_000  # URLs below one prefix
+_TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
+_AT_ONCE: Final = 500
+
+
+class PutOff(NamedTuple):
+    """A record that waits.
+
+    Attributes:
+        record: requestable, judged by scope and filters.
+        band: of its host's queue.
+    """
+
+    record: Record
+    band: bytes
+
+
+class Deferred:
+    """What waits below each prefix, for all workers of a crawl.
+
+    Args:
+        shelf: of the crawl.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._full: set[tuple[str, int]] = set()
+
+    async def put(
+        self, prefix: str, waiting: Iterable[PutOff], *, limit: int = MAX_DEFERRED
+    ) -> None:
+        """Put records off; no more of them than `limit`, and a few."""
+        if (prefix, limit) in self._full:
+            return
+        entries = dict(map(_entry, waiting))
+        room = limit - await self._shelf.size(prefix, _TABLE)
+        if room < len(entries):
+            self._full.add((prefix, limit))
+            entries = dict(list(entries.items())[: max(0, room)])
+        await self._shelf.put(prefix, _TABLE, entries)
+
+    async def is_full(self, prefix: str) -> bool:
+        """Tell whether there may be more below a prefix than was put off."""
+        return await self._shelf.size(prefix, _TABLE) >= MAX_DEFERRED
+
+    async def groups(self, prefix: str) -> AsyncIterator[list[PutOff]]:
+        """Yield what waits below a prefix; some may come twice."""
+        group: list[PutOff] = []
+        async for key, text in self._shelf.entries(prefix, _TABLE):
+            group.append(_put_off(key, text))
+            if len(group) == _AT_ONCE:
+                yield group
+                group = []
+        if group:
+            yield group
+
+
+def _entry(waiting: PutOff) -> tuple[str, str]:
+    record, band = waiting
+    value = (int(record.kind), record.depth, record.parent, record.task, band.decode())
+    return f"{record.url} {record.change}", json.dumps(value)
+
+
+def _put_off(key: str, text: str) -> PutOff:
+    url, _, change = key.partition(" ")
+    kind, depth, parent, task, band = json.loads(text)
+    record = Record(url, Kind(kind), depth, parent, task=task, change=change)
+    return PutOff(record, band.encode())

@@ -1,0 +1,30 @@
+"""What a file of a dataset lacks, if it did not give what it should."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.formats import HTML
+
+if TYPE_CHECKING:
+    from rdfcrawl.records import Document
+
+
+def shortfall_of(document: Document) -> str:
+    """Return what is wrong with a dump, in a few words; empty if it was had.
+
+    A redirect to where somebody else asks is as good as what is there. Statements that
+    were left out of a file that was read to its end are no reason to take all of it
+    once more.
+
+    Args:
+        document: read to its end.
+    """
+    if 300 <= document.status < 400 and not document.faults:
+        return ""
+    if not document.n_quads:
+        reasons = [str(fault.reason) for fault in document.faults]
+        return reasons[0] if reasons else "no statements"
+    if document.format is HTML and not document.n_members:
+        return "a page"
+    return "cut" if document.is_partial else ""
