@@ -6,11 +6,14 @@ import signal
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pyoxigraph as ox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from tests.conftest import RawServer, Reply
+    from tests.conftest import RawRequest, RawServer, Reply
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
 
@@ -289,7 +292,9 @@ def test_killed_crawl_finds_what_was_put_off(
     given: dict[str, Any] = {
         "folder": folder,
         "arguments": {"sites": site.at("/"), "follow": "all"},
-        "RETRY_TIMES": 0, "FRONTIER_LEASE_SECS": 2, "FRONTIER_COMMIT_SECS": 0.1,
+        "RETRY_TIMES": 0,
+        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_COMMIT_SECS": 0.1,
     }
     for _ in range(2):
         site.server.requests.clear()
@@ -305,3 +310,106 @@ def test_killed_crawl_finds_what_was_put_off(
     asked = site.asked()
     assert {asked[f"/id/{number}"] for number in (1, 2, 3, 4)} == {1}
     assert "/sitemap.xml" not in site.server.targets  # it was acknowledged
+
+
+# -- graphs of an endpoint -------------------------------------------------------------
+
+
+class EndpointSite(Site):
+    """A site with an endpoint that has a default graph and three named ones."""
+
+    def __init__(self, loopback: Loopback, host: str) -> None:
+        super().__init__(loopback, host)
+        self.endpoint = self.at("/sparql")
+        self.graphs = [self.at(f"/graph/{n}") for n in range(3)]
+        self._store = ox.Store()
+        for name in ("", *self.graphs):
+            graph = ox.NamedNode(name) if name else ox.DefaultGraph()
+            subject, says = ox.NamedNode(self._in(name)), ox.NamedNode("urn:x:says")
+            self._store.add(ox.Quad(subject, says, ox.Literal(name), graph))
+        self.server.pages["*"] = self._answer
+
+    def _in(self, graph: str) -> str:
+        """Return the resource that a graph has."""
+        return f"{self.at('/resource')}?in={graph}"
+
+    def _answer(self, request: RawRequest) -> bytes:
+        parts = urlsplit(request.target)
+        (query,) = parse_qs(parts.query).get("query", [""])
+        if parts.path != "/sparql" or not query:
+            return self.respond("nothing here", "text/plain", status="404 No")
+        found: Any = self._store.query(query)
+        if isinstance(found, ox.QueryTriples):
+            body = found.serialize(format=ox.RdfFormat.N_TRIPLES) or b""
+            return self._loopback.response(body, "application/n-triples")
+        body = found.serialize(format=ox.QueryResultsFormat.JSON) or b""
+        return self._loopback.response(body, "application/sparql-results+json")
+
+    def described(self, *datasets: str) -> None:
+        """Serve a sitemap with datasets of the endpoint, one for each graph name."""
+        self.sitemap(
+            "".join(
+                dataset(
+                    datasetURI=self.at(f"/#{number}"),
+                    sparqlEndpointLocation=self.endpoint,
+                    **({"sparqlGraphName": name} if name else {}),
+                )
+                for number, name in enumerate(datasets)
+            )
+        )
+
+    def taken(self, result: CrawlResult) -> set[str]:
+        """Return the names of the graphs that were taken; the default one is empty."""
+        subjects = {s for s, p, *_ in result.quads if p == "urn:x:says"}
+        names = {"", *self.graphs}
+        return {name for name in names if self._in(name) in subjects}
+
+
+def test_graph_of_a_dataset_is_taken_alone(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset names its graph, or none, then that or the default graph is it."""
+    one, every, default, two = sites = [
+        EndpointSite(loopback, f"127.96.4.{number}") for number in range(1, 5)
+    ]
+    one.described(one.graphs[1])
+    every.described("*")
+    default.described("")
+    two.described(*two.graphs[:2])
+    all_sites = ",".join(site.at("/") for site in sites)
+    result = one.crawl(commands, arguments={"sites": all_sites})
+    assert one.taken(result) == {one.graphs[1]}
+    assert every.taken(result) == {"", *every.graphs}
+    assert default.taken(result) == {""}
+    assert two.taken(result) == set(two.graphs[:2])
+    assert "fault/way_failed" not in result.statistics
+
+
+def test_pages_are_fetched_when_the_graph_is_empty(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If an endpoint has nothing in a graph, then the pages come; other graphs stay."""
+    site = EndpointSite(loopback, "127.96.4.5")
+    pages = [site.page(f"/id/{number}") for number in (1, 2)]
+    covered = site.page("/other/1")
+    good = site.graphs[0]
+    site.sitemap(
+        dataset(
+            datasetURI=site.at("/#1"),
+            sparqlEndpointLocation=site.endpoint,
+            sparqlGraphName=site.at("/none"),
+            linkedDataPrefix=site.at("/id/"),
+        )
+        + dataset(
+            datasetURI=site.at("/#2"),
+            sparqlEndpointLocation=site.endpoint,
+            sparqlGraphName=good,
+            linkedDataPrefix=site.at("/other/"),
+        ),
+        [*pages, covered],
+    )
+    result = site.crawl(commands)
+    assert set(pages) <= result.graphs
+    assert site.taken(result) == {good}
+    assert covered not in result.graphs
+    assert result.statistics["fault/way_failed"] == 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
 from math import log as logarithm
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.addresses import may_list
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
+
+
+DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
 
 
 class Way(StrEnum):
@@ -44,17 +47,27 @@ class Access:
         parts: all of them are needed; of each, the first mirror that answers. The
             mirrors of SPARQL hold the same, those of `PREFIX` and `URI` are URLs to
             begin with.
-        graphs: of `SPARQL`: see `Dataset.graphs`.
+        graphs: of `SPARQL`, those that hold the dataset: names, `DEFAULT_GRAPH`, `*`
+            for all. If there are none, nobody has said which.
     """
 
     way: Way
     parts: tuple[tuple[str, ...], ...]
     graphs: tuple[str, ...] = ()
 
+    def place_of(self, url: str) -> str:
+        """Return what stands for one of its URLs among the places of data."""
+        return place_of(url, self.graphs)
+
     @property
     def urls(self) -> tuple[str, ...]:
         """All places of it, mirrors among them."""
         return tuple(url for mirrors in self.parts for url in mirrors)
+
+
+def place_of(url: str, graphs: Collection[str] = ()) -> str:
+    """Return what stands for a file, or for graphs of an endpoint."""
+    return " ".join((url, *graphs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,9 @@ def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[Access, ...]:
         ways.append(Access(Way.FRAGMENTS, _each(dataset.fragments)))
     if dataset.endpoints:
         mirrors = order_mirrors(dataset.endpoints, seed)
-        ways.append(Access(Way.SPARQL, (mirrors,), dataset.graphs))
+        # The second revision, 3: without a graph name it is the default graph.
+        graphs = dataset.graphs or (DEFAULT_GRAPH,)
+        ways.append(Access(Way.SPARQL, (mirrors,), graphs))
     if dataset.prefixes:
         begins = [prefix.url for prefix in dataset.prefixes]
         begins += [uri for uri in dataset.samples if is_covered(uri, dataset.prefixes)]
@@ -110,7 +125,7 @@ def choose_way(
     Args:
         ways: the better ones first; those that were learned later at the end.
         taken: the one that is taken; None before any is.
-        usable: places of data that have not failed.
+        usable: places of data (`place_of`) that have not failed.
 
     Source: the first revision, 2.2.
     """
@@ -118,7 +133,7 @@ def choose_way(
     def is_usable(way: Access) -> bool:
         is_crawl = way.way in (Way.PREFIX, Way.URI)
         return is_crawl or all(
-            any(url in usable for url in mirrors) for mirrors in way.parts
+            any(way.place_of(url) in usable for url in mirrors) for mirrors in way.parts
         )
 
     if taken is not None and taken < len(ways) and is_usable(ways[taken]):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
-from rdfcrawl.sitemaps.access import Way, choose_way
+from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.sources.claims import site_of
 from rdfcrawl.sources.dataset import KnownDataset, Part, Sample
-from rdfcrawl.sources.tasks import Task
+from rdfcrawl.sources.tasks import Task, write_graphs
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _SERVED: Final = "datasets"  # of a file or an endpoint: those that it has data 
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
 _MAX_FAILED: Final = 100_000  # that no dataset has named so far
+_MAX_GRAPHS_CHARS: Final = MAX_TASK_CHARS // 4  # the rest of a task needs room
 _MAX_PLACES: Final = 1000  # of one dataset that are noted
 _WHOLE: Final = frozenset({Way.DUMP, Way.FRAGMENTS, Way.SPARQL})
 
@@ -93,13 +94,20 @@ class Datasets:
         return await self._instead_of(url, document, lack, part.dataset if part else "")
 
     async def instead_of_endpoint(
-        self, url: str, document: Document, lack: str
+        self, document: Document, graphs: tuple[str, ...], lack: str
     ) -> list[Child]:
-        """Return what to ask for instead of an endpoint that could not be harvested."""
-        return await self._instead_of(url, document, lack, "")
+        """Return what to ask for instead of an endpoint that did not give all.
+
+        Args:
+            document: an answer of it; takes a fault for each dataset.
+            graphs: that were wanted, see `Access.graphs`.
+            lack: what is wrong.
+        """
+        place = place_of(document.record.url, graphs)
+        return await self._instead_of(place, document, lack, "")
 
     async def _instead_of(
-        self, url: str, document: Document, lack: str, own: str
+        self, place: str, document: Document, lack: str, own: str
     ) -> list[Child]:
         """Return what to ask for instead of a place of data that has failed.
 
@@ -108,7 +116,8 @@ class Datasets:
         """
         is_noted = own or await self._shelf.size(_CRAWL, _FAILED) < _MAX_FAILED
         if is_noted:
-            await self._shelf.put(_CRAWL, _FAILED, {url: lack})
+            await self._shelf.put(_CRAWL, _FAILED, {place: lack})
+        url = place.partition(" ")[0]
         names = {name async for name, _ in self._shelf.entries(url, _SERVED)}
         children = []
         for name in sorted(names | {own} - {""}):
@@ -116,7 +125,10 @@ class Datasets:
             taken = await self.way_taken(name)
             if dataset is None or taken is None:
                 continue
-            is_taken = taken < len(dataset.ways) and url in dataset.ways[taken].urls
+            is_taken = any(
+                place in map(way.place_of, way.urls)
+                for way in dataset.ways[taken : taken + 1]
+            )
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 document.faults.append(Fault(Reason.WAY_FAILED, detail))
@@ -155,7 +167,8 @@ class Datasets:
         form = blake2b(text.encode(), digest_size=8).hexdigest()
         if await self._shelf.get(dataset.name, _DATASET, "noted") == form:
             return
-        urls = {url: None for way in dataset.ways for url in way.urls}
+        first = sorted(dataset.ways, key=lambda way: way.way is not Way.SPARQL)
+        urls = dict.fromkeys(url for way in first for url in way.urls)
         # Of what is beyond, the dataset that asks for it first is known by the task.
         for url in islice(urls, _MAX_PLACES):
             await self._shelf.put(url, _SERVED, {dataset.name: ""})
@@ -191,12 +204,17 @@ class Datasets:
 
     async def _usable(self, dataset: KnownDataset, depth: int) -> frozenset[str]:
         """Return the places of data that have not failed and that the crawl may ask."""
-        urls = [url for way in dataset.ways if way.way in _WHOLE for url in way.urls]
-        failed = await self._shelf.get_many(_CRAWL, _FAILED, urls)
+        places = {
+            way.place_of(url): url
+            for way in dataset.ways
+            if way.way in _WHOLE and len(write_graphs(way.graphs)) <= _MAX_GRAPHS_CHARS
+            for url in way.urls
+        }
+        failed = await self._shelf.get_many(_CRAWL, _FAILED, places)
         wants = self._session.intake.wants
         return frozenset(
-            url
-            for url, lack in zip(urls, failed, strict=True)
+            place
+            for (place, url), lack in zip(places.items(), failed, strict=True)
             if lack is None and _is_wanted(url, depth, wants)
         )
 
@@ -216,11 +234,13 @@ class Datasets:
             ]
             return [Child(record, is_own=True) for record in records]
         chosen = [
-            next(n for n, url in enumerate(mirrors) if url in usable)
+            next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
             for mirrors in way.parts
         ]
         if way.way is Way.SPARQL:
-            return [self._endpoint(way.parts[0][chosen[0]], parent, depth)]
+            task = Task(self._session.run, graphs=way.graphs).write()
+            url = way.parts[0][chosen[0]]
+            return [Child(Record(url, Kind.SPARQL, depth, parent, task=task))]
         files = []
         for number, mirror in enumerate(chosen):
             task = Part(dataset.name, index, number, mirror).encode()
@@ -228,10 +248,6 @@ class Datasets:
             files.append(Child(Record(url, Kind.DUMP, depth, parent, task=task)))
         samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]
         return files + samples
-
-    def _endpoint(self, url: str, parent: str, depth: int) -> Child:
-        task = Task(self._session.run).write()
-        return Child(Record(url, Kind.SPARQL, depth, parent, task=task))
 
 
 def _merged(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -27,6 +28,8 @@ from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.terms import XSD, iri, literal, statement
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
+from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 from rdfcrawl.sources.memory import Memory
 from rdfcrawl.sources.tasks import Task, has_moved, read_task
 
@@ -134,11 +137,12 @@ class SparqlSource:
         """
         rows = self._desk.options.sources.sparql_rows
         default_graph = f"{record.url}#default"
-        if not read_task(record).is_named:
+        task = read_task(record)
+        if not task.is_named:
             settings = HarvestSettings(
                 default_graph=default_graph, trust="same-origin", page_rows=rows
             )
-            return Harvest(record.url, settings)
+            return Harvest(record.url, _limited(settings, task.graphs))
         given = self._desk.arguments
         named = tuple(sorted(given.graphs - {"default"}))
         takes_default = "default" in given.graphs or not given.graphs
@@ -170,10 +174,14 @@ class SparqlSource:
             document.n_quads += chunk.count(b"\n")
             await self._follow_links(document, chunk)
             yield chunk
+        n_quads = document.n_quads
         if checks := "".join(_checks(document, reading.outcome)).encode():
             document.n_quads += checks.count(b"\n")
             yield checks
         document.faults += reading.faults
+        if n_quads:
+            key, state = self._shelf_of(document.record), self._memory.table(_STATE)
+            await self._shelf.put(key, state, {"has_data": "1"})
         await self._take(document, reading.outcome, n_tries, text)
 
     async def _take(
@@ -200,10 +208,36 @@ class SparqlSource:
             run = str(self._desk.run)
             await self._shelf.put(key, _ANSWERS, {document.url: run})
         await self._queue(document, key, texts)
-        if outcome.failure == Failure.CLOSED:
+        await self._conclude(document, is_closed=outcome.failure == Failure.CLOSED)
+
+    async def _conclude(self, document: Document, *, is_closed: bool) -> None:
+        """Have other ways taken, if an endpoint did not give what it should."""
+        record = document.record
+        lack = "closed" if is_closed else await self._lack(record)
+        if lack:
             document.children += await self._desk.datasets.instead_of_endpoint(
-                record.url, document, "closed"
+                document, read_task(record).graphs, lack
             )
+
+    async def _lack(self, record: Record) -> str:
+        """Return what was not had of an endpoint, when all of its tasks are done.
+
+        What the operator wants of an endpoint may be any part of it.
+        """
+        wanted = self._harvest(record).settings
+        is_part = wanted.mode != "all" or wanted.include or wanted.exclude
+        if read_task(record).is_named and is_part:
+            return ""
+        key = self._shelf_of(record)
+        n_done = await self._shelf.size(key, self._memory.table(_DONE))  # before `open`
+        if n_done != await self._shelf.size(key, self._memory.table(_OPEN)):
+            return ""
+        state = self._memory.table(_STATE)
+        keys = ("is_lossy", "has_data")
+        is_lossy, has_data = await self._shelf.get_many(key, state, keys)
+        if has_data is None:
+            return "no statements"
+        return "cut" if is_lossy else ""
 
     async def _queue(self, document: Document, key: str, texts: list[str]) -> None:
         """Queue tasks, and take note that the one of the document is done."""
@@ -251,6 +285,7 @@ class SparqlSource:
         else:
             await self._shelf.put(key, state, {"is_dead": "1"})
         await self._queue(document, key, [])
+        await self._conclude(document, is_closed=False)
 
     # -- what earlier runs have left ---------------------------------------------------
 
@@ -343,9 +378,23 @@ def _default(*, is_named: bool, is_wanted: bool) -> Literal["auto", "always", "n
     return "auto" if is_wanted else "never"
 
 
+def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSettings:
+    """Return the settings for some graphs of an endpoint; see `Access.graphs`."""
+    if not graphs or ALL_GRAPHS in graphs:
+        return settings
+    named = tuple(name for name in graphs if name != DEFAULT_GRAPH)
+    return replace(
+        settings,
+        include=named,
+        exclude=() if named else (ALL_GRAPHS,),
+        take_default_graph="always" if DEFAULT_GRAPH in graphs else "never",
+    )
+
+
 def _name(record: Record) -> str:
     """Return the URL of the document that the answer to a task is."""
-    return f"{record.url}#answer-{_digest(read_task(record).words)}"
+    task = read_task(record)
+    return f"{record.url}#answer-{_digest(' '.join((*task.graphs, task.words)))}"
 
 
 def _digest(text: str) -> str:
