@@ -233,11 +233,16 @@ class CrawlSession:
 
     async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
         """Leave out URLs with these prefixes: a dataset has them all."""
+        prefixes = list(prefixes)
+        if not prefixes:
+            return
         await self.shelf.put(_CRAWL, _COVERED, dict.fromkeys(prefixes, dataset))
         await self._learn_covered()
 
     async def uncover(self, prefixes: Sequence[str]) -> bool:
         """Crawl URLs with these prefixes again; return whether all are known still."""
+        if not prefixes:
+            return True
         await self.shelf.drop(_CRAWL, _COVERED, prefixes)
         await self._learn_covered()
         for prefix in prefixes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.semantic import Prefix
@@ -122,9 +123,9 @@ class Datasets:
         children = []
         for name in sorted(names | {own} - {""}):
             dataset = await self.known(name)
-            taken = await self.way_taken(name)
-            if dataset is None or taken is None:
+            if dataset is None:
                 continue
+            taken = await self.way_taken(name) or 0
             is_taken = any(
                 place in map(way.place_of, way.urls)
                 for way in dataset.ways[taken : taken + 1]
@@ -132,7 +133,8 @@ class Datasets:
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 document.faults.append(Fault(Reason.WAY_FAILED, detail))
-            children += await self._take(dataset, document, document.record.depth)
+            depth = document.record.depth
+            children += await self._take(dataset, document, depth, has_failed=True)
         return children
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
@@ -175,32 +177,50 @@ class Datasets:
         await self._shelf.put(dataset.name, _DATASET, {"noted": form})
 
     async def _take(
-        self, dataset: KnownDataset, document: Document, depth: int
+        self,
+        dataset: KnownDataset,
+        document: Document,
+        depth: int,
+        *,
+        has_failed: bool = False,
     ) -> list[Child]:
         """Return the records of the best way to a dataset, and remember it.
 
         All of it may be done again, and comes to the same: what has failed is noted
-        before, and nothing here is undone.
+        before. What fails while it is done, another worker may have found too early
+        to see what is remembered here; so it is looked for once more.
 
         Args:
             dataset: as it is known now.
             document: that describes it, or that did not give what it should.
             depth: of the records.
+            has_failed: the document is a place of its data that has failed.
         """
-        usable = await self._usable(dataset, depth)
-        taken = await self.way_taken(dataset.name)
-        index = choose_way(dataset.ways, taken, usable)
-        await self._shelf.put(dataset.name, _DATASET, {"way": str(index)})
-        way = dataset.ways[index] if index < len(dataset.ways) else None
         prefixes = [prefix.url for prefix in dataset.prefixes]
-        if prefixes and way is not None and way.way in _WHOLE:
-            await self._session.cover(prefixes, dataset.name)
-        elif prefixes and not await self._session.uncover(prefixes):
-            detail = f"{dataset.name}: of more URLs than were kept"
-            document.faults.append(Fault(Reason.TOO_MANY_ENTRIES, detail))
+        usable = await self._usable(dataset, depth)
+        while True:
+            taken = await self.way_taken(dataset.name)
+            index = choose_way(dataset.ways, taken, usable)
+            await self._shelf.put(dataset.name, _DATASET, {"way": str(index)})
+            way = dataset.ways[index] if index < len(dataset.ways) else None
+            if way is not None and way.way in _WHOLE:
+                await self._session.cover(prefixes, dataset.name)
+            elif has_failed or taken not in (None, index):
+                await self._uncover(prefixes, document)
+            before, usable = usable, await self._usable(dataset, depth)
+            if usable == before:
+                break
+            has_failed = True
         if way is None:
             return []
         return self._children(dataset, index, way, usable, document, depth)
+
+    async def _uncover(self, prefixes: list[str], document: Document) -> None:
+        """Have crawled after all what a dataset stood for."""
+        if not await self._session.uncover(prefixes):
+            detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
+            fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
+            document.faults.append(fault)
 
     async def _usable(self, dataset: KnownDataset, depth: int) -> frozenset[str]:
         """Return the places of data that have not failed and that the crawl may ask."""
