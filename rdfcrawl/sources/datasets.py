@@ -127,9 +127,12 @@ class Datasets:
                 continue
             taken = await self.way_taken(name) or 0
             is_taken = any(
-                place in map(way.place_of, way.urls)
+                place in (url, way.place_of(url)) and url in way.urls
                 for way in dataset.ways[taken : taken + 1]
             )
+            if place == url:  # all of it, and so each graph of an endpoint
+                places = {way.place_of(url) for way in dataset.ways if url in way.urls}
+                await self._shelf.put(_CRAWL, _FAILED, dict.fromkeys(places, lack))
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 document.faults.append(Fault(Reason.WAY_FAILED, detail))
