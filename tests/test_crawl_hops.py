@@ -216,6 +216,34 @@ def test_redirected_robots_of_a_sitemap(commands: Commands, loopback: Loopback) 
     assert result.statuses(page) == ["SUCCESSFUL"], result.stderr
 
 
+def test_parts_of_a_source_elsewhere_are_denied(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a site names a sitemap on a host that is denied, then nobody asks for it."""
+    site, other = (loopback(host=f"127.0.24.{n}") for n in (13, 14))
+    own, foreign = site.url("/denied.txt"), other.url("/denied.txt")
+    page = site.url("/page")
+    site.pages |= {
+        "/robots.txt": loopback.response(
+            f"Sitemap: {own}\nSitemap: {foreign}\n".encode(), TEXT
+        ),
+        "/denied.txt": loopback.response(page.encode(), TEXT),
+        "/page": loopback.response(GOOD),
+    }
+    other.pages["/denied.txt"] = loopback.response(page.encode(), TEXT)
+    result = commands.crawl(
+        spider="sitemap",
+        arguments={
+            "sites": site.url("/"),
+            "follow": "none",
+            "deny": denying(commands.folder(), r"denied\.txt"),
+        },
+    )
+    assert result.statuses(page) == ["SUCCESSFUL"]
+    assert result.faults(foreign) == [Reason.NOT_WANTED]
+    assert "/denied.txt" not in other.targets
+
+
 def test_robots_of_many_hosts_on_one(commands: Commands, loopback: Loopback) -> None:
     """If many robots.txt redirect to one host, then it is asked one by one."""
     common = loopback(

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.records import Record, Visit
+from rdfcrawl.records import Kind, Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse, origin_of
 from rdfcrawl.robots.policy import parse_robots
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from rdfcrawl.fetch.options import FetchOptions
     from tests.conftest import RawServers, Reply
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def cached(
-    fetch_options: FetchOptions, **changes: Any
+    fetch_options: FetchOptions,
+    *,
+    url_of: Callable[[Record], Awaitable[str]] | None = None,
+    **changes: Any,
 ) -> AsyncIterator[RobotsCache]:
     """Open a cache on a real exchange, and check that no body is left."""
     with Spool(fetch_options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(fetch_options, spool) as exchange:
             fetch = RobotsFetch(exchange, spool, fetch_options)
-            cache = RobotsCache(fetch, RobotsOptions(**changes))
+            cache = RobotsCache(fetch, RobotsOptions(**changes), url_of=url_of)
             yield cache
             await cache.close()
         assert spool.memory_bytes == 0
@@ -269,6 +272,26 @@ async def test_rules_expire_but_outlive_an_outage(
             await cache.apply(visit)
             assert visit.pending == [1]
     assert len(server.requests) == 2
+
+
+async def test_what_is_asked_for_is_judged(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a source is asked at another port, then by the rules of that port."""
+    text = raw_server.response(b"User-agent: *\nDisallow: /api", "text/plain")
+    server = await raw_server({})
+    port = await raw_server({"/robots.txt": text})
+    source = Record(server.url("/"), Kind.SPARQL)
+    visit = visit_of(source, server.url("/api/page"))
+
+    async def url_of(_: Record) -> str:
+        return port.url("/api/query")
+
+    async with cached(fetch_options(), url_of=url_of) as cache:
+        await cache.apply(visit)
+    check_invariant(visit)
+    assert visit.pending == [1]
+    assert visit.documents[0].faults == [Fault(Reason.ROBOTS_DISALLOWED)]
 
 
 async def test_cache_is_bounded() -> None:

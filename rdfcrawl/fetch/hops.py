@@ -25,6 +25,7 @@ class Hops:
 
     Args:
         wants: says whether the crawl wants what a record is redirected to.
+        refuses: says whether a record is denied, whoever has queued it.
         robots: rules of every origin; None obeys none.
     """
 
@@ -32,9 +33,11 @@ class Hops:
         self,
         *,
         wants: Callable[[Record, str], bool] = lambda _record, _target: True,
+        refuses: Callable[[Record], bool] = lambda _record: False,
         robots: RobotsCache | None = None,
     ) -> None:
         self._wants = wants
+        self.refuses = refuses
         self._robots = robots
 
     def unwanted(self, record: Record, target: str) -> Fault | None:

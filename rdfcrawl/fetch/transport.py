@@ -75,7 +75,11 @@ class Transport:
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
         self.robots = self._robots(crawler, session)
-        self.visitor.hops = Hops(wants=session.intake.wants_target, robots=self.robots)
+        self.visitor.hops = Hops(
+            wants=session.intake.wants_target,
+            refuses=session.intake.refuses,
+            robots=self.robots,
+        )
         self.contexts = self._contexts(crawler, session)
 
     def _robots(self, crawler: Crawler, session: CrawlSession) -> RobotsCache | None:

@@ -75,8 +75,11 @@ class Visitor:
         """Return what to ask for first for a record, and how.
 
         Raises:
+            SourceFault: `NOT_WANTED`, or that of its source.
             Exception: whatever its source raises.
         """
+        if self.hops.refuses(record):
+            raise SourceFault(Reason.NOT_WANTED, record.url[: Fault.MAX_DETAIL])
         ask = self._asks[record.kind]
         if self.question is None or not (record.kind.is_source or record.task):
             return record.url, ask

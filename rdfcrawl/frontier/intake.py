@@ -297,6 +297,18 @@ class Intake:
         """Tell whether the operator wants a URL never to be asked for."""
         return self._link_filter.deny.match(url)
 
+    def refuses(self, record: Record) -> bool:
+        """Tell whether a queued record is denied; what the operator named never is.
+
+        A source's own parts are not asked about when they are queued: those on its
+        host are part of what was named, those elsewhere are not.
+        """
+        deny = self._link_filter.deny
+        if not (deny.expressions and record.parent):
+            return False
+        is_own = record.kind.is_source and host_of(record.parent) == host_of(record.url)
+        return not is_own and deny.match(record.url)
+
     def redirected(self, record: Record) -> Candidate:
         """Return the candidate of a wanted redirect's target on another host."""
         return self.candidate(record, LINK_BAND)
