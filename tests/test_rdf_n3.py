@@ -54,7 +54,7 @@ def reasons(parsed: Parse) -> dict[Reason, int]:
         (":a!:b :c :d . :a^:b :c :d .", 4),
         (":a :b (1 2) .", 5),
         (":a :b '{' , \"?x @forAll\" . # { @forAll", 2),
-        (":a :b '''{ \" ''' , <http://e/x#{> .", 1),
+        (":a :b '''{ \" ''' , <http://e/x#{> .", 2),
     ],
 )
 def test_statements_of_n3_are_read(body: str, n_quads: int) -> None:

@@ -268,7 +268,8 @@ BAD: dict[str, Bad] = {
     "rdf/xml bad IRI": (
         XML,
         RDF + '<rdf:Description rdf:about="http://a"><e:b>1</e:b></rdf:Description>'
-        '<rdf:Description rdf:about="a b"><e:b>2</e:b></rdf:Description></rdf:RDF>',
+        '<rdf:Description rdf:about="http://a b"><e:b>2</e:b></rdf:Description>'
+        "</rdf:RDF>",
         ['"1"'],
         {Reason.BAD_TERM: 1, Reason.REPAIRED: 1},
         False,

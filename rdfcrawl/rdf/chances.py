@@ -1,8 +1,9 @@
 """Documents that the parser reads: strictly, else leniently, else by rdflib.
 
 A document that is right is read once, strictly and as a stream. The first error sends
-it back to its begin, to be read leniently: only statements that have a bad term are
-left out then, where the strict parser would lose the rest of a block or document.
+it back to its begin, to be read leniently: IRIs are mended, and only statements that
+have a bad term are left out then, where the strict parser would lose the rest of a
+block or document. In Turtle the strict parser goes on by itself, once it is mended.
 What was written already comes in the same order again and is passed over. Where the
 parser gives up all the same, a small document is read by rdflib, if that may help;
 its statements come in another order, so that those of the parser are held back.
@@ -19,6 +20,7 @@ from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
 from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
+from rdfcrawl.rdf.repair_screen import RepairScreen
 from rdfcrawl.rdf.statements import Statements
 
 if TYPE_CHECKING:
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.output import Output
     from rdfcrawl.rdf.text import Text
 
-# Turtle is not among them: the strict parser goes on by itself after an error.
-_LENIENT: Final = (formats.TRIG, formats.N3, formats.RDF_XML)
+_TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
 # Whoever unpacks a stream notes these once, when it passes by.
 _OF_STREAMS: Final = frozenset(
@@ -76,6 +77,7 @@ class Chances:
         self._before = log.snapshot()
         self._begin = output.mark()
         self._error = ""
+        self._mends = False
         self.is_partial = False
         self.needs_context = False
 
@@ -86,7 +88,7 @@ class Chances:
             SourceFault: the document cannot be read on.
             NeedsSandbox: rdflib may not run here; nothing was yielded.
         """
-        if self._format not in _LENIENT or not self._text.can_reopen:
+        if self._format not in _TWICE or not self._text.can_reopen:
             self._attempt = self._statements()
             yield from self._read()
             return
@@ -101,8 +103,11 @@ class Chances:
         lexical, marker = LexicalScreen(), FormulaMarker()
         is_n3 = self._format is formats.N3
         screens = [marker.feed] if is_n3 else []
-        if attempt.is_lenient and self._format.family == "text":
-            screens.insert(0, lexical.feed)
+        if self._mends:
+            mended = RepairScreen(self._log, self._output.drop_marked)
+            screens.insert(0, mended.feed)
+            if attempt.is_lenient:
+                screens.insert(1, lexical.feed)
         with self._text.open(self._log, *screens) as text:
             blocks = attempt.read(text, reopen=self._reopen)
             if is_n3:
@@ -125,6 +130,8 @@ class Chances:
     def _reopen(self) -> BinaryIO:
         """Return the text once more, to look at; its faults are known already."""
         screens = [FormulaMarker().feed] if self._format is formats.N3 else []
+        if self._mends:
+            screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 
     def _read_twice(self) -> Iterator[bytes]:
@@ -137,10 +144,14 @@ class Chances:
         if not self._can_go_back():
             return
         self._go_back(is_replay=True)
-        lenient = self._attempt = self._statements(is_lenient=True)
+        self._mends = self._format.family == "text"
+        is_turtle = self._format is formats.TURTLE
+        lenient = self._attempt = self._statements(is_lenient=not is_turtle)
         yield from self._read()
         gained = not lenient.error or lenient.n_before > strict.n_before
-        if gained or self._log.count(Reason.BAD_TERM):
+        if self._log.count(Reason.REPAIRED):
+            gained = False  # that is what it was
+        if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
             self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
     def _can_go_back(self) -> bool:
@@ -187,6 +198,7 @@ class Chances:
             )
         except ValueError:
             return None
+        self._mends = False
         self._go_back(is_replay=False)
         for fault in found.all():
             self._log.note(fault.reason, fault.detail, fault.count)

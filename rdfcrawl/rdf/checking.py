@@ -1,7 +1,8 @@
 """The one door through which statements of our own readers come out.
 
 Whatever made them, only well-formed N-Quads pass: each line goes through the strict
-parser of pyoxigraph, and one that it refuses is dropped and counted.
+parser of pyoxigraph. One that it refuses has its IRIs mended where that is safe, else
+it is dropped and counted.
 """
 
 from __future__ import annotations
@@ -11,21 +12,24 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.iris import mended_line
 from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
 from rdfcrawl.rdf.recovery import bad_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.formats import Format
 
 
-def check(block: bytes, log: FaultLog) -> bytes:
+def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
     """Return the lines that are right, as canonical N-Quads.
 
     Args:
         block: whole lines, one statement each.
         log: takes one `BAD_TERM` for each line that is dropped.
+        mends: IRIs are mended, and counted as `REPAIRED`.
 
     Raises:
         SourceFault: the parser failed in another way than on a line.
@@ -38,19 +42,46 @@ def check(block: bytes, log: FaultLog) -> bytes:
             raise error
         lines = lines or block.splitlines(keepends=True)
         done += bad_line(error)
-        log.note(Reason.BAD_TERM, error.msg)
+        repaired = mended(lines[done - 1], log) if mends else b""
+        if repaired:
+            out.write(repaired)
+        else:
+            log.note(Reason.BAD_TERM, error.msg)
         block = b"".join(lines[done:])
         if not block:
             break
     return out.getvalue()
 
 
-def iter_checked(statements: Iterable[str], log: FaultLog) -> Iterator[bytes]:
+def mended(
+    line: bytes, log: FaultLog, document_format: Format = formats.N_QUADS
+) -> bytes:
+    """Return the statement of a bad line with its IRIs mended; nothing if it stays bad.
+
+    Args:
+        line: that the parser refused.
+        log: takes one `REPAIRED` for each IRI, if that makes the line right.
+        document_format: N-Triples or N-Quads.
+    """
+    found = FaultLog()
+    new = mended_line(line, found)
+    out = io.BytesIO()
+    if new == line or serialize(new_parser(new, document_format, None), out):
+        return b""
+    for fault in found.all():
+        log.note(fault.reason, fault.detail, fault.count)
+    return out.getvalue()
+
+
+def iter_checked(
+    statements: Iterable[str], log: FaultLog, *, mends: bool = True
+) -> Iterator[bytes]:
     """Yield checked lines, about `GATHER_BYTES` at a time; see `check`.
 
     Args:
         statements: lines of `terms.statement`.
         log: takes one `BAD_TERM` for each line that is dropped.
+        mends: IRIs are mended; not where a standard has such statements dropped.
 
     Raises:
         SourceFault: of the statements, after those that came before it.
@@ -63,12 +94,12 @@ def iter_checked(statements: Iterable[str], log: FaultLog) -> Iterator[bytes]:
             lines.append(line)
             n_chars += len(line)
             if n_chars >= GATHER_BYTES:
-                yield check("".join(lines).encode(), log)
+                yield check("".join(lines).encode(), log, mends=mends)
                 lines.clear()
                 n_chars = 0
     except SourceFault as error:  # what came before it is kept
         fault = error
     if lines:
-        yield check("".join(lines).encode(), log)
+        yield check("".join(lines).encode(), log, mends=mends)
     if fault is not None:
         raise fault

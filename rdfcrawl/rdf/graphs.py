@@ -7,13 +7,13 @@ whatever kind it is, is decided by `GraphRule` alone.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, Literal
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.iris import escape
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.faultlog import FaultLog
@@ -24,8 +24,6 @@ CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
 
 _MAX_KNOWN = 4096  # graph names remembered
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
-# Characters of URLs (WHATWG) that an IRI may not have (RFC 3987 2.2)
-_NO_IRI_CHARACTERS = re.compile(r"[\x00-\x20<>\"{}|\\^`\x7f-\x9f\[\]]")
 
 
 def check_iri(url: str) -> str:
@@ -40,7 +38,7 @@ def check_iri(url: str) -> str:
         pass
     scheme, slashes, rest = url.partition("://")
     host, slash, path = rest.partition("/")
-    path = _NO_IRI_CHARACTERS.sub(lambda found: quote(found[0]), path)
+    path = escape(path)
     try:
         return NamedNode(scheme + slashes + host + slash + path).value
     except ValueError as error:

@@ -2,9 +2,9 @@ r"""A second chance: documents that the strict parser refuses because of one ter
 
 The parser can take IRIs and language tags as they are. What is in them then might
 end a term early where it is written (`<http://e/\u003e <http://e/g>`), so that each
-term is made anew by the strict constructors first, and a statement that has a bad one
-is left out. Only statements are lost that are bad themselves: what is behind them in
-the same block, element or list is kept.
+term is made anew by the strict constructors first. IRIs are mended where that is safe;
+a statement that still has a bad term is left out. Only statements are lost that are
+bad themselves: what is behind them in the same block, element or list is kept.
 
 It takes as well what leads it astray: line breaks in short strings, IRIs that end at
 the `>` of another one, and any character behind a backslash. `LexicalScreen` ends the
@@ -14,16 +14,15 @@ text before such.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Triple
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.iris import mended_iri, note_mended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from pyoxigraph import Quad
 
     from rdfcrawl.rdf.faultlog import FaultLog
 
@@ -110,20 +109,51 @@ class LexicalScreen:
 
 
 def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:
-    """Yield the quads whose terms are right.
+    """Yield the quads whose terms are right, or can be made so.
 
     Args:
         quads: of a lenient parser.
-        log: takes one `BAD_TERM` for each that is left out.
+        log: takes one `BAD_TERM` for each that is left out, and one `REPAIRED` for
+            each IRI that was mended.
     """
     for quad in quads:
         try:
             for term in quad:
                 _check(term)
         except (ValueError, RecursionError) as error:
-            log.note(Reason.BAD_TERM, str(error))
+            try:
+                yield _mended(quad, log)
+            except (ValueError, RecursionError):
+                log.note(Reason.BAD_TERM, str(error))
         else:
             yield quad
+
+
+def _mended(quad: Quad, log: FaultLog) -> Quad:
+    """Return a statement with its IRIs mended.
+
+    Raises:
+        ValueError: one of them cannot be, or it is another term that is bad.
+    """
+    bad: list[str] = []
+
+    def mend(term: Any) -> Any:
+        if isinstance(term, NamedNode):
+            new = mended_iri(term.value)
+            if new != term.value:
+                bad.append(term.value)
+            return NamedNode(new)
+        if isinstance(term, Triple):
+            return Triple(*map(mend, term))
+        if isinstance(term, Literal) and not term.language:
+            return Literal(term.value, datatype=mend(term.datatype))
+        _check(term)
+        return term
+
+    found = Quad(*map(mend, quad))
+    for iri in bad:
+        note_mended(log, iri)
+    return found
 
 
 def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> None:

@@ -48,6 +48,7 @@ class Output:
 
     __slots__ = (
         "_blank_nodes",
+        "_drops_marked",
         "_graph",
         "_limits",
         "_log",
@@ -74,6 +75,7 @@ class Output:
         self._limits, self._log = limits, log
         self._blank_nodes = BlankNodes(key or url)
         self._names: dict[bool, GraphNames] = {}
+        self._drops_marked = False
         self._n_skipped = 0  # statements still to be passed over
         self.n_quads = 0
         self.is_full = False
@@ -98,6 +100,10 @@ class Output:
         self._n_skipped = self.n_quads - mark.n_quads if is_replay else 0
         self.n_quads = mark.n_quads
         self.is_full = False
+
+    def drop_marked(self) -> None:
+        """Leave out statements with a bad escape in a string from now on."""
+        self._drops_marked = True
 
     def chunks(
         self, blocks: Iterable[bytes], *, has_graphs: bool = False
@@ -145,13 +151,18 @@ class Output:
                 detail = f"statements longer than {longest} bytes"
                 self._log.note(Reason.LITERAL_TOO_LONG, detail, n_dropped)
                 lines = b"".join(kept)
-        if self._log.count(Reason.BAD_CHARSET) and MARK_BYTES in lines:
-            self.has_unreadable = True
+        is_damaged = self._log.count(Reason.BAD_CHARSET) > 0  # each was counted
+        if (is_damaged or self._drops_marked) and MARK_BYTES in lines:
+            n_lines = lines.count(b"\n")
+            self.has_unreadable = self.has_unreadable or is_damaged
             lines = b"".join(
                 line
                 for line in lines.splitlines(keepends=True)
                 if MARK_BYTES not in line
             )
+            if not is_damaged:
+                detail = "a backslash that begins no escape"
+                self._log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
         return lines
 
     def _relabel(self, lines: bytes) -> bytes:

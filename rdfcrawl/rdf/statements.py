@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.checking import mended
 from rdfcrawl.rdf.lenient import well_formed
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.rdf.nesting import (
@@ -153,13 +154,18 @@ class Statements:
                 raise error
             lines = lines or block.splitlines(keepends=True)
             done += bad_line(error)
-            self._note_error(error, n_before + done)
+            repaired = mended(lines[done - 1], self._log, self._format)
+            if repaired:
+                out.write(repaired)
+            else:
+                self._note_error(error, n_before + done)
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
                 break
             if done >= len(lines):
                 # A last line without end was cut off, as far as one can tell.
-                self.is_partial = not lines[-1].endswith((b"\n", b"\r"))
+                is_ended = lines[-1].endswith((b"\n", b"\r"))
+                self.is_partial = not (repaired or is_ended)
                 break
             block = b"".join(lines[done:])
         return out.getvalue()

@@ -19,9 +19,9 @@ from rdfcrawl.catalogs.ckan.values import (
     iter_values,
     text_of,
 )
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.iris import MAX_CHARS, mended_iri, note_mended
 from rdfcrawl.rdf.terms import RDF, XSD
 from rdfcrawl.uri import BadUri, parse_uri
 
@@ -93,7 +93,7 @@ class Writer:
         What may not stand in an IRI is escaped as browsers do, and counted.
         """
         text = text_of(value)
-        if not text or not _IRI(text) or _TWO_URLS(text) or len(text) > 8192:
+        if not text or not _IRI(text) or _TWO_URLS(text) or len(text) > MAX_CHARS:
             return ""
         try:
             return f"<{NamedNode(text).value}>"
@@ -101,11 +101,11 @@ class Writer:
             pass
         try:
             parse_uri(text)  # it is a URL for browsers
-            term = terms.iri(check_iri(text.replace("\\", "%5C")))
-        except (BadUri, SourceFault):
+            found = terms.iri(mended_iri(text))
+        except (BadUri, ValueError):
             return ""
-        self.log.note(Reason.REPAIRED, f"IRI with forbidden characters: {text[:200]}")
-        return term
+        note_mended(self.log, text)
+        return found
 
     def literal(self, text: str, *, datatype: str = "", language: str = "") -> str:
         """Return a literal as a term; nothing if it is too long."""

@@ -89,7 +89,9 @@ def read_json_ld_value(
         yield from blocks
         return
     environment.demand_bounds("JSON-LD through PyLD")
-    yield from iter_checked(iter_statements(value, options, loader), log)
+    # JSON-LD 1.1 API, section 8.2: what has a term that is not well-formed is dropped.
+    statements = iter_statements(value, options, loader)
+    yield from iter_checked(statements, log, mends=False)
 
 
 def _value(data: bytes, log: FaultLog) -> Any:

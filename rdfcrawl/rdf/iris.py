@@ -1,0 +1,117 @@
+"""IRIs with characters that IRIs lack, and what is surely meant by them.
+
+Many publishers write URLs into their data as people typed them, with blanks, brackets
+or bars. Such a URL is escaped as a browser does that asks for it. What only looks like
+one stays what it is: a text with a colon, two URLs in one, a host with a blank.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from pyoxigraph import NamedNode
+
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.faultlog import FaultLog
+
+MAX_CHARS: Final = 8192
+
+# Characters of URLs (WHATWG) that no part of an IRI behind its host has (RFC 3987
+# section 2.2), and percent signs that begin no escape.
+_FORBIDDEN = re.compile(r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f-\x9f\[\]]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# A scheme that is more likely an IRI than a text with a colon, and a host
+_BEGIN = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)"
+    r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
+)
+_SECOND_URL = re.compile(r"[\s<>\"]+(?:https?|ftps?)://", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+_IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|<(?!<)([^<>"\n\r]*+)>')
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+
+def escape(text: str) -> str:
+    """Return a path, query and fragment without characters that IRIs lack.
+
+    >>> escape("/a b?{c}=100%#d#e")
+    '/a%20b?%7Bc%7D=100%25#d%23e'
+    """
+    before, number_sign, fragment = text.partition("#")
+    fragment = fragment.replace("#", "%23")
+    return _FORBIDDEN.sub(lambda x: quote(x[0]), before + number_sign + fragment)
+
+
+def mended_iri(iri: str) -> str:
+    """Return the absolute IRI that is meant; a right one stays as it is.
+
+    Raises:
+        ValueError: that cannot be told; says why.
+
+    >>> mended_iri("http://e.example/a b ")
+    'http://e.example/a%20b'
+    """
+    with suppress(ValueError):
+        return NamedNode(iri).value
+    text = iri.strip(" \t\n\r\f")
+    begin = _BEGIN.match(text)
+    if begin is None or _CONTROL.search(text) or len(text) > MAX_CHARS:
+        raise ValueError(f"not an IRI: {text[:200]}")
+    if _SECOND_URL.search(text):
+        raise ValueError(f"two URLs: {text[:200]}")
+    return NamedNode(begin[0] + escape(text[begin.end() :])).value
+
+
+def mended_reference(reference: str) -> str:
+    """Return the same for an IRI that may be relative."""
+    if _SCHEME.match(reference.lstrip()):
+        return mended_iri(reference)
+    text = reference.strip(" \t\n\r\f")
+    if _CONTROL.search(text) or _SECOND_URL.search(text) or len(text) > MAX_CHARS:
+        raise ValueError(f"not an IRI: {text[:200]}")
+    return escape(text)
+
+
+def mended_line(line: bytes, log: FaultLog) -> bytes:
+    """Return a line of N-Quads with its IRIs mended; the same if none can be.
+
+    Args:
+        line: one statement, UTF-8, that a parser has refused.
+        log: takes one `REPAIRED` for each IRI.
+    """
+
+    def mended(match: re.Match[bytes]) -> bytes:
+        if match[1] is None:
+            return match[0]
+        try:
+            iri = unescaped(match[1].decode())
+            new = mended_iri(iri)
+        except ValueError:
+            return match[0]
+        if new != iri:
+            note_mended(log, iri)
+        return f"<{new}>".encode()
+
+    return _IRI_OR_STRING.sub(mended, line)
+
+
+def note_mended(log: FaultLog, iri: str) -> None:
+    """Count an IRI that was mended."""
+    log.note(Reason.REPAIRED, f"IRI with forbidden characters: {iri[:200]}")
+
+
+def unescaped(text: str) -> str:
+    r"""Return a text without `\u` and `\U`.
+
+    Raises:
+        ValueError: one of them is no character.
+    """
+    if "\\" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
