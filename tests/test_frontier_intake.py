@@ -244,6 +244,25 @@ def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) 
     assert intake.turned.filtered == (not is_wanted)
 
 
+@pytest.mark.parametrize(
+    ("kind", "parent", "url", "is_refused"),
+    [
+        (Kind.PAGE, PAGE, "https://a.example/secret", True),
+        (Kind.PAGE, PAGE, "https://a.example/x", False),
+        (Kind.PAGE, "", "https://a.example/secret", False),  # named by the operator
+        (Kind.SPARQL, PAGE, "https://a.example/secret", False),  # part of what was
+        (Kind.SITEMAP, PAGE, "https://b.example/secret", True),
+    ],
+)
+def test_what_is_queued_may_be_denied(
+    kind: Kind, parent: str, url: str, *, is_refused: bool
+) -> None:
+    """If a record is denied, then nobody asks for it, unless the operator named it."""
+    intake = new_intake(deny="secret")
+    assert intake.refuses(Record(url, kind, parent=parent)) is is_refused
+    assert not new_intake().refuses(Record(url, kind, parent=parent))
+
+
 def test_seen_only_has_the_same_fingerprint() -> None:
     """If a URL is marked as seen, then it is the same URI as a link to it."""
     intake = new_intake()
