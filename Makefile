@@ -2,7 +2,16 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python -m
-PIP    := $(RUN) pip --disable-pip-version-check --quiet
+SHELL  := bash
+.SHELLFLAGS := -o pipefail -c
+
+# Installs, and names the packages on one line as they come.
+define INSTALL
+@printf 'Installing into %s, once; this takes a minute or two:' '$(VENV)'
+@PYTHONUNBUFFERED=1 $(RUN) pip --disable-pip-version-check install --editable '$(1)' \
+  | awk '/^Collecting/ { sub(/[<>=~!].*/, "", $$2); printf " %s", $$2 } /^Installing collected/ { printf " ..." } \
+         { fflush() } END { print "" }'
+endef
 
 .PHONY: help demo test lint bench soak clean
 
@@ -40,9 +49,9 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml setup.py | $(VENV)/bin/python
-	$(PIP) install --editable .
+	$(call INSTALL,.)
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
-	$(PIP) install --editable '.[dev]'
+	$(call INSTALL,.[dev])
 	@touch $@ $(VENV)/installed

