@@ -157,8 +157,10 @@ def status_of(document: Document) -> Status:
     """Return what became of a document, in a word; see `docs/provenance.md`."""
     if document.is_deleted:
         return "DELETED"
+    if document.is_unchanged:
+        return "UNCHANGED"
     if document.n_quads or document.n_documents or _has_listed(document):
-        return "PARTIAL" if _has_losses(document) else "SUCCESSFUL"
+        return "PARTIAL" if has_losses(document) else "SUCCESSFUL"
     if document.faults or document.is_partial:
         return "FAILED"
     if document.format is None and 300 <= document.status < 400:
@@ -166,7 +168,8 @@ def status_of(document: Document) -> Status:
     return "SUCCESSFUL" if document.status or document.format else "UNKNOWN"
 
 
-def _has_losses(document: Document) -> bool:
+def has_losses(document: Document) -> bool:
+    """Tell whether something of a document was not read."""
     return document.is_partial or any(x.reason in LOSSES for x in document.faults)
 
 
@@ -181,6 +184,7 @@ def _activity(
     document: Document, name: str, crawled: str, status: Status, worker: Worker
 ) -> str:
     record = document.record
+    n_stored = 0 if document.is_unchanged else document.n_quads
     times = parent = read = ""
     if document.started_ms:
         times = (
@@ -196,6 +200,9 @@ def _activity(
             f"<{name}> <{_RC}format> {literal(document.format.name)}{_END}"
             f"<{name}> <{_RC}decidedBy> {literal(document.decided_by)}{_END}"
         )
+    if document.is_changed or document.is_unchanged:
+        change = "same" if document.is_unchanged else "other"
+        read += f'<{name}> <{_RC}comparedToLast> "{change}"{_END}'
     if document.packings:
         packings = literal(" ".join(document.packings))
         read += f"<{name}> <{_RC}packing> {packings}{_END}"
@@ -204,7 +211,7 @@ def _activity(
         f"<{name}> <{_PROV}wasAssociatedWith> <{worker.iri}>{_END}"
         f"<{name}> <{_SQ}crawled> {crawled}{_END}"
         f'<{name}> <{_SQ}status> "{status}"{_END}'
-        f'<{name}> <{_SQ}approxNumberOfTriples> "{document.n_quads}{_INTEGER_END}'
+        f'<{name}> <{_SQ}approxNumberOfTriples> "{n_stored}{_INTEGER_END}'
         f'<{name}> <{_SQ}depth> "{record.depth}{_INTEGER_END}'
         f'<{name}> <{_RC}links> "{document.n_links}{_INTEGER_END}'
         f"{times}{parent}{read}"

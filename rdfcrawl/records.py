@@ -170,6 +170,8 @@ class Document:
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
         children: what a source leads to, to be queued before this is done.
+        is_unchanged: it was read again, and says what is stored; it is not written.
+        is_changed: an earlier run has stored other statements.
         n_documents: of their own, that it stands for, as a page of a portal does.
         is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
@@ -208,6 +210,8 @@ class Document:
     n_links: int = 0
     children: list[Child] = field(default_factory=list)
     n_documents: int = 0
+    is_unchanged: bool = False
+    is_changed: bool = False
     is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
 

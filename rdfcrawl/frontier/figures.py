@@ -8,10 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FAULT = "fault/"
+STATUS = "document/status/"
 TOLD = (
     "document/seen",
     "document/stored",
     "document/quads",
+    "document/changed",
+    "document/same",
+    *(f"{STATUS}{status}" for status in ("unchanged", "deleted")),
     "link/offered",
     "http/bytes",
 )

@@ -79,7 +79,10 @@ class AccountPipeline:
         counts["document/seen"] += 1
         counts["item_scraped_count"] += 1  # Scrapy's name for the same
         counts[f"document/status/{status_of(document).lower()}"] += 1
-        if document.n_quads:
+        if document.is_unchanged:
+            counts["document/same"] += 1
+        elif document.n_quads:
+            counts["document/changed"] += document.is_changed
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
         if (

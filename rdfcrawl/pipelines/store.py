@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
+from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.signals import flush_stores
@@ -18,14 +19,15 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.records import Document
-    from rdfcrawl.stores.protocol import Store
+    from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 
 class StorePipeline:
     """Writes each document's quads while they pass."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, digests: StoredDigests) -> None:
         self._store = store
+        self._digests = digests
         self._is_open = False
 
     @classmethod
@@ -35,9 +37,11 @@ class StorePipeline:
         Raises:
             NotConfigured: its spider makes no visits.
         """
-        options = visiting_spider(crawler).options
+        spider = visiting_spider(crawler)
+        options = spider.options
         limits = segment_limits(crawler.settings)
-        pipeline = cls(NQuadsStore(options.paths.quads, options.worker, limits))
+        store = NQuadsStore(options.paths.quads, options.worker, limits)
+        pipeline = cls(store, StoredDigests(spider))
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -49,7 +53,9 @@ class StorePipeline:
     async def flush(self) -> None:
         """Make durable what was written; called before visits are acknowledged."""
         if self._is_open:  # or was not closed well; else it has flushed everything
+            written = self._digests.take()
             await self._store.flush()
+            await self._digests.put(written)
 
     async def close_spider(self) -> None:
         """Flush and close the store."""
@@ -59,10 +65,12 @@ class StorePipeline:
     async def process_item(self, document: Document) -> Document:
         """Tee the document's quads into the store; documents without any are not.
 
-        What its source has deleted is replaced by nothing. The statements are counted
+        What its source has deleted is replaced by nothing; what says the same as before
+        is not written again. The statements are counted
         here, as a pipeline before this one may have made or changed some.
         """
         if document.is_deleted:
+            await self._digests.forget(document)
             writer = await self._store.begin(
                 graph_iri(document.url), document.started_ms
             )
@@ -76,6 +84,7 @@ class StorePipeline:
     ) -> AsyncIterator[bytes]:
         writer = None
         n_quads = 0
+        digest = Digest() if may_come_again(document) else None
         try:
             async with closing(chunks):
                 async for chunk in chunks:
@@ -84,6 +93,8 @@ class StorePipeline:
                         writer = await self._store.begin(graph, document.started_ms)
                     await writer.write(chunk)
                     n_quads += chunk.count(b"\n")
+                    if digest is not None:
+                        digest.add(chunk)
                     yield chunk
             document.n_quads = n_quads
             if writer is None and _replaces(document):
@@ -91,11 +102,20 @@ class StorePipeline:
                     graph_iri(document.url), document.started_ms
                 )
             if writer is not None:
-                await writer.end()
+                await self._end(document, writer, digest)
         except BaseException:
             if writer is not None:
                 await writer.abandon()
             raise
+
+    async def _end(
+        self, document: Document, writer: DocumentWriter, digest: Digest | None
+    ) -> None:
+        if digest is not None and await self._digests.is_stored(document, digest):
+            document.is_unchanged = True
+            await writer.abandon()
+        else:
+            await writer.end()
 
 
 def _replaces(document: Document) -> bool:

@@ -112,12 +112,15 @@ def print_summary(
         "outcome": outcome,
         "documents": f"{now.documents:,} on {now.counts.hosts:,} hosts",
         "quads": f"{now.quads:,}",
+        "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "data": f"{_shown(paths.quads)}/*.nq.gz",
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
+    if not now.changes:
+        del rows["changes"]
     if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
     for name, value in rows.items():

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.figures import FAULT
+from rdfcrawl.frontier.figures import FAULT, STATUS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Counts, Frontier
@@ -37,6 +37,19 @@ class Snapshot:
     def quads(self) -> int:
         """Statements stored."""
         return int(self.figures.get("document/quads", 0))
+
+    @property
+    def changes(self) -> dict[str, int]:
+        """What became of documents that earlier runs had; what is none is left out."""
+        n_same = int(self.figures.get("document/same", 0))
+        n_unchanged = int(self.figures.get(f"{STATUS}unchanged", 0))
+        found = {
+            "changed": int(self.figures.get("document/changed", 0)),
+            "deleted": int(self.figures.get(f"{STATUS}deleted", 0)),
+            "unchanged": n_unchanged - n_same,
+            "read again and equal": n_same,
+        }
+        return {name: n for name, n in found.items() if n}
 
     @property
     def faults(self) -> dict[str, int]:

@@ -94,6 +94,8 @@ class CkanSource:
             document.children += await catalogue(portal, document, self._desk)
         if outcome is not None:
             document.faults.clear()  # what the status meant is known by now
+            if outcome.catalogue is not None:
+                _be_catalogue(document, outcome.catalogue, portal)
             async for each in self._documents(outcome, document, portal):
                 document.n_documents += 1
                 yield each
@@ -166,8 +168,6 @@ class CkanSource:
     async def _documents(
         self, outcome: Outcome, page: Document, portal: Portal
     ) -> AsyncIterator[Document]:
-        if outcome.catalogue is not None:
-            yield _catalogue(outcome.catalogue, page, portal)
         for package in outcome.packages:
             if document := self._document(package, page, portal):
                 yield document
@@ -299,13 +299,12 @@ def _derived(page: Document, url: str, *, is_deleted: bool = False) -> Document:
     )
 
 
-def _catalogue(status: dict[str, Any], page: Document, portal: Portal) -> Document:
-    """Return the portal as a document: its URL is that of what tells of it."""
-    document = _derived(page, catalogue_url(portal))
+def _be_catalogue(document: Document, status: dict[str, Any], portal: Portal) -> None:
+    """Let what tells of a portal be its catalogue."""
+    document.url = catalogue_url(portal)
     document.is_followed = False
     log = FaultLog()
     document.chunks = _chunks(iter_catalogue(status, portal, log), document, log)
-    return document
 
 
 async def _chunks(
