@@ -312,6 +312,53 @@ def test_killed_crawl_finds_what_was_put_off(
     assert "/sitemap.xml" not in site.server.targets  # it was acknowledged
 
 
+def test_uri_space_is_crawled_when_the_dump_fails(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If VoID covers URIs by a dump that is a page, then links to them are followed."""
+    site = Site(loopback, "127.96.3.7")
+    pages = [site.page(f"/id/{number}") for number in (1, 2)]
+    site.put("/id/1", f"<> <urn:x:see> <{pages[1]}> .")
+    dump = site.put("/dump.nt", HTML, "text/html")
+    void = "http://rdfs.org/ns/void#"
+    seed = site.put(
+        "/void",
+        f'<#d> <{void}dataDump> <{dump}> ; <{void}uriSpace> "{site.at("/id/")}" .'
+        f"<#d> <urn:x:see> <{pages[0]}> .",
+    )
+    result = commands.crawl([seed])
+    assert result.code == 0, result.stderr
+    assert set(pages) <= result.graphs
+    assert set(site.asked().values()) == {1}
+    assert result.faults(dump) == ["way_failed"]
+
+
+def test_crawl_killed_after_the_failure_loses_no_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker dies as the first of the pages is asked for, then the others come."""
+    site = Site(loopback, "127.96.3.8")
+    pages = [site.page(f"/id/{number}") for number in range(120)]
+    site.reply("/id/0", [600.0, None])
+    dump = site.put("/dump.nt", "")
+    described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
+    site.sitemap(described, pages)
+    folder = commands.folder()
+    given: dict[str, Any] = {
+        "folder": folder,
+        "arguments": {"sites": site.at("/")},
+        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_COMMIT_SECS": 60,
+    }
+    running = commands.start_crawl(spider="sitemap", **given)
+    commands.wait_until(lambda: "/id/" in "".join(site.server.targets), 60)
+    running.send(signal.SIGKILL)
+    running.wait()
+    site.page("/id/0")
+    result = site.crawl(commands, **given)
+    assert set(pages) <= result.graphs
+
+
 # -- graphs of an endpoint -------------------------------------------------------------
 
 
