@@ -12,6 +12,7 @@ from tests.endpoint_answers import (
     ERRORS,
     OTHERS,
     PAGES,
+    SD,
     TABLES,
     Scripted,
 )
@@ -70,6 +71,20 @@ def test_endpoints_are_recognized_by_their_answers(
     wanted = set() if kind == "others" else {x.endpoint or x.path for x in answers}
     assert _queried(server.targets) == wanted
     assert _queried(other.targets) == set()
+
+
+def test_document_that_is_taken_for_an_endpoint_is_soon_left(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If whatever is asked gives the same description, then few queries are asked."""
+    description = f"[] a <{SD}Service> ; <{SD}supportedLanguage> <urn:x:q> ."
+    server = loopback({"*": loopback.response(description.encode())}, host="127.94.7.3")
+    server.pages["/robots.txt"] = loopback.response(b"", "text/plain")
+    result = commands.crawl([server.url("/q")], arguments={"scope": "host"})
+    assert result.code == 0, result.stderr
+    n_queries = sum("query=" in target for target in server.targets)
+    assert 0 < n_queries < 10
+    assert result.statistics["fault/incomplete"] > 0
 
 
 @pytest.mark.service

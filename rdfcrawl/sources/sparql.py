@@ -277,7 +277,12 @@ class SparqlSource:
 
     async def _pinged(self, document: Document, text: str) -> None:
         key, state = self._shelf_of(document.record), self._memory.table(_STATE)
-        is_there = body_of(document) is not None and judge(_answer(document)) is None
+        answer = _answer(document)
+        is_there = (
+            body_of(document) is not None
+            and judge(answer) is None
+            and b"<html" not in answer.body.head()[:1_000].lower()
+        )
         if is_there:
             number = int(text.removeprefix(_PING)) + 1
             await self._shelf.put(key, state, {"pings": str(number)})

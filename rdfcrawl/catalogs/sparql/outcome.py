@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.catalogs.sparql.queries import can_be_named
 from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason, SourceFault
 
@@ -71,6 +72,13 @@ class Out:
         """Add a task; one that cannot be written is given up."""
         if changes:
             task = replace(task, **changes)
+        part = task.part
+        names = (part.graph, part.predicate, part.cls, part.subject, *task.graphs)
+        if not all(map(can_be_named, names)):
+            # A row that was cut off, or an error among the rows of a CSV table.
+            self.log.note(Reason.BAD_TERM, f"no name to ask for: {_name(task)}")
+            self.check(task, is_sure=False)
+            return
         try:
             self.outcome.tasks.append(task.encode())
         except SourceFault as error:

@@ -42,6 +42,11 @@ def iri(value: str) -> str:
     return f"<{value}>"
 
 
+def can_be_named(value: str) -> bool:
+    """Tell whether something can stand in a query as an IRI."""
+    return not _BAD_IRI.search(value)
+
+
 def text(value: str) -> str:
     """Return a string as a term of SPARQL.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
 from rdfcrawl.catalogs.sparql.description import read_description
-from rdfcrawl.catalogs.sparql.exchange import judge
+from rdfcrawl.catalogs.sparql.exchange import Failure, judge
+from rdfcrawl.catalogs.sparql.failures import after_failure
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
@@ -90,6 +92,13 @@ class Reading:
         )
         out, settings = Out(self.outcome, self._log), self._harvest.settings
         task = self._task
+        if task.step not in _STATEMENTS:
+            try:
+                found = _begun(found, is_whole=task.step == "knots")
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+                self._after_no_table(out)
+                return
         if task.step in _DISCOVERY:
             _DISCOVERY[task.step](task, found, out, settings)
             return
@@ -109,6 +118,20 @@ class Reading:
                 yield from reader.iter_lines(parts.iter_whole(found, out))
             case _:
                 yield from self._iter_statements(found, out)
+
+    def _after_no_table(self, out: Out) -> None:
+        """Go on after an answer that should have told something, and has not.
+
+        It is not an empty table: an error page that comes as 200 does not say that a
+        graph has no triples. If the first question is answered so, it is put again,
+        as all of what follows would be, too.
+        """
+        if self._task.step == "probe":
+            self.outcome.again = True
+            return
+        failure = Failure.REFUSED if self._task.step == "stable" else Failure.TIMEOUT
+        self.outcome.failure = failure
+        after_failure(self._task, failure, out, self._harvest.settings)
 
     def _iter_statements(self, found: Iterator[Row], out: Out) -> Iterator[str]:
         harvest, task = self._harvest, self._task
@@ -240,6 +263,20 @@ class Reading:
         yield from chunks
 
 
+def _begun(rows: Iterator[Row], *, is_whole: bool) -> Iterator[Row]:
+    """Return rows of which the first was read, or all.
+
+    Raises:
+        SourceFault: it is no table, or ends before that.
+    """
+    if is_whole:
+        return iter(list(rows))
+    first = next(rows, None)
+    return iter(()) if first is None else chain((first,), rows)
+
+
+# Steps whose answers are statements: they see by themselves whether these are all.
+_STATEMENTS: Final = frozenset({"whole", "page", "offset", "about", "query"})
 _DISCOVERY: Final = {
     "probe": discovery.after_probe,
     "stable": discovery.after_stable,

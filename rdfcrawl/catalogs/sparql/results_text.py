@@ -49,12 +49,12 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
         log: takes `BAD_TERM` for each field that is no term (its row is left out).
 
     Raises:
-        SourceFault: a line is too long, or there are too many variables; the rows
-            before it were yielded.
+        SourceFault: a line is too long, has not as many fields as the head, or was
+            cut off, or there are too many variables; the rows before it were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
     """
-    lines = _iter_lines(file, limits, "\n")
+    lines = _iter_lines(file, limits)
     head = next(lines, "").rstrip("\r\n").split("\t")
     _check_head(head, limits)
     if not all(name.startswith(("?", "$")) for name in head):
@@ -65,7 +65,10 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
     names = [name[1:] for name in head]
     for line in lines:
         fields = line.rstrip("\r\n").split("\t")
+        _check_row(names, fields)
         row = _to_row(names, fields)
+        if row is None and not line.endswith("\n"):
+            raise SourceFault(Reason.SYNTAX, f"cut off at {line[:80]!r}")
         if row is None:
             log.note(Reason.BAD_TERM, line[:80])
         elif row or len(fields) == len(names):
@@ -84,12 +87,12 @@ def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
         log: takes `REPAIRED` for the fields whose kind was guessed.
 
     Raises:
-        SourceFault: a row is too long or no CSV, or there are too many variables; the
-            rows before it were yielded.
+        SourceFault: a row is too long, no CSV, or has not as many fields as the head,
+            or there are too many variables; the rows before it were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
     """
-    table = csv.reader(_iter_lines(file, limits, ""))
+    table = csv.reader(_iter_lines(file, limits))
     try:
         head = next(table, [])
     except csv.Error as error:
@@ -105,7 +108,21 @@ def _check_head(head: list[str], limits: ResultLimits) -> None:
         raise SourceFault(Reason.BAD_ANSWER, "no table of values")
 
 
-def _iter_lines(file: BinaryIO, limits: ResultLimits, newline: str) -> Iterator[str]:
+def _check_row(names: list[str], fields: list[str]) -> None:
+    """See that a row has a field for each variable; a blank line is none.
+
+    What has other fields was cut off, or is an error that came while the rows were
+    written: `## Query cancelled due to timeout during execution ##` (Fuseki).
+
+    Raises:
+        SourceFault: `SYNTAX`.
+    """
+    if len(fields) != len(names) and fields not in ([], [""]):
+        text = " ".join(fields)[:80]
+        raise SourceFault(Reason.SYNTAX, f"{len(fields)} fields: {text!r}")
+
+
+def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:
     decoder = codecs.getreader("utf-8-sig")(file, "replace")
     # `readline` of a codec breaks lines at U+2028 and others: those are no borders.
     rest = ""
@@ -116,7 +133,7 @@ def _iter_lines(file: BinaryIO, limits: ResultLimits, newline: str) -> Iterator[
         if len(rest) > limits.row_chars:
             raise SourceFault(Reason.TOO_LARGE, "a row of the answer")
     if rest:
-        yield rest + newline
+        yield rest
 
 
 def _iter_plain(
@@ -124,6 +141,7 @@ def _iter_plain(
 ) -> Iterator[Row]:
     try:
         for fields in table:
+            _check_row(names, fields)
             row: Row = {}
             for name, text in zip(names, fields, strict=False):
                 if text or name == "o":
