@@ -84,7 +84,8 @@ def extract_microdata(
             page than it is; what was found until then has been yielded. Also what
             `Page.tree` raises.
     """
-    return _Items(page, log, vocabularies or default_vocabularies()).statements()
+    # Here and not before: what fails on the way is the fault of this extractor alone.
+    yield from _Items(page, log, vocabularies or default_vocabularies()).statements()
 
 
 _Marked = tuple["LexborNode", "Attributes"]
