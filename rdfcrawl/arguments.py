@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
 
 from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
-from rdfcrawl.errors import ConfigError, Fault, Reason
-from rdfcrawl.links import Extent, LinkPolicy, Patterns, load_patterns
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.links import (
+    Extent,
+    LinkPolicy,
+    Patterns,
+    load_patterns,
+    parse_patterns,
+)
 from rdfcrawl.records import Kind
+from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, BinaryIO
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 Take = Literal["all", "datasets"]
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
-MAX_LINE_BYTES: Final = 1 << 16
+MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
+INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
+# Sources that the operator names, and the spider that takes the argument.
+NAMED: Final = {
+    "sites": "sitemap",
+    "sources": "resourcesync",
+    "portals": "ckan",
+    "endpoints": "sparql",
+}
 
 # A comma belongs to a URL unless another URL begins after it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
@@ -29,21 +43,6 @@ _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullma
 _SOURCES = {kind.name.lower(): kind for kind in Kind if kind.is_source}
 VOID: Final = "void"  # of a site, at its well-known place
 _BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
-
-
-@dataclass(frozen=True, slots=True)
-class BadSeed:
-    """A line of a seed file that is not crawled.
-
-    Attributes:
-        path: the file.
-        line: number of the line, from 1.
-        fault: what is wrong.
-    """
-
-    path: Path
-    line: int
-    fault: Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +56,15 @@ class CrawlArguments:
             `none` for the spiders of sources.
         scope: `any` (default), `domain`, `host` or `prefix`: what a link has to
             have in common with a seed.
+        domains: hosts, and those below them, that links must lie on; none is no limit.
         depth: links followed from a seed, 0 to 255. The default 255 is no limit,
             since a record's depth stops growing there.
         max_per_host: URLs taken of one host; the default 0 is no limit.
         allow: file of regular expressions; a link has to match one of them.
         deny: file of regular expressions; a link must match none of them.
         fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
+        reset: names of arguments whose values replace those that the crawl was begun
+            with, separated by commas, or `all`.
         harvest: kinds of sources that are harvested when a link or a document shows
             one: `sitemap`, `resourcesync`, `ckan`, `sparql`, and `void`, what each
             site says of its datasets at `/.well-known/void`; separated by commas, or
@@ -87,11 +89,13 @@ class CrawlArguments:
     seeds: tuple[str, ...] | Path = ()
     follow: LinkPolicy = field(default_factory=LinkPolicy)
     scope: Extent = Extent.ANY
+    domains: frozenset[str] = frozenset()
     depth: int = MAX_DEPTH
     max_per_host: int = 0
     allow: Patterns = field(default_factory=Patterns)
     deny: Patterns = field(default_factory=Patterns)
     fresh: bool = False
+    reset: frozenset[str] = frozenset()
     harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
     sites: tuple[str, ...] | Path = ()
     slice: bool = False
@@ -122,11 +126,7 @@ class CrawlArguments:
             ConfigError: an argument is unknown or has a wrong value, a seed is no
                 URL, or a file cannot be read. One line, with what is allowed.
         """
-        given = {
-            name: str(value).strip()
-            for name, value in arguments.items()
-            if value is not None and name != "_job"
-        }
+        given = texts_of(arguments)
         names = arguments_of(spider)
         unknown = sorted(given.keys() - set(names))
         if unknown:
@@ -139,73 +139,63 @@ class CrawlArguments:
         return cls(**{name: _PARSERS[name](name, text) for name, text in given.items()})
 
 
+def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return arguments as texts; without those that are absent or of scrapyd."""
+    return {
+        name: str(value).strip()
+        for name, value in arguments.items()
+        if value is not None and name != "_job"
+    }
+
+
 def arguments_of(spider: str) -> list[str]:
     """Return the names of the arguments that a spider takes."""
     foreign = {name for each, names in _OWN.items() if each != spider for name in names}
     return [name for name in _PARSERS if name not in foreign]
 
 
-def iter_seeds(seeds: tuple[str, ...] | Path) -> Iterator[str | BadSeed]:
-    """Yield seeds as they are requested, in order, duplicates included.
+def inlined(name: str, text: str) -> str:
+    """Return the text of an argument with the content of the file that it names.
 
-    A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
-    skipped; `.gz` is decompressed. It is streamed, never held in memory.
+    Of a file of sources, the first `MAX_NAMED` URLs.
 
-    Yields:
-        A requestable URL, or what is wrong with a line; a file that breaks off ends
-        with a `BadSeed`.
+    Raises:
+        ConfigError: the file cannot be read.
     """
-    if isinstance(seeds, Path):
-        yield from _iter_seed_file(seeds)
-    else:
-        yield from seeds
+    if text.startswith(INLINE):
+        return text
+    if name in NAMED:
+        urls = iter_seeds(_seeds(name, text))
+        named = islice((url for url in urls if isinstance(url, str)), MAX_NAMED)
+        return ",".join(named)
+    is_file = name in ("allow", "deny", "query") or (
+        name in ("graphs", "skip_graphs") and text.startswith("@")
+    )
+    return INLINE + _content(name, text) if is_file else text
 
 
-def _iter_seed_file(path: Path) -> Iterator[str | BadSeed]:
-    number = 0
+def _content(name: str, text: str) -> str:
+    """Return what is in the file of an argument, or what was in it before.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if text.startswith(INLINE):
+        return text.removeprefix(INLINE)
     try:
-        with _open_seeds(path) as file:
-            for number, line in enumerate(_iter_lines(file), start=1):
-                text = line.strip()
-                if text and not text.startswith(b"#"):
-                    yield _parse_seed(text, path, number)
-    except (OSError, EOFError, zlib.error) as error:
-        fault = Fault(Reason.TRUNCATED_BODY, f"cannot be read further: {error}")
-        yield BadSeed(path, number + 1, fault)
-
-
-def _open_seeds(path: Path) -> BinaryIO | gzip.GzipFile:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
-def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield lines; of one that is too long, a beginning that is still too long."""
-    is_rest = False
-    while line := file.readline(MAX_LINE_BYTES):
-        if not is_rest:
-            yield line.removeprefix(b"\xef\xbb\xbf")
-        is_rest = not line.endswith(b"\n")
-
-
-def _parse_seed(text: bytes, path: Path, number: int) -> str | BadSeed:
-    try:
-        return requestable(text.decode())
-    except UnicodeDecodeError as error:
-        return BadSeed(path, number, Fault(Reason.BAD_CHARSET, f"not UTF-8: {error}"))
-    except BadUri as error:
-        return BadSeed(path, number, error.fault)
+        return Path(text.removeprefix("@")).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"argument {name}={text}: cannot be read: {error}") from error
 
 
 def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
     if text.startswith("@"):
         path = Path(text[1:])
         try:
-            with _open_seeds(path) as file:
-                file.read(1)
-        except (OSError, EOFError, zlib.error) as error:
+            check_seed_file(path)
+        except ConfigError as error:
             raise ConfigError(
-                f"argument {name}={text}: must be URLs, or @FILE of URLs that can be"
-                f" read: {error}"
+                f"argument {name}={text}: must be URLs, or @FILE of URLs that {error}"
             ) from error
         return path
     try:
@@ -237,7 +227,24 @@ def _extent(name: str, text: str) -> Extent:
         ) from None
 
 
+def _domains(name: str, text: str) -> frozenset[str]:
+    domains = set()
+    for entry in filter(None, map(str.strip, text.split(","))):
+        try:
+            domains.add(host_of(requestable(f"http://{entry}/")))
+        except BadUri:
+            domains.add("")
+        if "/" in entry or "" in domains:
+            raise ConfigError(
+                f"argument {name}={text}: must be hosts such as example.org, separated"
+                " by commas"
+            )
+    return frozenset(domains)
+
+
 def _patterns(name: str, text: str) -> Patterns:
+    if text.startswith(INLINE):
+        return parse_patterns(_content(name, text), name=name)
     try:
         return load_patterns(Path(text))
     except ConfigError as error:
@@ -264,6 +271,13 @@ def _boolean(name: str, text: str) -> bool:
         ) from None
 
 
+def _reset(name: str, text: str) -> frozenset[str]:
+    names = frozenset(filter(None, map(str.strip, text.split(","))))
+    for unknown in sorted(names - {*_PARSERS, "all"}):
+        raise ConfigError(f"argument {name}={text}: there is no argument {unknown}")
+    return names
+
+
 def _harvest(name: str, text: str) -> frozenset[Kind | str]:
     sources: dict[str, Kind | str] = {**_SOURCES, VOID: VOID}
     words: dict[str, set[Kind | str]] = {
@@ -280,13 +294,8 @@ def _harvest(name: str, text: str) -> frozenset[Kind | str]:
 
 
 def _graphs(name: str, text: str) -> frozenset[str]:
-    if text.startswith("@"):
-        try:
-            lines = Path(text[1:]).read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"argument {name}={text}: cannot be read: {error}"
-            ) from error
+    if text.startswith(("@", INLINE)):
+        lines = _content(name, text).splitlines()
         entries = [line.strip() for line in lines if not line.startswith("#")]
     else:
         entries = list(map(str.strip, _split_urls(text)))
@@ -308,11 +317,8 @@ def _take(name: str, text: str) -> Take:
 
 
 def _query(name: str, text: str) -> UserQuery:
-    try:
-        query = Path(text.removeprefix("@")).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"argument {name}={text}: cannot be read: {error}") from error
-    return parse_user_query(query, name=f"argument {name}={text}")
+    shown = name if text.startswith(INLINE) else f"{name}={text}"
+    return parse_user_query(_content(name, text), name=f"argument {shown}")
 
 
 def _text(_name: str, text: str) -> str:
@@ -323,11 +329,13 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "seeds": _seeds,
     "follow": _follow,
     "scope": _extent,
+    "domains": _domains,
     "depth": _number(MAX_DEPTH),
     "max_per_host": _number(2**31 - 1),
     "allow": _patterns,
     "deny": _patterns,
     "fresh": _boolean,
+    "reset": _reset,
     "harvest": _harvest,
     "sites": _seeds,
     "slice": _boolean,

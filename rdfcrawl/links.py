@@ -289,6 +289,15 @@ def load_patterns(path: Path) -> Patterns:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_patterns(text, name=str(path))
+
+
+def parse_patterns(text: str, *, name: str) -> Patterns:
+    """Read patterns as `load_patterns` does, from what is in a file of that name.
+
+    Raises:
+        ConfigError: a line is no expression.
+    """
     expressions = []
     for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
         if line and not line.startswith("#"):
@@ -296,7 +305,7 @@ def load_patterns(path: Path) -> Patterns:
                 expressions.append(re.compile(line))
             except (re.error, OverflowError, RecursionError) as error:
                 raise ConfigError(
-                    f"{path}:{number}: {line!r} is no regular expression: {error}"
+                    f"{name}:{number}: {line!r} is no regular expression: {error}"
                 ) from error
     return Patterns(tuple(expressions))
 
@@ -309,11 +318,14 @@ class LinkFilter:
         scope: what the URL has to lie in.
         allow: what it has to match; without expressions, everything does.
         deny: what it must not match; wins over `allow`.
+        domains: hosts, of which its host is one or lies below one; without any,
+            everything does.
     """
 
     scope: Scope = Scope()
     allow: Patterns = Patterns()
     deny: Patterns = Patterns()
+    domains: frozenset[str] = frozenset()
 
     def admits(self, url: str) -> bool:
         """Tell whether a requestable URL is wanted."""
@@ -321,7 +333,15 @@ class LinkFilter:
             self.scope.covers(url)
             and not self.deny.match(url)
             and (not self.allow.expressions or self.allow.match(url))
+            and (not self.domains or self._is_in_domains(host_of(url)))
         )
+
+    def _is_in_domains(self, host: str) -> bool:
+        while host not in self.domains:
+            host = host.partition(".")[2]
+            if not host:
+                return False
+        return True
 
 
 def _positions(words: set[str]) -> frozenset[Position]:

@@ -278,6 +278,8 @@ def _work(settings: BaseSettings, worker: str) -> WorkerOptions:
 
 def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
     timeout = number(settings, "DOWNLOAD_TIMEOUT", 0.01, 86_400)
+    redirects = integer(settings, "REDIRECT_MAX_TIMES", 0, 100)
+    retries = integer(settings, "RETRY_TIMES", 0, 3)
     return FetchOptions(
         user_agent=str(settings.get("USER_AGENT")),
         spool_dir=spool,
@@ -288,8 +290,8 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
         spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
         visit_memory_bytes=integer(settings, "VISIT_MEMORY_BYTES", 0),
-        redirect_limit=integer(settings, "REDIRECT_MAX_TIMES", 0, 100),
-        retry_times=integer(settings, "RETRY_TIMES", 0, 3),
+        redirect_limit=redirects if settings.getbool("REDIRECT_ENABLED") else 0,
+        retry_times=retries if settings.getbool("RETRY_ENABLED") else 0,
         backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
         verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),

@@ -95,6 +95,8 @@ class Record:
             are; of others, if URL and `change` are.
         change: stands for a change of a document that was seen before, and for which
             it is fetched again; empty for all others.
+        profile: number of the arguments that it is dealt with by: those of the spider
+            that queued it (`frontier/profiles.py`).
     """
 
     url: str
@@ -106,6 +108,7 @@ class Record:
     retries: int = 0
     task: str = ""
     change: str = ""
+    profile: int = 0
 
 
 class Urgency(IntEnum):
@@ -175,6 +178,7 @@ class Document:
         n_documents: of their own, that it stands for, as a page of a portal does.
         is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
+        extra: what item pipelines of users have set, for feeds.
     """
 
     record: Record
@@ -214,6 +218,11 @@ class Document:
     is_changed: bool = False
     is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
+    extra: dict[str, object] | None = None
+
+    def __repr__(self) -> str:
+        """Return what it is in one line: logs must not have its body."""
+        return f"<Document {self.status} {self.url!r}>"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

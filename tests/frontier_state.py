@@ -46,6 +46,7 @@ class PartitionState:
         flights: (key, epoch) -> items; acknowledged ones are empty.
         leases: (key, epoch) -> expiry in ms.
         buckets: name -> (encoding, fingerprints).
+        over: key and fingerprint of each URI over the budget of its host.
     """
 
     counters: Counter[str] = field(default_factory=Counter)
@@ -56,6 +57,7 @@ class PartitionState:
     leases: dict[tuple[str, int], float] = field(default_factory=dict)
     buckets: dict[int, tuple[str, set[int]]] = field(default_factory=dict)
     dead: list[tuple[str, bytes]] = field(default_factory=list)
+    over: list[str] = field(default_factory=list)
 
     def queued_urls(self) -> list[str]:
         """Return the URLs in the queues; those of one host in their order."""
@@ -110,6 +112,9 @@ async def _read_key(
     elif kind in ("q", "i"):
         lists = state.queues if kind == "q" else state.flights
         lists[head, int(tail)] = await _list(redis, name)
+    elif kind == "over":
+        names = cast("list[bytes]", await redis.hkeys(name))
+        state.over = [each.decode() for each in names]
     elif kind == "ready":
         state.ready = await _sorted_set(redis, name)
     elif kind == "lease":
@@ -176,6 +181,8 @@ def _check_hosts(state: PartitionState, budget: int) -> None:
         may_go = n > 0 and "lk" not in host and "pz" not in host
         assert (key in state.ready) == may_go, f"{key}: ready"
         assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"
+        n_over = sum(name.startswith(f"{key} ") for name in state.over)
+        assert int(host.get("o", 0)) == n_over, f"{key}: o"
 
 
 def _check_leases(state: PartitionState) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.arguments import BadSeed, CrawlArguments, iter_seeds
+from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.links import Extent, LinkPolicy, Position
+from rdfcrawl.records import Kind
+from rdfcrawl.seeds import BadSeed, Seed, iter_seeds, iter_typed_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,3 +203,49 @@ def test_seed_file_is_streamed(tmp_path: Path) -> None:
     assert last[0].line == 50_001
     assert last[1] == "http://b/"
     assert peak_bytes < 2_000_000
+
+
+def typed(path: Path, text: str) -> list[Seed | BadSeed]:
+    """Return what is read of a table of seeds."""
+    path.write_text(text)
+    return list(iter_typed_seeds(path))
+
+
+def test_table_of_seeds_gives_their_types(tmp_path: Path) -> None:
+    """If seeds are a table of Squirrel, then each is of the type that it says."""
+    rows = (
+        "Type, URI\nsparql,http://a/q\nckan,http://b/\nrdf-dump,http://c/d\n"
+        'html,"http://d/x,y"\n,http://e/\nDEREFERENCEABLE,http://f/\n'
+    )
+    kinds = (Kind.SPARQL, Kind.CKAN, Kind.DUMP, None, None, None)
+    urls = ("a/q", "b/", "c/d", "d/x,y", "e/", "f/")
+    seeds = typed(tmp_path / "seeds.csv", rows)
+    assert seeds == [
+        Seed(f"http://{url}", kind) for url, kind in zip(urls, kinds, strict=True)
+    ]
+
+
+def test_table_with_rows_longer_than_its_header(tmp_path: Path) -> None:
+    """If a table has the column `uri` alone, then what else is in a row is left."""
+    seeds = typed(tmp_path / "seeds.csv", "uri\nhttp://a/,sparql\nhttp://b/\n")
+    assert seeds == [Seed("http://a/"), Seed("http://b/")]
+
+
+def test_bad_rows_of_a_table_are_named(tmp_path: Path) -> None:
+    """If a row has no URL or an unknown type, then it is a fault that names it."""
+    seeds = typed(
+        tmp_path / "seeds.txt", "uri,type\nhttp://a/,gopher\n,ckan\nhttp://b/,ckan\n"
+    )
+    bad = [seed for seed in seeds if isinstance(seed, BadSeed)]
+    assert [seed.line for seed in bad] == [2, 3]
+    assert "'gopher'" in bad[0].fault.detail
+    assert "sparql" in bad[0].fault.detail
+    assert seeds[2] == Seed("http://b/", Kind.CKAN)
+
+
+def test_csv_without_names_of_columns_is_refused(tmp_path: Path) -> None:
+    """If a file is called .csv and has no column `uri`, then that is told at once."""
+    path = tmp_path / "seeds.csv"
+    path.write_text("http://a/,sparql\n")
+    with pytest.raises(ConfigError, match="has a column 'uri'"):
+        seeds_of(f"@{path}")

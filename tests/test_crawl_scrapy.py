@@ -190,6 +190,30 @@ class TestOrdinarySpider:
         assert "200 a" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (("fetch", "--nolog", "--spider", "linkeddata"), "<title>a</title>"),
+        (
+            ("shell", "--nolog", "--spider", "linkeddata", "-c", "response.status"),
+            "200",
+        ),
+        (("parse", "--spider", "linkeddata", "-afollow=none"), "scrapy rdf"),
+    ],
+    ids=["fetch", "shell", "parse"],
+)
+def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
+    commands: Commands, site: RawServer, words: tuple[str, ...], printed: str
+) -> None:
+    """If a page is looked at with a visiting spider, then its crawl is left alone."""
+    folder = commands.folder()
+    result = commands.start(*words, site.url("/a"), folder=folder).wait()
+    assert result.code == 0, result.stderr
+    assert printed in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not result.folder.exists()
+
+
 def test_documents_that_reach_no_pipeline_are_fetched_again(
     commands: Commands, loopback: Loopback
 ) -> None:

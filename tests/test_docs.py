@@ -267,7 +267,7 @@ def commands() -> list[str]:
 def test_commands_page_lists_all_commands() -> None:
     """If there is a command of ours, then its page has it."""
     headings = re.findall(r"^## scrapy (.*)$", read("commands.md"), re.MULTILINE)
-    assert sorted(headings) == commands()
+    assert sorted(name for name in headings if "," not in name) == commands()
 
 
 @pytest.mark.parametrize("name", commands())

@@ -50,6 +50,7 @@ def records(draw: st.DrawFn) -> Record:
         draw(st.integers(0, 3)),
         draw(st.text(_printable, max_size=50)),
         draw(st.text("0123456789abcdef-", max_size=17)),
+        draw(st.integers(0, 1000)),
     )
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
+    from rdfcrawl.spiders.base import RdfSpider
+
 logger = logging.getLogger(__name__)
 
 # They list versions and components at every start. A log file has it all, and so has
@@ -54,10 +56,11 @@ class Command(ScrapyCrawlCommand):
             return
         loader = self.crawler_process.spider_loader
         check_name(args[0], loader)
-        if not issubclass(loader.load(args[0]), RdfSpider):
+        spider = loader.load(args[0])
+        if not issubclass(spider, RdfSpider):
             super().run(args, opts)
             return
-        check_operator(args[0], opts.spargs, self.settings)
+        check_operator(spider, opts.spargs, self.settings)
         self._crawl(self.crawler_process, args[0], opts)
 
     def _crawl(
@@ -98,9 +101,13 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
 
 
 def check_operator(
-    spider: str, arguments: dict[str, str], settings: BaseSettings
-) -> None:
-    """Exit with 2 and one line if an argument or a setting is wrong."""
+    spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
+) -> BaseSettings:
+    """Exit with 2 and one line if an argument or a setting is wrong.
+
+    Returns:
+        The settings with those of the spider.
+    """
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.options import (
         CrawlOptions,
@@ -108,15 +115,21 @@ def check_operator(
         progress_options,
         segment_limits,
     )
+    from rdfcrawl.scrapy_settings import check_components, merge_components
 
+    settings = settings.copy()
+    spider.update_settings(settings)
+    merge_components(settings)
     try:
-        CrawlArguments.parse(arguments, spider)
-        CrawlOptions.read(settings, spider)
+        CrawlArguments.parse(spider.given(arguments, settings), spider.takes)
+        CrawlOptions.read(settings, spider.name)
         extract_options(settings)
         segment_limits(settings)
         progress_options(settings)
+        check_components(settings)
     except ConfigError as error:
         fail(str(error))
+    return settings
 
 
 def fail(message: str) -> NoReturn:

@@ -48,21 +48,31 @@ class Command(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, run the workers, wait for their end."""
+        from rdfcrawl.arguments import texts_of
         from rdfcrawl.progress.crew import Crew
+        from rdfcrawl.spiders.base import RdfSpider
 
         if self.settings is None or len(args) != 1:
             fail("workers: want the name of one spider")
         if not 1 <= opts.n_workers <= MAX_WORKERS:
             fail(f"workers: -n {opts.n_workers}: want 1 to {MAX_WORKERS}")
-        spider = args[0]
-        check_name(spider, get_spider_loader(self.settings))
-        check_operator(spider, opts.spargs, self.settings)
+        if opts.output or opts.overwrite_output:
+            fail("workers: -o, -O: each worker would write the file of the others")
+        name = args[0]
+        loader = get_spider_loader(self.settings)
+        check_name(name, loader)
+        spider = loader.load(name)
+        if not issubclass(spider, RdfSpider):
+            fail(f"workers: spider {name}: shares no frontier; want one of ours")
+        settings = check_operator(spider, opts.spargs, self.settings)
+        given = texts_of(spider.given(opts.spargs, settings))
         configure_logging(self.settings)
         crew = Crew(
-            spider,
-            arguments=opts.spargs,
+            name,
+            member=spider.member_of(given),
+            arguments=given,
             overrides=opts.set,
-            settings=self.settings,
+            settings=settings,
             n_workers=opts.n_workers,
         )
         try:

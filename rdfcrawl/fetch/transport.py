@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.answer import Exchange, Question
     from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.frontier.session import CrawlSession
@@ -68,16 +68,16 @@ class Transport:
             key_of=session.key_of,
             is_new=session.is_new,
             prime=session.prime,
-            question=spider.sources.question,
+            question=partial(_question, spider),
         )
-        self._is_exempt = spider.sources.is_exempt
+        self._is_exempt = partial(_is_exempt, spider)
         self._shared = SharedContexts(
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
         self.robots = self._robots(crawler, session)
         self.visitor.hops = Hops(
-            wants=session.intake.wants_target,
-            refuses=session.intake.refuses,
+            wants=session.wants_target,
+            refuses=session.refuses,
             robots=self.robots,
         )
         self.contexts = self._contexts(crawler, session)
@@ -135,6 +135,14 @@ class Transport:
             await self._http.close()
         await self._ftp.close()
         self._spool.close()
+
+
+async def _question(spider: VisitingSpider, record: Record) -> Question | None:
+    return await spider.sources_of(record).question(record)
+
+
+def _is_exempt(spider: VisitingSpider, record: Record) -> bool:
+    return spider.sources_of(record).is_exempt(record)
 
 
 def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:

@@ -28,6 +28,9 @@ SCHEMA = 1
 # A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
 MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
+# URIs over the budgets of their hosts that are kept, in case a budget is raised.
+MAX_REFUSED = 1_000_000
+_ADD_HEAD = 3  # arguments of `add` before the keys
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
@@ -42,6 +45,7 @@ class Candidate(NamedTuple):
     key: str
     fingerprint: int
     item: bytes  # band digit + payload, or b"k": mark as seen only
+    budget: int | None = None  # of its host; None: that of the worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,25 +172,69 @@ class Frontier:
         Safe to repeat after a failure: what was taken before counts as seen.
         """
         answers = await self._scripts.run("add", self._add_calls(candidates))
-        marks = b"".join(cast("list[bytes]", answers))
-        return Added(marks.count(b"1"), marks.count(b"0"), marks.count(b"F"))
+        return _added(b"".join(cast("list[bytes]", answers)))
+
+    async def take_up(self, profile: int, budget: int) -> int:
+        """Queue what was refused of a profile as far as its budget now allows.
+
+        Safe to repeat after a failure.
+
+        Args:
+            profile: of the records.
+            budget: most URIs ever accepted per host; 0 is no limit.
+
+        Returns:
+            How many were queued.
+        """
+        n_new = 0
+        for partition, prefix in enumerate(self._prefixes):
+            cursor = 0
+            while True:
+                found: Any = await self.redis.hscan(
+                    f"{prefix}:over", cursor, count=MAX_URIS_PER_CALL
+                )
+                cursor, rows = found
+                refused = [
+                    candidate
+                    for name, item in rows.items()
+                    if (candidate := _refused(partition, name, item, budget, profile))
+                ]
+                n_new += await self._take_up(refused)
+                if not cursor:
+                    break
+        return n_new
+
+    async def _take_up(self, refused: list[Candidate]) -> int:
+        calls = list(self._add_calls(refused))
+        answers = cast("list[bytes]", await self._scripts.run("add", calls))
+        pipe = self.redis.pipeline(transaction=True)
+        for (prefix, arguments), marks in zip(calls, answers, strict=True):
+            for (key, mark), answer in zip(_marks(arguments), marks, strict=True):
+                if answer in b"10":  # queued or seen; others stay refused
+                    pipe.hdel(f"{prefix}:over", f"{key} {mark}")
+                    pipe.hincrby(f"{prefix}:h:{key}", "o", -1)
+        await pipe.execute()
+        return b"".join(answers).count(b"1")
 
     def _add_calls(
         self, candidates: Iterable[Candidate]
     ) -> Iterator[tuple[str, list[Argument]]]:
-        partitions: dict[int, dict[str, list[Argument]]] = {}
-        for partition, key, fingerprint, item in candidates:
-            keys = partitions.get(partition)
+        partitions: dict[int | tuple[int, int], dict[str, list[Argument]]] = {}
+        for partition, key, fingerprint, item, budget in candidates:
+            place = partition if budget is None else (partition, budget)
+            keys = partitions.get(place)
             if keys is None:
-                keys = partitions[partition] = {}
+                keys = partitions[place] = {}
             pairs = keys.get(key)
             if pairs is None:
                 pairs = keys[key] = []
             pairs += (fingerprint, item)
-        head: list[Argument] = [self.options.budget, self._fill]
-        for partition, keys in partitions.items():
+        most_refused = -(-MAX_REFUSED // len(self._prefixes))
+        for place, keys in partitions.items():
+            own = (place, self.options.budget) if isinstance(place, int) else place
+            head: list[Argument] = [own[1], self._fill, most_refused]
             for arguments in _cut(keys):
-                yield self._prefixes[partition], head + arguments
+                yield self._prefixes[own[0]], head + arguments
 
     # -- visits --------------------------------------------------------------------
 
@@ -357,6 +405,31 @@ class Frontier:
         found = await self.redis.hgetall(self.key("figures"))
         rows = cast("dict[bytes, bytes]", found)
         return {name.decode(): json.loads(text) for name, text in rows.items()}
+
+
+def _added(marks: bytes) -> Added:
+    n_seen = marks.count(b"0") + marks.count(b"R")
+    return Added(marks.count(b"1"), n_seen, marks.count(b"F"))
+
+
+def _marks(arguments: list[Argument]) -> Iterator[tuple[str, int]]:
+    """Yield key and fingerprint of each URI in a call of `add`."""
+    at = _ADD_HEAD
+    while at < len(arguments):
+        key, n = cast("str", arguments[at]), int(arguments[at + 1])
+        for fingerprint in arguments[at + 2 : at + 2 + 2 * n : 2]:
+            yield key, int(fingerprint)
+        at += 2 + 2 * n
+
+
+def _refused(
+    partition: int, name: bytes, item: bytes, budget: int, profile: int
+) -> Candidate | None:
+    """Return the candidate of a URI that was refused, if it is of this profile."""
+    key, _, fingerprint = name.decode().rpartition(" ")
+    if unpack(item[1:], key).profile != profile:
+        return None
+    return Candidate(partition, key, int(fingerprint), item, budget)
 
 
 def _ms(seconds: float) -> int:

@@ -75,12 +75,17 @@ class Deferred:
 
 def _entry(waiting: PutOff) -> tuple[str, str]:
     record, band = waiting
-    value = (int(record.kind), record.depth, record.parent, record.task, band.decode())
+    value = [int(record.kind), record.depth, record.parent, record.task, band.decode()]
+    if record.profile:
+        value.append(record.profile)
     return f"{record.url} {record.change}", json.dumps(value)
 
 
 def _put_off(key: str, text: str) -> PutOff:
     url, _, change = key.partition(" ")
-    kind, depth, parent, task, band = json.loads(text)
-    record = Record(url, Kind(kind), depth, parent, task=task, change=change)
+    kind, depth, parent, task, band, *rest = json.loads(text)
+    profile = rest[0] if rest else 0
+    record = Record(
+        url, Kind(kind), depth, parent, task=task, change=change, profile=profile
+    )
     return PutOff(record, band.encode())

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy import Request
+
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from scrapy import Request
     from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
 
@@ -23,6 +24,26 @@ class EngineView:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._held: tuple[_Slot, Request] | None = None
+
+    def hold(self) -> None:
+        """Let the engine not close its spider before `let_go`, as if a request ran."""
+        if self._slot is not None:
+            request = Request("visit://hold/")
+            self._slot.add_request(request)
+            self._held = self._slot, request
+
+    def let_go(self) -> None:
+        """Let the engine close its spider."""
+        if self._held is not None:
+            slot, request = self._held
+            self._held = None
+            slot.remove_request(request)
+
+    @property
+    def is_held_only_by_us(self) -> bool:
+        """Whether nothing else is in progress."""
+        return len(self.in_progress) <= (self._held is not None)
 
     @property
     def in_progress(self) -> AbstractSet[Request]:

@@ -89,6 +89,10 @@ class Intake:
         link_filter: scope, allow and deny; not asked for seeds.
         partitions: of the crawl.
         max_depth: links further away from a seed are not followed.
+        profile: number of the arguments that these are of.
+        budget: most URIs of a host; None is what the worker has.
+        beside: another one of the worker; both have `turned`, `covered` and
+            `put_off` together.
 
     Attributes:
         turned: what was not offered.
@@ -104,10 +108,15 @@ class Intake:
         link_filter: LinkFilter,
         partitions: int,
         max_depth: int,
+        profile: int = 0,
+        budget: int | None = None,
+        beside: Intake | None = None,
     ) -> None:
-        self.turned = Turned()
-        self.covered = Covered()
-        self.put_off: dict[str, list[PutOff]] = {}
+        self.turned: Turned = beside.turned if beside else Turned()
+        self.covered: Covered = beside.covered if beside else Covered()
+        self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
+        self._profile = profile
+        self._budget = budget
         self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._partitions = partitions
@@ -172,7 +181,8 @@ class Intake:
             if not admits(target):
                 self._turn_away(link, target)
                 continue
-            record = Record(target, kind_of(target), depth, url)
+            kind, profile = kind_of(target), self._profile
+            record = Record(target, kind, depth, url, profile=profile)
             if self.covered and self._puts_off(record, LINK_BAND):
                 continue
             candidates.append(self.candidate(record, LINK_BAND))
@@ -197,7 +207,8 @@ class Intake:
             BadUri: it is no URL that is crawled.
         """
         url = to_requestable(text.strip())
-        return self.candidate(Record(url, kind_of(url)), SEED_BAND)
+        record = Record(url, kind_of(url), profile=self._profile)
+        return self.candidate(record, SEED_BAND)
 
     def children(
         self, children: Iterable[Child], faults: list[Fault]
@@ -237,6 +248,7 @@ class Intake:
                 kind=kind_of_named(record.kind, url),
                 parent=_parent(record.parent),
                 change=change,
+                profile=self._profile,
             )
             band = _BANDS[child.urgency]
             is_exempt = child.is_own or _takes_dataset(record)
@@ -261,7 +273,8 @@ class Intake:
 
     def take_put_off(self) -> dict[str, list[PutOff]]:
         """Return what was put off since this was called last, by prefix."""
-        found, self.put_off = self.put_off, {}
+        found = dict(self.put_off)
+        self.put_off.clear()
         return found
 
     def _puts_off(self, record: Record, band: bytes) -> bool:
@@ -334,7 +347,8 @@ class Intake:
         elif record.change:
             name = f"{name} {record.change}"
         item = band + pack(record, key)
-        return Candidate(self._partition(key), key, fingerprint(name), item)
+        mark = fingerprint(name)
+        return Candidate(self._partition(key), key, mark, item, self._budget)
 
     def _partition(self, key: str) -> int:
         partition = self._partition_of.get(key)

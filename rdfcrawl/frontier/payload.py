@@ -10,6 +10,7 @@ A payload is small, because there is one per queued URI:
     \0 c    for each URL that redirected here
     \0 \x02 c  if it is fetched again for a change
     \0 \x01 t  if there is a task
+    \0 \x03 n  if its profile is not 0
 
 The Lua operations read and change the head only (`lua/claim.lua`, `lua/reap.lua`).
 URLs are ASCII without control characters (WHATWG), so \0 can part them; the byte s
@@ -22,7 +23,7 @@ from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import compact, expand
 
 _MAX_SHARED = 255
-_TASK, _CHANGE = "\x01", "\x02"  # no URL begins so
+_TASK, _CHANGE, _PROFILE = "\x01", "\x02", "\x03"  # no URL begins so
 _KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -33,7 +34,7 @@ def pack(record: Record, key: str) -> bytes:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
     url, parent = record.url, record.parent
     text = f"{chr(head)}{chr(min(record.depth, 255))}{compact(url, key)}"
-    if parent or record.chain or record.task or record.change:
+    if parent or record.chain or record.task or record.change or record.profile:
         shared = _shared_length(url, parent)
         text = f"{text}\0{chr(shared)}{parent[shared:]}"
         for hop in record.chain:
@@ -42,6 +43,8 @@ def pack(record: Record, key: str) -> bytes:
             text = f"{text}\0{_CHANGE}{record.change}"
         if record.task:
             text = f"{text}\0{_TASK}{record.task}"
+        if record.profile:
+            text = f"{text}\0{_PROFILE}{record.profile}"
     return text.encode("latin-1")  # one byte per character: URLs are ASCII
 
 
@@ -56,9 +59,11 @@ def unpack(payload: bytes, key: str) -> Record:
     url = expand(text[2:end], key)
     tail, *chain = text[end + 2 :].split("\0")
     parent = url[: payload[end + 1]] + tail
+    profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
     task = chain.pop()[1:] if chain and chain[-1].startswith(_TASK) else ""
     change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
-    return Record(url, kind, depth, parent, tuple(chain), lost, retries, task, change)
+    hops = tuple(chain)
+    return Record(url, kind, depth, parent, hops, lost, retries, task, change, profile)
 
 
 def _shared_length(url: str, parent: str) -> int:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
@@ -21,13 +21,13 @@ from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.visiting import VisitingSpider
+from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.records import MAX_RETRIES, Document, Visit
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from scrapy import Spider
@@ -36,12 +36,20 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
+    from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
-_VISITS_SLOT = "visits"
+_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
+# What middlewares and extensions that know responses of one URL must not do to visits.
+_META: Final = {
+    "download_slot": "visits",
+    "dont_cache": True,
+    "allow_offsite": True,
+    "autothrottle_dont_adjust_delay": True,
+}
 
 
 class FrontierScheduler(BaseScheduler):
@@ -60,6 +68,8 @@ class FrontierScheduler(BaseScheduler):
         self._out: dict[Request, Visit] = {}
         self._watcher: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._has_left = False
+        self._callback: Callable[[Response], Any] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -71,7 +81,7 @@ class FrontierScheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Join the crawl."""
         self._memory.open(spider)
-        if not isinstance(spider, VisitingSpider):
+        if not makes_visits(spider):
             return None
         return deferred_from_coro(self._open(spider))
 
@@ -109,7 +119,8 @@ class FrontierScheduler(BaseScheduler):
             return None
         request = Request(
             f"visit://{visit.key}/",
-            meta={"visit": visit, "download_slot": _VISITS_SLOT},
+            callback=self._callback,
+            meta={"visit": visit, **_META},
             dont_filter=True,
         )
         self._out[request] = visit
@@ -119,17 +130,22 @@ class FrontierScheduler(BaseScheduler):
 
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
+        self._callback = spider.process_visit
         self.session = spider.session = await CrawlSession.join(
             spider.options,
             spider.arguments,
             crawler.settings,
+            member=spider.member,
             flush_stores=self._flush_stores,
             wake=self._engine.wake,
             figures=self._figures,
             account_for=self._account_for,
         )
+        spider.options = self.session.options
+        spider.arguments = self.session.arguments
         crawler.signals.connect(self._item_failed, signals.item_error)
-        self._watcher = asyncio.create_task(self._watch())
+        self._engine.hold()
+        self._watcher = asyncio.create_task(self._watch(self.session))
 
     async def _close(self, reason: str) -> None:
         session = self.session
@@ -137,31 +153,49 @@ class FrontierScheduler(BaseScheduler):
             return
         if self._watcher:
             self._watcher.cancel()
+        await self._leave(session)
+        is_done = reason == "finished" and not session.options.is_persistent
+        await session.close(forget=is_done)
+
+    async def _watch(self, session: CrawlSession) -> None:
+        """See which visits have left the engine, and when the spider closes.
+
+        The engine is held until the last commit: then it closes the pipelines, which
+        are not asked to flush any more.
+        """
+        try:
+            while not (self._engine.is_closing and self._engine.is_held_only_by_us):
+                await asyncio.sleep(_WATCH_SECS)
+                self._look(session)
+            await self._leave(session)
+        finally:
+            self._engine.let_go()
+
+    def _look(self, session: CrawlSession) -> None:
+        session.worker.has_started = self._engine.has_started
+        in_progress = self._engine.in_progress
+        for request in [r for r in self._out if r not in in_progress]:
+            self._finish(request)
+        if self._engine.is_closing and not self._is_stopping:
+            self._is_stopping = True
+            self._crawler.signals.send_catch_log(stop_visits)
+
+    async def _leave(self, session: CrawlSession) -> None:
+        """Commit what is finished and put back the rest, once."""
+        if self._has_left:
+            return
+        self._has_left = True
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()
         self._tell_statistics(session)
         await self._crawler.signals.send_catch_log_async(before_leaving)
-        is_done = reason == "finished" and not session.options.is_persistent
-        await session.close(forget=is_done)
-
-    async def _watch(self) -> None:
-        """See which visits have left the engine, and when the spider closes."""
-        session = self.session
-        if session is None:
-            return
-        while True:
-            await asyncio.sleep(_WATCH_SECS)
-            session.worker.has_started = self._engine.has_started
-            in_progress = self._engine.in_progress
-            for request in [r for r in self._out if r not in in_progress]:
-                self._finish(request)
-            if self._engine.is_closing and not self._is_stopping:
-                self._is_stopping = True
-                self._crawler.signals.send_catch_log(stop_visits)
 
     def _figures(self) -> dict[str, float]:
-        return figures_of(self._stats.get_stats())
+        figures = figures_of(self._stats.get_stats())
+        if self.session is not None and self.session.worker.added.refused:
+            figures[_BUDGET] = self.session.worker.added.refused
+        return figures
 
     def _tell_statistics(self, session: CrawlSession) -> None:
         added, turned = session.worker.added, session.intake.turned
@@ -179,7 +213,7 @@ class FrontierScheduler(BaseScheduler):
         for name, value in figures.items():
             self._stats.set_value(name, value)
         if added.refused:
-            self._stats.inc_value(f"fault/{Reason.HOST_BUDGET}", added.refused)
+            self._stats.set_value(_BUDGET, added.refused)
 
     # -- the end of a visit ------------------------------------------------------------
 

@@ -11,10 +11,13 @@ from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.profiles import Profiles
+from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.shelf import Shelf
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.links import Extent, LinkFilter, Scope
+from rdfcrawl.remembered import Member
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
 if TYPE_CHECKING:
@@ -47,9 +50,11 @@ class CrawlSession:
         options: CrawlOptions,
         arguments: CrawlArguments,
         link: FrontierLink,
+        member: Member,
     ) -> None:
         self.options = options
         self.arguments = arguments
+        self._member = member
         self.frontier = link.frontier
         self.redis = link.frontier.redis
         self._link = link
@@ -60,8 +65,10 @@ class CrawlSession:
         self.run = 0
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook()
-        self._keys = PolitenessKey(options.keys.grouping, self._addresses.address)
-        self._scope = Scope(arguments.scope)
+        self._keys: PolitenessKey
+        self.profiles = Profiles(link.frontier, link.outage)
+        self._scopes: dict[int, Scope] = {}
+        self._intakes: dict[int, Intake] = {}
         self.worker: Worker
         self.intake: Intake
 
@@ -72,6 +79,7 @@ class CrawlSession:
         arguments: CrawlArguments,
         settings: BaseSettings,
         *,
+        member: Member | None = None,
         flush_stores: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
@@ -80,13 +88,15 @@ class CrawlSession:
         """Connect to Redis, create or join the crawl, start the worker's tasks.
 
         Raises:
-            ConfigError: a setting is wrong, or Redis cannot be used.
+            ConfigError: a setting is wrong, Redis cannot be used, or the arguments
+                contradict those that the crawl was begun with.
         """
         link = await FrontierLink.connect(options, settings)
-        session = cls(options, arguments, link)
+        session = cls(options, arguments, link, member or Member())
         try:
             with link.explaining():
                 await session._open(
+                    settings,
                     flush_stores=flush_stores,
                     wake=wake,
                     figures=figures,
@@ -99,15 +109,22 @@ class CrawlSession:
 
     async def _open(
         self,
+        settings: BaseSettings,
         *,
         flush_stores: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
         account_for: Callable[[Sequence[Record]], Awaitable[None]],
     ) -> None:
-        options = self.options
         if self.arguments.fresh:
-            await start_anew(self.frontier, options.paths)
+            await start_anew(self.frontier, self.options.paths)
+        await self.frontier.open()
+        options = self.options = await keep_settings(
+            self.frontier, self.options, settings
+        )
+        self._keys = PolitenessKey(options.keys.grouping, self._addresses.address)
+        await self.profiles.enter(self._member)
+        self.arguments = self.profiles.merged(self.arguments)
         self.worker = Worker(
             self.frontier,
             options.work,
@@ -118,21 +135,59 @@ class CrawlSession:
             figures=figures,
             account_for=account_for,
         )
-        await self.frontier.open()
+        self.worker.prepare = self._learn
         if options.run is None:
             self.run = await self.frontier.begin_run()
         else:
             self.run = options.run
-        self.intake = Intake(
-            keys=self._keys,
-            normal_form=options.normal_form,
-            link_filter=self._link_filter(),
-            partitions=self.frontier.partitions,
-            max_depth=self.arguments.depth,
-        )
-        await self._widen_scope(())
+        self.intake = self._intake_of(self.profiles.own)
+        await self._learn_scopes()
         await self._learn_covered()
+        await self.profiles.take_up()
         await self.worker.open()
+
+    # -- arguments -----------------------------------------------------------------
+
+    def arguments_of(self, record: Record) -> CrawlArguments:
+        """Return the arguments of the spider that queued a record."""
+        return self.profiles.of(record)
+
+    async def _learn(self, records: Sequence[Record]) -> None:
+        """Get to know by which arguments records are dealt with."""
+        is_new = await self.profiles.learn(records)
+        if is_new or any(map(self._is_strange_seed, records)):
+            for number in self.profiles.arguments:
+                self._intake_of(number)
+            await self._learn_scopes()
+
+    def _is_strange_seed(self, record: Record) -> bool:
+        """Tell whether a seed is in no scope: another worker has widened it since."""
+        scope = self._scopes.get(record.profile)
+        if scope is None or record.depth > 0:
+            return False
+        return not scope.covers(record.url)
+
+    def _intake_of(self, number: int) -> Intake:
+        intake = self._intakes.get(number)
+        if intake is None:
+            arguments = self.profiles.arguments[number]
+            budget = arguments.max_per_host
+            is_usual = budget == self.options.frontier.budget
+            self._scopes[number] = Scope(arguments.scope)
+            intake = self._intakes[number] = Intake(
+                keys=self._keys,
+                normal_form=self.options.normal_form,
+                link_filter=self._link_filter(number),
+                partitions=self.frontier.partitions,
+                max_depth=arguments.depth,
+                profile=number,
+                budget=None if is_usual else budget,
+                beside=next(iter(self._intakes.values()), None),
+            )
+        return intake
+
+    def _intake_for(self, record: Record) -> Intake:
+        return self._intakes.get(record.profile) or self.intake
 
     async def close(self, *, forget: bool = False) -> None:
         """Let go of Redis; the worker must have been closed.
@@ -187,32 +242,47 @@ class CrawlSession:
 
     async def _widen_scope(self, seeds: Iterable[str]) -> None:
         """Take seeds into the crawl's scope, which all of its workers share."""
-        scope = self._scope
-        entries = frozenset(map(scope.entry, seeds)) - {""} - scope.entries
+        own = self.profiles.own
+        scope = self._scopes[own]
         if scope.extent is Extent.ANY:
             return
-        name = self.frontier.key("scope")
+        entries = frozenset(map(scope.entry, seeds)) - {""} - scope.entries
         if entries:
+            name = self.profiles.scope_key(own)
             await self._persistent(
                 lambda: self.redis.sadd(name, *entries), what="scope"
             )
+        await self._learn_scope(own)
+
+    async def _learn_scopes(self) -> None:
+        """Take over what other workers have added to the scopes meanwhile."""
+        for number in list(self._scopes):
+            await self._learn_scope(number)
+
+    async def _learn_scope(self, number: int) -> None:
+        scope = self._scopes[number]
+        if scope.extent is Extent.ANY:
+            return
+        name = self.profiles.scope_key(number)
         stored = await self._persistent(
             lambda: self.redis.smembers(name), what="read the scope"
         )
         everything = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if everything != scope.entries:
-            self._scope = Scope(scope.extent, everything)
-            self.intake.narrow(self._link_filter())
+            self._scopes[number] = Scope(scope.extent, everything)
+            self._intakes[number].narrow(self._link_filter(number))
 
-    def _link_filter(self) -> LinkFilter:
-        arguments = self.arguments
-        return LinkFilter(self._scope, arguments.allow, arguments.deny)
+    def _link_filter(self, number: int) -> LinkFilter:
+        arguments = self.profiles.arguments[number]
+        return LinkFilter(
+            self._scopes[number], arguments.allow, arguments.deny, arguments.domains
+        )
 
     async def _take_start_urls(self) -> int:
         """Add what was pushed to the running crawl; return how many there were."""
         entries = await self._start_urls.peek(_SEEDS_AT_ONCE)
         if not entries:
-            await self._widen_scope(())
+            await self._learn_scopes()
             await self._learn_covered()
             return 0
         await self.add_seeds(self._requestable(map(seed_of, entries)))
@@ -282,7 +352,11 @@ class CrawlSession:
         found = [prefix async for prefix, _ in self.shelf.entries(_CRAWL, _COVERED)]
         if self.intake.covered.prefixes != frozenset(found):
             self.intake.covered.replace(found)
-            self.intake.forget_recent()
+            self._forget_recent()
+
+    def _forget_recent(self) -> None:
+        for intake in self._intakes.values():
+            intake.forget_recent()
 
     # -- links ---------------------------------------------------------------------
 
@@ -292,10 +366,10 @@ class CrawlSession:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
             self._n_outages = self._link.outage.n_outages
-            self.intake.forget_recent()
+            self._forget_recent()
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([link.decode(errors="replace") for link in links])
-        candidates = self.intake.links(
+        candidates = self._intake_for(document.record).links(
             links,
             parent=document.record,
             url=document.url,
@@ -309,7 +383,8 @@ class CrawlSession:
         """Offer what a source leads to; return how many records went on."""
         children = document.children
         await self._prime([child.record.url for child in children])
-        candidates = self.intake.children(children, document.faults)
+        intake = self._intake_for(document.record)
+        candidates = intake.children(children, document.faults)
         self.worker.offer(candidates)
         await self._defer(is_dump=document.record.task.startswith("["))
         return len(candidates)
@@ -319,6 +394,14 @@ class CrawlSession:
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([url])
         return await self.worker.mark_seen(self.intake.seen_only(url))
+
+    def wants_target(self, record: Record, target: str) -> bool:
+        """Tell whether a record's redirect is followed; see `Intake.wants_target`."""
+        return self._intake_for(record).wants_target(record, target)
+
+    def refuses(self, record: Record) -> bool:
+        """Tell whether a queued record is denied; see `Intake.refuses`."""
+        return self._intake_for(record).refuses(record)
 
     async def prime(self, url: str) -> None:
         """Look up what `key_of` needs, which cannot wait."""
@@ -330,7 +413,9 @@ class CrawlSession:
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only to be marked as seen."""
-        self.worker.offer(self.intake.redirected(record) for record in outlinks)
+        self.worker.offer(
+            self._intake_for(record).redirected(record) for record in outlinks
+        )
         self.worker.offer(self.intake.seen_only(url) for url in known)
 
     async def _prime(self, urls: Iterable[str]) -> None:

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.records import Record
+    from rdfcrawl.remembered import Member
     from rdfcrawl.sources.base import Sources
 
 
 @runtime_checkable
 class VisitingSpider(Protocol):
-    """A spider whose requests are visits."""
+    """A spider whose requests are visits.
+
+    Attributes:
+        is_onlooker: it is there to look at one page, for `scrapy fetch` or `shell`, and
+            leaves the crawl alone.
+    """
 
     options: CrawlOptions
     arguments: CrawlArguments
     session: CrawlSession | None
     sources: Sources
+    is_onlooker: bool
+    member: Member
+
+    def sources_of(self, record: Record) -> Sources:
+        """Return the sources that know the arguments of a record."""
+        ...
+
+    async def process_visit(self, response: Response) -> Any:
+        """Process what a visit brought back."""
+        ...
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:
@@ -32,6 +50,12 @@ def visiting_spider(crawler: Crawler) -> VisitingSpider:
         NotConfigured: it is an ordinary spider, or that of `fetch` or `shell`: the
             component that asks stands aside.
     """
-    if not isinstance(crawler.spider, VisitingSpider):
+    spider = crawler.spider
+    if not makes_visits(spider):
         raise NotConfigured
-    return crawler.spider
+    return spider
+
+
+def makes_visits(spider: object) -> TypeGuard[VisitingSpider]:
+    """Tell whether a spider takes part in a crawl."""
+    return isinstance(spider, VisitingSpider) and not spider.is_onlooker

@@ -55,6 +55,9 @@ class Worker:
         wake: called when there is something new for the scheduler.
         figures: what this worker tells about its progress.
         account_for: writes down that URIs were given up.
+
+    Attributes:
+        prepare: called with records that were claimed, before they are visited.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Worker:
         self._wake = wake
         self._figures = figures
         self._account_for = account_for
+        self.prepare: Callable[[Sequence[Record]], Awaitable[None]] | None = None
         self._ready: deque[Visit] = deque()
         self._active: set[Visit] = set()
         self._finished: list[Visit] = []  # children not queued yet
@@ -230,7 +234,12 @@ class Worker:
         visits, next_due = await self._persistent(
             lambda: self.frontier.claim(partitions, most_keys=most_keys), what="claim"
         )
-        self._ready.extend(visits)
+        try:
+            for visit in visits:
+                if self.prepare is not None:
+                    await self.prepare(visit.records)
+        finally:
+            self._ready.extend(visits)
         if len(visits) < wanted:
             # Others may queue something new there, so it is never long.
             rest = 0.2 if next_due is None else min(next_due, 0.2)

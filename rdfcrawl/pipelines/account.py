@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
+from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
+from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Document
     from rdfcrawl.stores.segments import SegmentLimits
 
 
@@ -68,11 +69,14 @@ class AccountPipeline:
         await self._segments.close()
         self._is_open = False
 
-    def process_item(self, document: Document) -> Document:
+    def process_item(self, item: object) -> object:
         """Account for a document that all other steps are done with."""
-        self._segments.write_document(describe(document, self._worker))
-        self._count(document)
-        return document
+        if not isinstance(item, Document):
+            self._counts["item_scraped_count"] += 1
+            return other(item)
+        self._segments.write_document(describe(item, self._worker))
+        self._count(item)
+        return item
 
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import other
+from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.records import Document
     from rdfcrawl.sources.scan import Scan
 
 _MOST_LINKS_HELD = 50_000
@@ -26,7 +27,6 @@ class DiscoverPipeline:
 
     def __init__(self, spider: VisitingSpider) -> None:
         self._spider = spider
-        self._follow = spider.arguments.follow
         self._session: CrawlSession
 
     @classmethod
@@ -42,17 +42,21 @@ class DiscoverPipeline:
         """Take the session, which the scheduler has opened before."""
         self._session = cast("CrawlSession", self._spider.session)
 
-    async def process_item(self, document: Document) -> Document:
+    async def process_item(self, item: object) -> object:
         """Collect the links, a set per some 50,000, so that a dump needs no more.
 
         What `Document.links` holds is known when the quads are read to their end.
         """
-        scan = self._spider.sources.scan()
+        if not isinstance(item, Document):
+            return other(item)
+        document = item
+        sources = self._spider.sources_of(document.record)
+        scan = sources.scan()
         links: set[bytes] = set()
         if document.chunks is not None:
             await self._read(document, document.chunks, scan, links)
         # First, as they know more of what they lead to than links do.
-        document.children += await self._spider.sources.beyond(document, scan)
+        document.children += await sources.beyond(document, scan)
         if document.children:
             document.n_links += await self._session.add_children(document)
         if links:
@@ -67,7 +71,8 @@ class DiscoverPipeline:
         links: set[bytes],
     ) -> None:
         """Read to the end; what is left in `links` is still to be added."""
-        find = self._follow.scan
+        follow = self._session.arguments_of(document.record).follow
+        find = follow.scan
         async with closing(chunks):
             async for chunk in chunks:
                 if not document.is_followed:
@@ -81,4 +86,4 @@ class DiscoverPipeline:
                     links.clear()
                     await self._session.worker.room()
         if document.links:
-            links |= self._follow.choose(document.links)
+            links |= follow.choose(document.links)

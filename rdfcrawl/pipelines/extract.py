@@ -15,8 +15,10 @@ from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import extract_options
+from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
-    from rdfcrawl.records import Document
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ class ExtractPipeline:
     def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
         spider = visiting_spider(crawler)
         self._crawler = crawler
-        self._wants_hyperlinks = spider.arguments.follow.wants_hyperlinks
+        self._spider = spider
         self._options = options
         self._sandbox = Sandbox(
             options.processes,
@@ -70,11 +72,13 @@ class ExtractPipeline:
         """End the child processes."""
         await self._sandbox.close()
 
-    async def process_item(self, document: Document) -> Document:
-        """Give the document its quads, unless its source has given it some."""
-        if document.chunks is None and not document.is_read:
-            document.chunks = self._chunks(document)
-        return document
+    async def process_item(self, item: object) -> object:
+        """Give a document its quads, unless its source has given it some."""
+        if not isinstance(item, Document):
+            return other(item)
+        if item.chunks is None and not item.is_read:
+            item.chunks = self._chunks(item)
+        return item
 
     async def _chunks(self, document: Document) -> AsyncIterator[bytes]:
         source = body_of(document)
@@ -86,7 +90,7 @@ class ExtractPipeline:
             media_type=document.media_type,
             charset=document.charset,
             http_links=document.http_links,
-            wants_hyperlinks=self._wants_hyperlinks,
+            wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
             limits=self._options.limits,
             unpack=self._options.unpack,
@@ -111,6 +115,12 @@ class ExtractPipeline:
         finally:
             await sandboxed.close()
         _note(document, sandboxed.outcome)
+
+    def _arguments_of(self, document: Document) -> CrawlArguments:
+        session = self._spider.session
+        if session is None:
+            return self._spider.arguments
+        return session.arguments_of(document.record)
 
     def _transport(self) -> Transport:
         return transport_of(self._crawler)

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
 from rdfcrawl.sources.dataset import Part, Sample
 from rdfcrawl.sources.samples import (
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.slicing import Description
     from rdfcrawl.sources.dataset import KnownDataset
 
@@ -53,7 +54,6 @@ class SlicesPipeline:
 
     def __init__(self, spider: VisitingSpider) -> None:
         self._spider = spider
-        self._wants_slices = spider.arguments.slice
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -64,8 +64,11 @@ class SlicesPipeline:
         """
         return cls(visiting_spider(crawler))
 
-    async def process_item(self, document: Document) -> Document:
+    async def process_item(self, item: object) -> object:
         """Wrap the quads of dumps and samples."""
+        if not isinstance(item, Document):
+            return other(item)
+        document = item
         task = document.record.task
         if document.chunks is None or not task or document.record.kind.is_source:
             return document
@@ -76,6 +79,10 @@ class SlicesPipeline:
         elif sample := Sample.decode(task):
             document.chunks = self._sample(document, document.chunks, sample)
         return document
+
+    def _wants_slices(self, document: Document) -> bool:
+        session = self._spider.session
+        return session is not None and session.arguments_of(document.record).slice
 
     @property
     def _samples(self) -> Samples:
@@ -116,7 +123,7 @@ class SlicesPipeline:
             about = Path(place, "about.nq")
             if samples:
                 chunks = _noted(chunks, samples, about)
-            if self._wants_slices and dataset.prefixes:
+            if self._wants_slices(document) and dataset.prefixes:
                 chunks = self._sliced(document, chunks, dataset, Path(place))
             async with closing(chunks):
                 async for chunk in chunks:

@@ -8,7 +8,9 @@ from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
+from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.records import Document
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 
@@ -62,13 +63,16 @@ class StorePipeline:
         await self._store.close()
         self._is_open = False
 
-    async def process_item(self, document: Document) -> Document:
-        """Tee the document's quads into the store; documents without any are not.
+    async def process_item(self, item: object) -> object:
+        """Tee a document's quads into the store; documents without any are not.
 
         What its source has deleted is replaced by nothing; what says the same as before
         is not written again. The statements are counted
         here, as a pipeline before this one may have made or changed some.
         """
+        if not isinstance(item, Document):
+            return other(item)
+        document = item
         if document.is_deleted:
             await self._digests.forget(document)
             writer = await self._store.begin(

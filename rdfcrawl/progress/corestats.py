@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.extensions.corestats import CoreStats
 
-from rdfcrawl.frontier.visiting import VisitingSpider
+from rdfcrawl.frontier.visiting import makes_visits
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,5 +35,5 @@ class CrawlStats(CoreStats):
     def spider_opened(self, spider: Spider) -> None:
         """Note the start."""
         super().spider_opened(spider)
-        if isinstance(spider, VisitingSpider):
+        if makes_visits(spider):
             self.crawler.signals.disconnect(self.item_scraped, signals.item_scraped)

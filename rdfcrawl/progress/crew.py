@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.profiles import Profiles
+from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.options import RUN, CrawlOptions, progress_options
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.snapshot import take_snapshot
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.progress.snapshot import Snapshot
+    from rdfcrawl.remembered import Member
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ class Crew:
 
     Args:
         spider: its name.
+        member: the spider as it joins the crawl.
         arguments: of the spider.
         overrides: `NAME=VALUE` settings, as given on the command line.
         settings: of the project, overrides included.
@@ -46,12 +50,14 @@ class Crew:
         self,
         spider: str,
         *,
+        member: Member,
         arguments: Mapping[str, str],
         overrides: Sequence[str],
         settings: BaseSettings,
         n_workers: int,
     ) -> None:
         self._spider = spider
+        self._member = member
         self._arguments = dict(arguments)
         self._overrides = overrides
         self._settings = settings
@@ -71,7 +77,7 @@ class Crew:
         link = await FrontierLink.connect(self._options, self._settings)
         try:
             with link.explaining():
-                first = await self._begin(link.frontier)
+                first = await self._begin(link)
             code = await self._keep_all(link.frontier)
             last = await take_snapshot(link.frontier)
             print_summary(
@@ -85,13 +91,17 @@ class Crew:
             await link.close()
         return code
 
-    async def _begin(self, frontier: Frontier) -> Snapshot:
+    async def _begin(self, link: FrontierLink) -> Snapshot:
         """Create or join the crawl for all workers; return the first look at it."""
+        frontier = link.frontier
         await frontier.open()
-        if CrawlArguments.parse(self._arguments, self._spider).fresh:
+        if CrawlArguments.parse(self._arguments, self._member.takes).fresh:
             await start_anew(frontier, self._options.paths)
             await frontier.open()
             del self._arguments["fresh"]
+        await keep_settings(frontier, self._options, self._settings)
+        await Profiles(frontier, link.outage).enter(self._member)
+        self._arguments.pop("reset", None)
         run = await frontier.begin_run()
         self._overrides = [*self._overrides, f"{RUN}={run}"]
         return await take_snapshot(frontier)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
+from rdfcrawl.records import Document
+
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.http import Response
@@ -43,7 +45,7 @@ class QuietLogFormatter(LogFormatter):
 
     def scraped(self, item: Any, response: Any, spider: Spider) -> Any:
         """Return a line for an ordinary item."""
-        if response is not None and response.request and "visit" in response.meta:
+        if isinstance(item, Document):
             return None
         return super().scraped(item, response, spider)
 
@@ -51,5 +53,18 @@ class QuietLogFormatter(LogFormatter):
         self, item: Any, exception: BaseException, response: Any, spider: Spider
     ) -> LogFormatterResult:
         """Return a line that names the document, not its whole body."""
-        named = safe_text(getattr(item, "url", "")) or item
-        return super().item_error(named, exception, response, spider)
+        return super().item_error(_named(item), exception, response, spider)
+
+    def dropped(
+        self, item: Any, exception: BaseException, response: Any, spider: Spider
+    ) -> LogFormatterResult:
+        """Return one line that names the document, not its body."""
+        line = super().dropped(item, exception, response, spider)
+        if isinstance(item, Document):
+            line["msg"] = "Dropped: %(exception)s: %(item)s"
+            line["args"] = {"exception": safe_text(exception), "item": _named(item)}
+        return line
+
+
+def _named(item: Any) -> Any:
+    return safe_text(item.url) if isinstance(item, Document) else item

@@ -8,9 +8,10 @@ source must know of each other is on its shelf.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.records import Kind
+from rdfcrawl.records import Kind, Record
 
 if TYPE_CHECKING:
     from rdfcrawl.sources.base import Desk, Source
@@ -43,3 +44,17 @@ def source_of(kind: Kind, desk: Desk) -> Source:
 
             return SparqlSource(desk)
     raise ValueError(kind)
+
+
+def root_of(kind: Kind, url: str, run: int) -> Record:
+    """Return the record that begins with what the operator calls a URL.
+
+    Args:
+        kind: that it is called.
+        url: of a source, or of a file.
+        run: of the crawl.
+    """
+    if not kind.is_source:
+        return Record(url, kind)
+    source = import_module(f"rdfcrawl.sources.{kind.name.lower()}")
+    return cast("Record", source.root_of(url, run))

@@ -7,10 +7,11 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rdfcrawl.arguments import VOID, iter_seeds
+from rdfcrawl.arguments import VOID
 from rdfcrawl.options import ObeyRobots
 from rdfcrawl.records import Child, Kind
 from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.sitemaps.access import Way
 from rdfcrawl.sources.pages import Pages
 from rdfcrawl.sources.recognition import recognized
@@ -88,18 +89,15 @@ class Sources:
     Args:
         make: makes the source of a kind, when it is first needed.
         desk: gives what sources work with, once the crawl is joined.
-        wanted: what is harvested when it is come upon: kinds, and `VOID`.
     """
 
     def __init__(
         self,
         make: Callable[[Kind, Desk], Source],
         desk: Callable[[], Desk],
-        wanted: frozenset[Kind | str],
     ) -> None:
         self._make = make
         self._make_desk = desk
-        self._wanted = wanted
         self._made: dict[Kind, Source] = {}
         self._sites: set[str] = set()
 
@@ -229,6 +227,11 @@ class Sources:
     def desk(self) -> Desk:
         """What sources work with; there once the crawl is joined."""
         return self._make_desk()
+
+    @cached_property
+    def _wanted(self) -> frozenset[Kind | str]:
+        """What is harvested when it is come upon: kinds, and `VOID`."""
+        return self.desk.arguments.harvest
 
     @cached_property
     def _pages(self) -> Pages:

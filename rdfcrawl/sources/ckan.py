@@ -30,6 +30,7 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.sources.lines import Lines
 from rdfcrawl.sources.memory import Memory
 from rdfcrawl.sources.native import catalogue
@@ -62,6 +63,20 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     return Record(portal_url(url), Kind.CKAN, task=Task(run, is_named).write())
 
 
+def _keys(desk: Desk) -> Iterator[tuple[str, str]]:
+    """Yield portals and their keys.
+
+    A key for all is one for those that are named, wherever they redirect to.
+    """
+    for url, key in desk.options.sources.ckan_keys:
+        if url:
+            yield url, key
+            continue
+        for portal in iter_seeds(desk.arguments.portals):
+            if isinstance(portal, str):
+                yield portal_url(portal), key
+
+
 class CkanSource:
     """See `base.Source`."""
 
@@ -69,6 +84,7 @@ class CkanSource:
         self._desk = desk
         self._shelf = desk.shelf
         self._memory = Memory(desk.shelf, desk.run)
+        self._keys = tuple(_keys(desk))
 
     async def question(self, record: Record) -> Question | None:
         """Return the request of a page."""
@@ -139,8 +155,7 @@ class CkanSource:
         front = portal_url(record.url)  # it may have moved to another host
         if not read_task(record).is_named:
             return Portal(url=front)
-        keys = self._desk.options.sources.ckan_keys
-        key = next((key for url, key in keys if _is_within(front, url)), "")
+        key = next((key for url, key in self._keys if _is_within(front, url)), "")
         scope = WHOLE
         if arguments.organization or arguments.group or arguments.q or arguments.fq:
             scope = Scope(

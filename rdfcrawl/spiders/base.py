@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterable, Awaitable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Spider
+from scrapy.utils.misc import arg_to_iter
 
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Child, Document, Record
+from rdfcrawl.records import MAX_RETRIES, Child, Document, Record, Urgency
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments import BadSeed, CrawlArguments
+    from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Visit
-    from rdfcrawl.sources.base import Desk
+    from rdfcrawl.remembered import Member
+    from rdfcrawl.seeds import BadSeed, Seed
+    from rdfcrawl.sources.base import Desk, Sources
+    from rdfcrawl.sources.datasets import Datasets
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T", "str", "Seed")
 _SEEDS_AT_ONCE = 500
 
 
@@ -37,21 +45,31 @@ class RdfSpider(Spider):
     Attributes:
         arguments: what was given by `-a`, parsed.
         options: the settings, parsed.
-        sources: what turns answers of sources into documents.
+        sources: what turns answers of sources into documents, by its own arguments.
+        member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
+        takes: whose arguments it takes: a spider of ours, by its name.
+        is_onlooker: it looks at a page, and leaves the crawl alone.
     """
+
+    takes: ClassVar[str] = "linkeddata"
+    is_onlooker = False
 
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: CrawlOptions, **kw: Any
     ) -> None:
+        from rdfcrawl.remembered import Member
         from rdfcrawl.sources import source_of
         from rdfcrawl.sources.base import Sources
 
         super().__init__(*args, **kw)
         self.arguments = arguments
         self.options = options
-        self.sources = Sources(source_of, self._desk, arguments.harvest)
+        self.member = Member()
         self.session: CrawlSession | None = None
+        self.sources = Sources(source_of, self._desk)
+        self._sources: dict[int, Sources] = {}
+        self._datasets: Datasets | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -60,24 +78,88 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
-        from rdfcrawl.arguments import CrawlArguments
+        from rdfcrawl.arguments import CrawlArguments, texts_of
         from rdfcrawl.options import CrawlOptions
 
-        arguments = CrawlArguments.parse(kwargs, cls.name)
+        given = cls.given(kwargs, crawler.settings)
+        arguments = CrawlArguments.parse(given, cls.takes)
         options = CrawlOptions.read(
             crawler.settings, cls.name, budget=arguments.max_per_host
         )
-        return super().from_crawler(
+        spider = super().from_crawler(
             crawler, *args, arguments=arguments, options=options
         )
+        spider.member = cls.member_of(texts_of(given))
+        spider.is_onlooker = not crawler.crawling or _is_of_command(cls.start)
+        if not spider.is_onlooker:
+            from rdfcrawl.scrapy_settings import (
+                check_components,
+                iter_warnings,
+                merge_components,
+            )
+
+            merge_components(crawler.settings)
+            check_components(crawler.settings)
+            for line in iter_warnings(crawler.settings, cls):
+                logger.warning("%s", line)
+        return spider
+
+    @classmethod
+    def member_of(cls, given: Mapping[str, str]) -> Member:
+        """Return the spider as it joins a crawl.
+
+        Args:
+            given: what `given` returns, as texts.
+        """
+        from rdfcrawl.arguments import NAMED
+        from rdfcrawl.remembered import Member
+
+        return Member(
+            spider=cls.name,
+            takes=cls.takes,
+            given=given,
+            has_seeds=bool(
+                getattr(cls, "start_urls", ()) or given.keys() & {"seeds", *NAMED}
+            ),
+        )
+
+    @classmethod
+    def given(
+        cls, arguments: Mapping[str, object], settings: BaseSettings
+    ) -> dict[str, object]:
+        """Return the arguments with what else says the same, as Scrapy has it.
+
+        That are `allowed_domains` of the spider, unless there is the argument
+        `domains`, and `DEPTH_LIMIT`, if the argument `depth` is no smaller.
+
+        Raises:
+            ConfigError: `DEPTH_LIMIT` is no number.
+        """
+        from rdfcrawl.arguments import MAX_DEPTH
+
+        given = dict(arguments)
+        if allowed := getattr(cls, "allowed_domains", None):
+            given.setdefault("domains", ",".join(allowed))
+        try:
+            limit = min(MAX_DEPTH, settings.getint("DEPTH_LIMIT"))
+        except ValueError:
+            value = settings.get("DEPTH_LIMIT")
+            raise ConfigError(f"DEPTH_LIMIT={value!r}: want a whole number") from None
+        if limit:
+            text = str(given.get("depth", limit)).strip()
+            given["depth"] = limit if text.isdigit() and int(text) > limit else text
+        return given
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
-        from rdfcrawl.arguments import iter_seeds
+        from rdfcrawl.seeds import iter_seeds, iter_typed_seeds
 
         session = self._joined()
         bad: list[BadSeed] = []
-        await session.add_seeds(_good(iter_seeds(self.arguments.seeds), bad))
+        seeds = _good(iter_typed_seeds(self.arguments.seeds), bad)
+        for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
+            await self._add_seeds(seed_group)
+        await session.add_seeds(_good(self._start_urls(), bad))
         for group in in_groups(_good(iter_seeds(self.named()), bad), _SEEDS_AT_ONCE):
             roots = [self.root(url, session.run) for url in group]
             await session.add_sources([Child(root, is_own=True) for root in roots])
@@ -86,6 +168,33 @@ class RdfSpider(Spider):
         for seed in bad:
             where = f"{seed.path.name}:{seed.line}"
             yield Document(record=Record(where), url=where, faults=[seed.fault])
+
+    async def _add_seeds(self, seeds: list[Seed]) -> None:
+        """Add seeds in the way of their kinds."""
+        from rdfcrawl.sources import root_of
+
+        session = self._joined()
+        await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
+        roots = [
+            root_of(seed.kind, seed.url, session.run)
+            for seed in seeds
+            if seed.kind is not None
+        ]
+        if roots:
+            await session.add_sources(
+                [Child(root, is_own=True, urgency=Urgency.SOON) for root in roots]
+            )
+
+    def _start_urls(self) -> Iterator[str | BadSeed]:
+        """Yield the seeds that the class has, as Scrapy's spiders do."""
+        from rdfcrawl.seeds import BadSeed
+        from rdfcrawl.uri import BadUri, requestable
+
+        for number, text in enumerate(self.start_urls, start=1):
+            try:
+                yield requestable(text)
+            except BadUri as error:
+                yield BadSeed(Path("start_urls"), number, error.fault)
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the sources that the operator named, or the file of them."""
@@ -105,14 +214,56 @@ class RdfSpider(Spider):
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
-    def _desk(self) -> Desk:
+    def sources_of(self, record: Record) -> Sources:
+        """Return the sources that know the arguments of a record."""
+        from rdfcrawl.sources import source_of
+        from rdfcrawl.sources.base import Sources
+
+        session = self._joined()
+        number = record.profile
+        if number == session.profiles.own or number not in session.profiles.arguments:
+            return self.sources
+        sources = self._sources.get(number)
+        if sources is None:
+            desk = partial(self._desk, number)
+            sources = self._sources[number] = Sources(source_of, desk)
+        return sources
+
+    def _desk(self, profile: int | None = None) -> Desk:
         from rdfcrawl.sources.base import Desk
         from rdfcrawl.sources.datasets import Datasets
 
         session = self._joined()
-        return Desk(self.arguments, self.options, session, Datasets(session))
+        if self._datasets is None:
+            self._datasets = Datasets(session)
+        number = session.profiles.own if profile is None else profile
+        arguments = session.profiles.arguments[number]
+        return Desk(arguments, self.options, session, self._datasets)
 
-    async def parse(self, response: Response) -> None:
+    def parse(self, response: Response) -> Any:
+        """Do nothing; a spider of your own may yield items and requests.
+
+        It is called for each visit, when the documents of the visit have been
+        processed, and for ordinary responses without a callback.
+        """
+        return self._look_at(response)
+
+    async def _look_at(self, response: Response) -> None:
+        if "visit" not in response.meta:
+            logger.error(
+                "%s has no callback for %s: `scrapy rdf` shows what is read of a page",
+                self.name,
+                response.url,
+            )
+
+    async def process_visit(self, response: Response) -> Any:
+        """Process the documents of a visit, then give it to a `parse` of the user's."""
+        await self._process_documents(response)
+        if type(self).parse is RdfSpider.parse:
+            return None
+        return await _collect(self.parse(response))
+
+    async def _process_documents(self, response: Response) -> None:
         """Send what a visit brought back through the pipelines, one by one.
 
         A document does not pass the spider middlewares on its way: they judge
@@ -151,7 +302,8 @@ class RdfSpider(Spider):
         process = self.crawler.engine.scraper.start_itemproc_async
         index = visit.index(document)
         try:
-            async with closing(self.sources.harvest(document)) as documents:
+            sources = self.sources_of(document.record)
+            async with closing(sources.harvest(document)) as documents:
                 async for each in documents:
                     await process(each, response=response)
                     if index in visit.returned:
@@ -166,8 +318,25 @@ class RdfSpider(Spider):
             await process(document, response=response)
 
 
-def _good(seeds: Iterator[str | BadSeed], bad: list[BadSeed]) -> Iterator[str]:
-    from rdfcrawl.arguments import BadSeed
+def _is_of_command(start: object) -> bool:
+    """Tell whether `fetch`, `view`, `parse` or `check` has put its own in the place.
+
+    `shell` does not; it makes a spider without a crawl.
+    """
+    return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
+
+
+async def _collect(output: Any) -> list[Any]:
+    """Return what a callback yields or returns, whatever kind of function it is."""
+    if isinstance(output, Awaitable):
+        output = await output
+    if isinstance(output, AsyncIterable):
+        return [each async for each in output]
+    return list(arg_to_iter(output))
+
+
+def _good(seeds: Iterator[T | BadSeed], bad: list[BadSeed]) -> Iterator[T]:
+    from rdfcrawl.seeds import BadSeed
 
     for seed in seeds:
         if isinstance(seed, BadSeed):

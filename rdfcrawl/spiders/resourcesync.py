@@ -16,6 +16,7 @@ class ResourceSyncSpider(RdfSpider):
     """Synchronizes with the sources in `sources`."""
 
     name = "resourcesync"
+    takes = "resourcesync"
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the sources."""

@@ -16,6 +16,7 @@ class SitemapSpider(RdfSpider):
     """Reads the sitemaps of the sites in `sites`, and what they list."""
 
     name = "sitemap"
+    takes = "sitemap"
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the sites."""

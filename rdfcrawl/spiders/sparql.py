@@ -16,6 +16,7 @@ class SparqlSpider(RdfSpider):
     """Harvests the endpoints in `endpoints`."""
 
     name = "sparql"
+    takes = "sparql"
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the endpoints."""

@@ -1,8 +1,11 @@
 -- Queues URIs that were never seen.
--- ARGV: budget per key (0: none), fill; then per key: key, n, n x (fingerprint, item).
+-- ARGV: budget per key (0: none), fill, most URIs kept of those over budget;
+-- then per key: key, n, n x (fingerprint, item).
 -- item: band digit + payload, or 'k' for a URI that is only to be marked as seen.
--- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent.
-local budget, fill = tonumber(ARGV[1]), tonumber(ARGV[2])
+-- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
+-- R the same, and it was kept for that before.
+local budget, fill, most_over = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local MOST_OVER_OF_KEY = 10000 -- or one trap would leave no room for other hosts
 
 -- The seen set is a linear hash table of intset-encoded SETs: 2^lv + sp buckets, and
 -- the bucket is taken from the low bits of the fingerprint itself, so that a bucket
@@ -52,6 +55,18 @@ end
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
+-- Keeps a URI over budget until the budget is raised, as far as there is room.
+local function refuse(key, fingerprint, item)
+  local over, field = T .. ':over', key .. ' ' .. fingerprint
+  if call('HEXISTS', over, field) == 1 then return 'R' end
+  local n = tonumber(call('HGET', host_of(key), 'o') or 0)
+  if n < MOST_OVER_OF_KEY and call('HLEN', over) < most_over then
+    call('HSET', over, field, item)
+    call('HINCRBY', host_of(key), 'o', 1)
+  end
+  return 'F'
+end
+
 local function add_to(key, at, n)
   local host = host_of(key)
   local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz')
@@ -63,7 +78,7 @@ local function add_to(key, at, n)
     local bucket = bucket_of(fingerprint)
     if band ~= 'k' and budget > 0 and accepted + fresh >= budget then
       local is_seen = call('SISMEMBER', bucket, fingerprint) == 1
-      answer[#answer + 1] = is_seen and '0' or 'F'
+      answer[#answer + 1] = is_seen and '0' or refuse(key, fingerprint, item)
     elseif call('SADD', bucket, fingerprint) == 0 then
       answer[#answer + 1] = '0'
     else
@@ -91,7 +106,7 @@ local function add_to(key, at, n)
   fresh_total = fresh_total + fresh
 end
 
-local i = 3
+local i = 4
 while i <= #ARGV do
   local n = tonumber(ARGV[i + 1])
   add_to(ARGV[i], i + 2, n)

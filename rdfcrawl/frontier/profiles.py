@@ -1,0 +1,144 @@
+"""The arguments of all spiders of a crawl, by the numbers that records carry.
+
+A record is dealt with by the arguments of the spider that queued it, whatever worker
+claims it. They are in Redis, and are kept until the crawl is begun anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.arguments import NAMED, CrawlArguments
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.links import Extent
+from rdfcrawl.remembered import Member, agree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.outage import Outage
+    from rdfcrawl.records import Record
+
+logger = logging.getLogger(__name__)
+
+
+class Profiles:
+    """What each spider of a crawl was told.
+
+    Attributes:
+        own: number of this worker's spider, once it has entered.
+        arguments: by number, those that are known here.
+    """
+
+    def __init__(self, frontier: Frontier, outage: Outage) -> None:
+        self.own = 0
+        self.arguments: dict[int, CrawlArguments] = {}
+        self._frontier = frontier
+        self._redis = frontier.redis
+        self._name = frontier.key("arguments")
+        self._persistent = outage.persistent
+
+    def scope_key(self, number: int) -> str:
+        """Return where the scope of a profile is, which its workers share."""
+        return self._frontier.key(f"scope:{number}" if number else "scope")
+
+    def of(self, record: Record) -> CrawlArguments:
+        """Return the arguments of a record; those of this worker if nobody knows."""
+        return self.arguments.get(record.profile) or self.arguments[self.own]
+
+    async def enter(self, member: Member) -> None:
+        """Agree with the crawl on the arguments of this worker's spider.
+
+        Raises:
+            ConfigError: they contradict what the crawl was begun with; or they are
+                changed while workers of the crawl are running.
+        """
+        while True:
+            rows = await self._rows()
+            found = [n for n, row in rows.items() if row["spider"] == member.spider]
+            self.own = found[0] if found else len(rows)
+            stored = rows[self.own]["arguments"] if found else None
+            agreed = agree(stored, member, self._frontier.crawl_id)
+            row = {"spider": member.spider, "takes": member.takes}
+            text = json.dumps(row | {"arguments": agreed.texts}, sort_keys=True)
+            if not found:
+                if not await self._redis.hsetnx(self._name, str(self.own), text):
+                    continue  # another spider was faster
+            elif agreed.texts != stored:
+                await self._check_change(member, agreed.texts, agreed.changed)
+                await self._redis.hset(self._name, str(self.own), text)
+            self._know(self.own, row | {"arguments": agreed.texts})
+            self._tell(member, agreed.texts)
+            return
+
+    async def _check_change(
+        self, member: Member, texts: dict[str, str], changed: frozenset[str]
+    ) -> None:
+        if not changed - {"max_per_host"}:
+            return
+        names = ",".join(sorted(changed))
+        if live := await self._frontier.live_workers():
+            raise ConfigError(
+                f"argument reset={names}: workers of the crawl are running, or died"
+                f" within the last 15 s: {', '.join(live)}"
+            )
+        if "scope" not in changed:
+            return
+        wanted = CrawlArguments.parse(texts, member.takes).scope
+        if wanted is not Extent.ANY and not member.has_seeds:
+            raise ConfigError(
+                f"argument reset=scope: scope={wanted} is made of the seeds; give them,"
+                " too"
+            )
+        await self._redis.delete(self.scope_key(self.own))
+
+    def _tell(self, member: Member, texts: dict[str, str]) -> None:
+        """Say by which arguments the crawl goes on that were not given this time."""
+        kept = [
+            f"{name}={text if len(text) < 60 else text[:60] + '…'}"
+            for name, text in sorted(texts.items())
+            if name not in member.given and name not in NAMED
+        ]
+        if kept:
+            logger.info("goes on with %s, as it was begun", " ".join(kept))
+
+    async def learn(self, records: Iterable[Record]) -> bool:
+        """Get to know the arguments of records; return whether some were new."""
+        if all(record.profile in self.arguments for record in records):
+            return False
+        before = len(self.arguments)
+        rows = await self._persistent(self._rows, what="read the arguments")
+        for number, row in rows.items():
+            if number not in self.arguments:
+                self._know(number, row)
+        return len(self.arguments) > before
+
+    def _know(self, number: int, row: dict[str, Any]) -> None:
+        self.arguments[number] = CrawlArguments.parse(row["arguments"], row["takes"])
+
+    async def _rows(self) -> dict[int, dict[str, Any]]:
+        found = await self._redis.hgetall(self._name)
+        return dict(sorted((int(n), json.loads(row)) for n, row in found.items()))
+
+    def merged(self, given: CrawlArguments) -> CrawlArguments:
+        """Return the arguments of this worker's spider: seeds as given, others kept."""
+        names = ("seeds", "fresh", "reset", *NAMED)
+        this_time = {name: getattr(given, name) for name in names}
+        return replace(self.arguments[self.own], **this_time)
+
+    async def take_up(self) -> None:
+        """Queue what the host budget refused, if it was raised since."""
+        budget = self.arguments[self.own].max_per_host
+        done = f"taken:{self.own}"
+        conf = self._frontier.key("conf")
+        if await self._redis.hget(conf, done) == str(budget).encode():
+            return
+        call = partial(self._frontier.take_up, self.own, budget)
+        if n := await self._persistent(call, what="take up what was refused"):
+            logger.info("took up %d URIs that were over max_per_host", n)
+        await self._redis.hset(conf, done, str(budget))

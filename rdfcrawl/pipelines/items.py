@@ -1,0 +1,102 @@
+"""What item pipelines and feeds see: documents, and items of users' own spiders."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from itemadapter import ItemAdapter
+from itemadapter.adapter import AdapterInterface
+
+from rdfcrawl.provenance import status_of
+from rdfcrawl.records import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def other(item: object) -> object:
+    """Pass on an item that is no document: our pipelines leave it as it is.
+
+    Raises:
+        TypeError: a pipeline before returned nothing; its document would be lost.
+    """
+    if item is None:
+        raise TypeError("an item pipeline before this one returned no item")
+    return item
+
+
+def _time(ms: int) -> str | None:
+    if not ms:
+        return None
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _faults(document: Document) -> list[dict[str, object]]:
+    return [
+        {"reason": str(fault.reason), "detail": fault.detail, "count": fault.count}
+        for fault in document.faults
+    ]
+
+
+# Column of a feed -> its value; the page `docs/commands.md` has the list.
+FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
+    "url": lambda document: document.url,
+    "requested": lambda document: document.record.url,
+    "parent": lambda document: document.record.parent,
+    "depth": lambda document: document.record.depth,
+    "status": lambda document: status_of(document).lower(),
+    "http_status": lambda document: document.status,
+    "media_type": lambda document: document.media_type,
+    "format": lambda document: document.format.name if document.format else "",
+    "bytes": lambda document: document.n_bytes,
+    "quads": lambda document: document.n_quads,
+    "links": lambda document: document.n_links,
+    "started": lambda document: _time(document.started_ms),
+    "ended": lambda document: _time(document.ended_ms),
+    "faults": _faults,
+}
+
+
+class DocumentAdapter(AdapterInterface):
+    """What became of a document, as feeds and `ItemAdapter` have it.
+
+    Its body and quads are not among the fields: the quads are in the store. Item
+    pipelines may add fields.
+    """
+
+    item: Document
+
+    @classmethod
+    def is_item_class(cls, item_class: type) -> bool:
+        """Tell whether items of a class are documents."""
+        return issubclass(item_class, Document)
+
+    @classmethod
+    def get_field_names_from_class(cls, item_class: type) -> list[str]:
+        """Return the names of the fields."""
+        del item_class
+        return list(FIELDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in FIELDS:
+            return FIELDS[name](self.item)
+        return (self.item.extra or {})[name]
+
+    def __setitem__(self, name: str, value: object) -> None:
+        if name in FIELDS:
+            raise TypeError(f"field of a document cannot be set: {name}")
+        self.item.extra = (self.item.extra or {}) | {name: value}
+
+    def __delitem__(self, name: str) -> None:
+        self.item.extra = dict(self.item.extra or {})
+        del self.item.extra[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*FIELDS, *(self.item.extra or ())))
+
+    def __len__(self) -> int:
+        return len(FIELDS) + len(self.item.extra or ())
+
+
+ItemAdapter.ADAPTER_CLASSES = (DocumentAdapter, *ItemAdapter.ADAPTER_CLASSES)

@@ -1,0 +1,139 @@
+"""What a crawl was told when it began, and what a later command makes of that.
+
+A crawl keeps the arguments of each of its spiders. Who continues it need not repeat
+them; who gives another value must say with `reset` that this is meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of, inlined
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALL: Final = "all"
+_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset"})
+_MAX_SHOWN: Final = 60  # characters of a value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One spider as it joins a crawl.
+
+    Attributes:
+        spider: its name.
+        takes: whose arguments it takes (`RdfSpider.takes`).
+        given: its arguments, as texts.
+        has_seeds: it brings seeds of its own.
+    """
+
+    spider: str = "linkeddata"
+    takes: str = "linkeddata"
+    given: Mapping[str, str] = field(default_factory=dict)
+    has_seeds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """The arguments that hold from now on.
+
+    Attributes:
+        texts: of the arguments that are kept, without files.
+        changed: names of those that had another value before.
+    """
+
+    texts: dict[str, str]
+    changed: frozenset[str] = frozenset()
+
+
+def agree(stored: Mapping[str, str] | None, member: Member, crawl_id: str) -> Agreed:
+    """Bring together what a crawl has kept and what a command gives.
+
+    Args:
+        stored: kept of this spider; None if it is new to the crawl.
+        member: the spider with what it is given.
+        crawl_id: of the crawl, for the message.
+
+    Raises:
+        ConfigError: a value contradicts what is kept, and is not reset; or `reset`
+            names what the spider does not take.
+    """
+    kept = [name for name in arguments_of(member.takes) if name not in _OF_ONE_COMMAND]
+    reset = _names(member.given.get("reset", ""), kept)
+    given = {
+        name: inlined(name, member.given[name]) for name in kept if name in member.given
+    }
+    if stored is None:
+        return Agreed(given)
+    texts = {name: text for name, text in stored.items() if name not in reset}
+    for name, text in given.items():
+        if name in NAMED:
+            texts[name] = _united(name, texts.get(name), text)
+        elif name in reset or _is_raised_budget(name, text, stored):
+            texts[name] = text
+        elif not _is_same(name, text, stored.get(name), member.takes):
+            raise _contradiction(name, member, stored.get(name), crawl_id)
+    changed = frozenset(
+        name
+        for name in kept
+        if name not in NAMED
+        and not _is_same(name, texts.get(name), stored.get(name), member.takes)
+    )
+    return Agreed(texts, changed)
+
+
+def _names(text: str, kept: list[str]) -> frozenset[str]:
+    names = frozenset(filter(None, map(str.strip, text.split(","))))
+    if ALL in names:
+        return frozenset(kept)
+    for name in sorted(names - set(kept)):
+        raise ConfigError(
+            f"argument reset={name}: must be {ALL}, or of {', '.join(kept)}"
+        )
+    return names
+
+
+def _value(name: str, text: str | None, takes: str) -> object:
+    given = {} if text is None else {name: text}
+    return getattr(CrawlArguments.parse(given, takes), name)
+
+
+def _is_same(name: str, text: str | None, other: str | None, takes: str) -> bool:
+    return text == other or _value(name, text, takes) == _value(name, other, takes)
+
+
+def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
+    """Tell whether more is to be taken of each host, which contradicts nothing."""
+    if name != "max_per_host":
+        return False
+    before = int(stored.get(name, 0))
+    return bool(before) and (int(text) > before or int(text) == 0)
+
+
+def _united(name: str, before: str | None, text: str) -> str:
+    """Return the sources that were named ever; those of a file, without the file."""
+    named: dict[str, None] = {}
+    for part in (before or "", text):
+        urls = getattr(CrawlArguments.parse({name: part}, NAMED[name]), name)
+        named |= dict.fromkeys(urls)
+    return inlined(name, ",".join(named))
+
+
+def _contradiction(
+    name: str, member: Member, before: str | None, crawl_id: str
+) -> ConfigError:
+    text = member.given[name]
+    begun = f"without {name}" if before is None else f"with {name}={_shown(before)}"
+    return ConfigError(
+        f"argument {name}={text}: crawl {crawl_id} was begun {begun}; leave it out to"
+        f" go on so, or add -a reset={name} to change it"
+    )
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.removeprefix("data:,").split())
+    return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…"

@@ -1,0 +1,213 @@
+"""Scrapy's own settings where visits meet them: kept in force, told of, or refused.
+
+A visit is one request of Scrapy for many URIs. What acts on the request of one URI
+has no effect on it, unless `FETCH_WITH_SCRAPY` is on; `docs/scrapy.md` has the list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.request import getproxies
+
+from scrapy.settings import default_settings
+from scrapy.utils.misc import load_object
+
+from rdfcrawl import settings as project_settings
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Spider
+    from scrapy.settings import BaseSettings
+
+# Setting -> what it is that decides instead.
+WITHOUT_EFFECT: Final = {
+    "CLOSESPIDER_PAGECOUNT": "it counts visits; CLOSESPIDER_ITEMCOUNT counts documents",
+    "CLOSESPIDER_PAGECOUNT_NO_ITEM": "it counts visits, not documents",
+    "CONCURRENT_ITEMS": "the documents of a visit are processed one by one",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": "a host is asked for one URI at a time",
+    "DEPTH_PRIORITY": "the frontier has its own order",
+    "DEPTH_STATS_VERBOSE": "the provenance has the depth of each document",
+    "DUPEFILTER_CLASS": "the frontier knows which URIs were seen",
+    "FTP_PASSIVE_MODE": "FTP is always passive",
+    "FTP_PASSWORD": "the environment variable FTP_CREDENTIALS has logins",
+    "FTP_USER": "the environment variable FTP_CREDENTIALS has logins",
+    "HTTPERROR_ALLOWED_CODES": "an answer of 4xx or 5xx is a fault",
+    "HTTPERROR_ALLOW_ALL": "an answer of 4xx or 5xx is a fault",
+    "JOBDIR": "a crawl is kept in Redis and in CRAWL_DIR",
+    "LOGSTATS_INTERVAL": "PROGRESS_LOG_SECS does that",
+    "METAREFRESH_ENABLED": "HTML does not redirect data",
+    "REFERER_ENABLED": "where a link was found is told to nobody",
+    "REFERRER_POLICY": "where a link was found is told to nobody",
+    "RETRY_EXCEPTIONS": "RETRY_TIMES says how often a document is asked for again",
+    "RETRY_HTTP_CODES": "RETRY_TIMES says how often a document is asked for again",
+    "SCHEDULER_FLUSH_ON_START": "-a fresh=1 does that",
+    "URLLENGTH_LIMIT": "a URL of more than 2083 characters is a fault",
+}
+# They act on the request of one URI, by middlewares or by Scrapy's downloader.
+ONLY_WITH_SCRAPY: Final = (
+    "AUTOTHROTTLE_ENABLED",
+    "COMPRESSION_ENABLED",
+    "COOKIES_ENABLED",
+    "DEFAULT_REQUEST_HEADERS",
+    "DNSCACHE_ENABLED",
+    "DNS_TIMEOUT",
+    "DOWNLOADER_CLIENTCONTEXTFACTORY",
+    "DOWNLOADER_CLIENT_TLS_CIPHERS",
+    "DOWNLOADER_CLIENT_TLS_METHOD",
+    "DOWNLOAD_BIND_ADDRESS",
+    "DOWNLOAD_DELAY_JITTER",
+    "DOWNLOAD_FAIL_ON_DATALOSS",
+    "DOWNLOAD_TLS_MAX_VERSION",
+    "DOWNLOAD_TLS_MIN_VERSION",
+    "DOWNLOAD_WARNSIZE",
+    "HTTPAUTH_PASS",
+    "HTTPAUTH_USER",
+    "HTTPCACHE_ENABLED",
+    "RANDOMIZE_DOWNLOAD_DELAY",
+    "TWISTED_DNS_RESOLVER",
+)
+# Attributes of spiders, and the setting or argument that does the same for visits.
+ATTRIBUTES: Final = {
+    "download_delay": "DOWNLOAD_DELAY",
+    "download_maxsize": "DOWNLOAD_MAXSIZE",
+    "download_timeout": "DOWNLOAD_TIMEOUT",
+    "handle_httpstatus_list": "nothing: an answer of 4xx or 5xx is a fault",
+    "http_user": "HTTPAUTH_USER with FETCH_WITH_SCRAPY=True",
+    "max_concurrent_requests": "CONCURRENT_REQUESTS",
+    "rules": "the arguments follow, allow and deny",
+    "start_requests": "the method start",
+    "user_agent": "USER_AGENT",
+}
+_MERGED: Final = (
+    "DOWNLOADER_MIDDLEWARES",
+    "DOWNLOAD_HANDLERS",
+    "DOWNLOAD_SLOTS",
+    "EXTENSIONS",
+    "ITEM_PIPELINES",
+)
+_PIPELINES: Final = "rdfcrawl.pipelines."
+# Without these, a document is fetched and lost.
+_NEEDED_PIPELINES: Final = (
+    f"{_PIPELINES}extract.ExtractPipeline",
+    f"{_PIPELINES}discover.DiscoverPipeline",
+    f"{_PIPELINES}account.AccountPipeline",
+)
+_STORE: Final = f"{_PIPELINES}store.StorePipeline"
+_ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
+_HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
+_SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+_REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+
+def merge_components(settings: BaseSettings) -> None:
+    """Keep our components beside those that a spider or a command line sets.
+
+    Scrapy replaces such a setting as a whole, and visits would lose their pipelines.
+    One of ours that is set to None stays off.
+    """
+    for name in _MERGED:
+        ours: dict[str, Any] = getattr(project_settings, name)
+        theirs = settings.getdict(name)
+        known = {_component(name, key) for key in theirs}
+        missing = {
+            key: value
+            for key, value in ours.items()
+            if _component(name, key) not in known
+        }
+        if missing:
+            priority = settings.getpriority(name) or 0
+            settings.set(name, {**missing, **theirs}, priority)
+
+
+def _component(setting: str, key: Any) -> Any:
+    """Return what a key stands for: it may be a class, or the path of one."""
+    is_path = setting not in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS")
+    return load_object(key) if is_path else key
+
+
+def check_components(settings: BaseSettings) -> None:
+    """Refuse settings with which visits cannot be made, or would be lost.
+
+    Raises:
+        ConfigError: one line that names the setting.
+    """
+    _check_class(settings, "SCHEDULER", _SCHEDULER)
+    _check_class(settings, "TWISTED_REACTOR", _REACTOR)
+    if not settings.getbool("TWISTED_REACTOR_ENABLED"):
+        raise ConfigError("TWISTED_REACTOR_ENABLED=False: visits need the reactor")
+    handler = settings.getdict("DOWNLOAD_HANDLERS").get("visit")
+    if handler is None or not _is_a(handler, _HANDLER):
+        raise ConfigError(f"DOWNLOAD_HANDLERS: visit={handler}: must be {_HANDLER}")
+    middlewares = _enabled(settings, "DOWNLOADER_MIDDLEWARES")
+    if settings.getbool("ROBOTSTXT_OBEY") and not _has(middlewares, _ROBOTS):
+        raise ConfigError(
+            f"DOWNLOADER_MIDDLEWARES: without {_ROBOTS} robots.txt is not obeyed"
+        )
+    pipelines = _enabled(settings, "ITEM_PIPELINES")
+    for needed in _NEEDED_PIPELINES:
+        if not _has(pipelines, needed):
+            raise ConfigError(f"ITEM_PIPELINES: without {needed} documents are lost")
+    if settings.get("HTTPAUTH_USER") and not settings.getpriority("HTTPAUTH_DOMAIN"):
+        raise ConfigError(
+            "HTTPAUTH_USER: needs HTTPAUTH_DOMAIN, the domain that gets the password"
+        )
+
+
+def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
+    """Yield a line for each setting and attribute that has no effect on visits."""
+    with_scrapy = settings.getbool("FETCH_WITH_SCRAPY")
+    for name, instead in WITHOUT_EFFECT.items():
+        if _is_changed(settings, name):
+            yield f"{name} has no effect on visits: {instead}"
+    for name in () if with_scrapy else ONLY_WITH_SCRAPY:
+        if _is_changed(settings, name):
+            yield f"{name} has no effect on visits without FETCH_WITH_SCRAPY=True"
+    proxies = getproxies().keys() & {"http", "https", "all"}
+    if proxies and settings.getbool("HTTPPROXY_ENABLED") and not with_scrapy:
+        names = ", ".join(f"{scheme}_proxy" for scheme in sorted(proxies))
+        yield f"{names}: visits connect directly without FETCH_WITH_SCRAPY=True"
+    for name, instead in ATTRIBUTES.items():
+        if getattr(spider, name, None) is not None:
+            yield f"{name} of spider {spider.name} has no effect on visits: {instead}"
+    if not _has(_enabled(settings, "ITEM_PIPELINES"), _STORE):
+        yield f"ITEM_PIPELINES: without {_STORE} no quads are stored"
+
+
+def _is_changed(settings: BaseSettings, name: str) -> bool:
+    """Tell whether a setting has another value than the project gives it."""
+    scrapys = vars(default_settings).get(name)  # getattr warns of old names
+    default = getattr(project_settings, name, scrapys)
+    value = settings.get(name)
+    if isinstance(default, bool):
+        return bool(settings.getbool(name) != default)
+    if isinstance(default, int | float):
+        return bool(settings.getfloat(name) != default)
+    if isinstance(default, dict):
+        return settings.getdict(name) != default
+    return str(value) != str(default)
+
+
+def _check_class(settings: BaseSettings, name: str, wanted: str) -> None:
+    value = settings.get(name)
+    if value is not None and not _is_a(value, wanted):
+        raise ConfigError(f"{name}={value}: visits need {wanted}")
+
+
+def _enabled(settings: BaseSettings, name: str) -> list[Any]:
+    given = settings.getdict(name)
+    return [key for key, order in given.items() if order is not None]
+
+
+def _has(components: list[Any], wanted: str) -> bool:
+    return any(_is_a(component, wanted) for component in components)
+
+
+def _is_a(component: Any, wanted: str) -> bool:
+    """Tell whether a class, or the path of one, is another or a subclass of it."""
+    if component == wanted:
+        return True
+    found = load_object(component)
+    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
+    return isinstance(found, type) and load_object(wanted) in found.__mro__

@@ -1,0 +1,281 @@
+"""Spiders, pipelines and commands of users: nothing that they get is lost silently."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+from scrapy.exceptions import DropItem
+
+from rdfcrawl import settings as project_settings
+from rdfcrawl.records import Document
+from rdfcrawl.signals import flush_stores
+from rdfcrawl.spiders.ckan import CkanSpider
+from rdfcrawl.spiders.linkeddata import LinkedDataSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from tests.conftest import RawServer
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
+
+SECRET = "nobody-wants-this-in-a-log"
+GOOD = f'<> <urn:x:p> <b>, "{SECRET}" .'.encode()
+
+
+class YieldsItemsSpider(LinkedDataSpider):
+    """Yields an item for each visit, and seeds from an attribute."""
+
+    name = "yields"
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        """Yield a dict, as spiders do."""
+        yield {"visited": response.url, "n": len(response.meta["visit"].records)}
+
+
+class LimitedSpider(LinkedDataSpider):
+    """Has what spiders of Scrapy have."""
+
+    name = "limited"
+    start_urls: ClassVar[list[str]] = [  # type: ignore[misc]
+        os.environ.get("OWN_SEED", "http://127.0.0.1:9/"),
+        "no URL",
+    ]
+    allowed_domains = ("127.94.0.1",)
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "ITEM_PIPELINES": {f"{__name__}.Watchful": 950}
+    }
+
+
+class ReturnsItemsSpider(LinkedDataSpider):
+    """Has a `parse` that is an ordinary function and fails after a while."""
+
+    name = "returns"
+
+    def parse(self, response: Response) -> Any:
+        """Return one item, or fail."""
+        if not hasattr(self, "has_parsed"):
+            self.has_parsed = True
+            raise RuntimeError("a bug in parse")
+        return [{"visited": response.url}]
+
+
+class PortalsSpider(CkanSpider):
+    """The CKAN spider by another name."""
+
+    name = "portals"
+
+
+class Watchful:
+    """A pipeline that says in which order it is called, and drops what is private."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Listen to the signal for stores."""
+        pipeline = cls()
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
+
+    def process_item(self, item: object) -> object:
+        """Drop a document."""
+        if isinstance(item, Document) and item.url.endswith("/private"):
+            raise DropItem(f"not wanted:\n{item}")
+        return item
+
+    async def flush(self) -> None:
+        """Say so."""
+        print("FLUSHED")
+
+    def close_spider(self) -> None:
+        """Say so."""
+        print("CLOSED")
+
+
+class ReturnsNothing:
+    """A pipeline with a well-known bug."""
+
+    def process_item(self, item: object) -> None:
+        """Forget to return the item."""
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return a host with three documents."""
+    page = loopback.response(GOOD)
+    return loopback({"/a": page, "/b": page, "/private": page})
+
+
+@pytest.fixture(scope="module")
+def results(
+    commands: Commands, site: RawServer, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, CrawlResult]:
+    """Return what came of all crawls."""
+    feeds = tmp_path_factory.mktemp("feeds")
+    standard = project_settings.ITEM_PIPELINES
+    seed = f"-aseeds={site.url('/a')}"
+
+    def pipelines(**own: int) -> str:
+        return json.dumps(
+            {**standard, **{f"{__name__}.{name}": n for name, n in own.items()}}
+        )
+
+    def crawl(spider: str, *words: str, **settings: Any) -> Any:
+        settings = {"SPIDER_MODULES": f"{__name__},rdfcrawl.spiders"} | settings
+        running = commands.start("crawl", spider, *words, CRAWL_ID=spider, **settings)
+        return running.wait()
+
+    return {
+        "feeds": feeds,
+        "yields": crawl("yields", seed, "-O", str(feeds / "yields.jsonl")),
+        "returns": crawl("returns", seed, "-O", str(feeds / "returns.jsonl")),
+        "csv": crawl("linkeddata", seed, "-O", str(feeds / "documents.csv")),
+        "unknown": crawl("linkeddata", seed, "-O", str(feeds / "documents.nq")),
+        "dropped": crawl(
+            "linkeddata",
+            f"-aseeds={site.url('/a')},{site.url('/private')}",
+            ITEM_PIPELINES=pipelines(Watchful=950),
+        ),
+        "nothing": crawl(
+            "linkeddata", seed, ITEM_PIPELINES=pipelines(ReturnsNothing=350)
+        ),
+        "portals": crawl("portals", f"-aportals={site.url('/')}", "-aq=water"),
+        "workers": commands.start(
+            *("workers", "-n1", "linkeddata", seed),
+            *("-o", str(feeds / "workers.jsonl")),
+        ).wait(),
+    }
+
+
+def feed(results: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the items of a feed."""
+    path: Path = results["feeds"] / name
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_items_of_a_visiting_spider_are_exported(
+    results: dict[str, CrawlResult], site: RawServer
+) -> None:
+    """If a spider of one's own yields dicts, then they reach the feed."""
+    result = results["yields"]
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr, result.stderr
+    own = [item for item in feed(results, "yields.jsonl") if "visited" in item]
+    assert sum(item["n"] for item in own) == 2
+    assert result.graphs == {site.url("/a"), site.url("/b")}
+    assert result.statistics["item_scraped_count"] == 2 + len(own)
+
+
+def test_parse_of_ones_own_does_not_cost_documents(
+    results: dict[str, CrawlResult], site: RawServer
+) -> None:
+    """If `parse` is overridden and even fails, then the documents are stored."""
+    result = results["returns"]
+    assert result.code == 0, result.stderr
+    assert result.graphs == {site.url("/a"), site.url("/b")}
+    assert site.targets.count("/a") <= len(results)
+    assert "a bug in parse" in result.stderr
+
+
+def test_feed_tells_what_became_of_documents(
+    results: dict[str, CrawlResult], site: RawServer
+) -> None:
+    """If a crawl has a feed, then it has a row for each document."""
+    result = results["csv"]
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr, result.stderr
+    with (results["feeds"] / "documents.csv").open() as file:  # type: ignore[operator]
+        rows = {row["url"]: row for row in csv.DictReader(file)}
+    assert rows.keys() == {site.url("/a"), site.url("/b")}
+    row = rows[site.url("/b")]
+    assert (row["quads"], row["status"], row["depth"]) == ("2", "successful", "1")
+    assert (row["parent"], row["http_status"]) == (site.url("/a"), "200")
+    documents = [item for item in feed(results, "yields.jsonl") if "url" in item]
+    assert {item["url"] for item in documents} == rows.keys()
+    assert documents[0]["faults"] == []
+
+
+def test_feed_of_an_unknown_format_is_refused(results: dict[str, CrawlResult]) -> None:
+    """If a feed has a format that there is not, then one line says so."""
+    result = results["unknown"]
+    assert result.code == 2
+    assert "Traceback" not in result.stderr
+    assert "'nq'" in result.stderr
+
+
+def test_workers_refuse_a_feed(results: dict[str, CrawlResult]) -> None:
+    """If several workers are to write one file, then one line says that they cannot."""
+    result = results["workers"]
+    assert result.code == 2
+    assert "workers: -o" in result.stderr
+
+
+def test_dropped_document_is_named_in_one_line(
+    results: dict[str, CrawlResult], site: RawServer
+) -> None:
+    """If a pipeline drops a document, then the log names it and has no body."""
+    result = results["dropped"]
+    assert result.code == 0, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if "Dropped" in line]
+    assert site.url("/private") in line
+    assert SECRET not in result.stderr
+
+
+def test_stores_are_not_flushed_after_they_are_closed(
+    results: dict[str, CrawlResult],
+) -> None:
+    """If a spider closes, then the last flush comes before the pipelines are closed."""
+    order = [
+        word
+        for word in results["dropped"].stderr.split()
+        if word in ("FLUSHED", "CLOSED")
+    ]
+    assert order[-2:] == ["FLUSHED", "CLOSED"]
+    assert order.count("CLOSED") == 1
+
+
+def test_pipeline_that_returns_nothing_is_no_silent_loss(
+    results: dict[str, CrawlResult],
+) -> None:
+    """If a pipeline returns no item, then that is an error of each document."""
+    result = results["nothing"]
+    assert not result.graphs
+    assert "returned no item" in result.stderr
+    assert result.statistics["fault/internal"] == 1
+
+
+def test_attributes_of_a_spider_are_obeyed(
+    commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a spider has seeds, domains and settings of its own, then they count."""
+    other = loopback({"/x": loopback.response(GOOD)}, host="127.94.0.2")
+    body = f"<> <urn:x:p> <{other.url('/x')}>, <b> .".encode()
+    server = loopback({"/0": loopback.response(body)}, host="127.94.0.1")
+    server.pages["/b"] = loopback.response(GOOD)
+    monkeypatch.setenv("OWN_SEED", server.url("/0"))
+    running = commands.start(
+        "crawl", "limited", SPIDER_MODULES=__name__, CRAWL_ID="limited"
+    )
+    result = running.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == {server.url("/0"), server.url("/b")}
+    assert other.targets == []
+    assert result.statistics["fault/bad_uri"] == 1
+    assert "CLOSED" in result.stderr
+
+
+def test_spider_by_another_name_keeps_its_arguments(
+    results: dict[str, CrawlResult],
+) -> None:
+    """If a spider of ours is subclassed, then the subclass takes the same arguments."""
+    result = results["portals"]
+    assert result.code == 0, result.stderr
+    assert "unknown" not in result.stderr
