@@ -53,6 +53,8 @@ async def test_only_so_many_are_kept(make_frontier: MakeFrontier) -> None:
     await deferred.put(PREFIX, ALL[60:], limit=100)
     await deferred.put(PREFIX, ALL, limit=100)
     assert len(await waiting(deferred)) == 100
+    assert deferred.full(100) == {PREFIX}
+    assert not deferred.full(200)
     # What a dump names leaves room for what others name.
     await deferred.put(PREFIX, ALL, limit=200)
     assert len(await waiting(deferred)) >= 100

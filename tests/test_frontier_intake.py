@@ -413,3 +413,18 @@ def test_covered_links_are_put_off() -> None:
     assert unpack(first.item[1:], first.key).url == "https://a.example/id/1"
     assert list(intake.take_put_off()) == ["https://a.example/id/x/"]
     assert intake.turned.covered == 3
+
+
+def test_no_more_is_put_off_than_there_is_room_for() -> None:
+    """If enough waits below a prefix, then what else it covers is only counted."""
+    intake = new_intake()
+    intake.covered.replace(["https://a.example/id/", "https://a.example/x/"])
+    intake.full = {"https://a.example/id/"}
+    child = Child(Record("https://a.example/id/2", depth=1))
+    assert intake.children([child], []) == []
+    assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
+    assert list(intake.take_put_off()) == ["https://a.example/x/"]
+    assert intake.turned.covered == 3
+    intake.full = frozenset()  # as for a page, which may name more than a dump
+    assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
+    assert list(intake.take_put_off()) == ["https://a.example/id/"]

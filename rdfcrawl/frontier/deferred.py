@@ -42,20 +42,22 @@ class Deferred:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._full: set[tuple[str, int]] = set()
+        self._full: dict[int, set[str]] = {}  # limit -> prefixes
 
     async def put(
         self, prefix: str, waiting: Iterable[PutOff], *, limit: int = MAX_DEFERRED
     ) -> None:
         """Put records off; no more of them than `limit`, and a few."""
-        if (prefix, limit) in self._full:
-            return
         entries = dict(map(_entry, waiting))
         room = limit - await self._shelf.size(prefix, _TABLE)
         if room < len(entries):
-            self._full.add((prefix, limit))
+            self.full(limit).add(prefix)
             entries = dict(list(entries.items())[: max(0, room)])
         await self._shelf.put(prefix, _TABLE, entries)
+
+    def full(self, limit: int = MAX_DEFERRED) -> set[str]:
+        """Return the prefixes below which so many are known to wait: offer no more."""
+        return self._full.setdefault(limit, set())
 
     async def is_full(self, prefix: str) -> bool:
         """Tell whether there may be more below a prefix than was put off."""

@@ -25,6 +25,7 @@ from rdfcrawl.uri import requestable as to_requestable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.links import LinkFilter
@@ -79,6 +80,12 @@ class RecentLinks:
             self._old, self._young = young, set()
         return fresh
 
+    def forget(self, link: bytes) -> None:
+        """Take a link for new when it comes again."""
+        mark = hash(link)
+        self._young.discard(mark)
+        self._old.discard(mark)
+
 
 class Intake:
     """Judges links and makes candidates of those that are wanted.
@@ -98,6 +105,7 @@ class Intake:
         turned: what was not offered.
         covered: URLs that are part of what is taken as a whole.
         put_off: by prefix, those that were offered all the same; `take_put_off`.
+        full: prefixes below which no more are put off.
     """
 
     def __init__(
@@ -117,6 +125,7 @@ class Intake:
         self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
         self._profile = profile
         self._budget = budget
+        self.full: AbstractSet[str] = frozenset()
         self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._partitions = partitions
@@ -181,10 +190,10 @@ class Intake:
             if not admits(target):
                 self._turn_away(link, target)
                 continue
+            if self.covered and self._is_covered(link, target, depth, url):
+                continue
             kind, profile = kind_of(target), self._profile
             record = Record(target, kind, depth, url, profile=profile)
-            if self.covered and self._puts_off(record, LINK_BAND):
-                continue
             candidates.append(self.candidate(record, LINK_BAND))
         if bad:
             self.turned.bad += len(bad)
@@ -277,11 +286,27 @@ class Intake:
         self.put_off.clear()
         return found
 
+    def _is_covered(self, link: bytes, target: str, depth: int, url: str) -> bool:
+        """Put a link off if it is covered; return whether it is.
+
+        Where enough is put off, another document may still offer it.
+        """
+        prefix = self.covered.prefix_of(target)
+        if prefix in self.full:  # or a record would be made of all that a dump names
+            self.turned.covered += 1
+            self._recent.forget(link)
+        elif prefix:
+            kind, profile = kind_of(target), self._profile
+            record = Record(target, kind, depth, url, profile=profile)
+            self._puts_off(record, LINK_BAND)
+        return bool(prefix)
+
     def _puts_off(self, record: Record, band: bytes) -> bool:
         """Put a record off if its URL is covered; return whether it is."""
         prefix = self.covered.prefix_of(record.url)
         if prefix:
             self.turned.covered += 1
+        if prefix and prefix not in self.full:
             self.put_off.setdefault(prefix, []).append(PutOff(record, band))
         return bool(prefix)
 

@@ -323,12 +323,13 @@ class CrawlSession:
         """Queue what was put off below a prefix; what another one covers waits on."""
         async for group in self._deferred.groups(prefix):
             await self._prime([each.record.url for each in group])
+            self.intake.full = self._deferred.full()
             self.worker.offer(self.intake.again(group))
             for other, waiting in self.intake.take_put_off().items():
                 await self._deferred.put(other, waiting)
             await self.worker.room()
 
-    async def _defer(self, *, is_dump: bool = False) -> None:
+    async def _defer(self, limit: int = MAX_DEFERRED) -> None:
         """Keep what a document has led to and is covered.
 
         First it is kept, and then looked whether it is still covered: or what is kept
@@ -337,8 +338,6 @@ class CrawlSession:
         waiting = self.intake.take_put_off()
         if not waiting:
             return
-        # A dump names all that it covers: it must leave room for what others name.
-        limit = MAX_DEFERRED // 2 if is_dump else MAX_DEFERRED
         for prefix, records in waiting.items():
             await self._deferred.put(prefix, records, limit=limit)
         datasets = await self.shelf.get_many(_CRAWL, _COVERED, waiting)
@@ -369,24 +368,29 @@ class CrawlSession:
             self._forget_recent()
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([link.decode(errors="replace") for link in links])
-        candidates = self._intake_for(document.record).links(
+        limit = _limit_of(document)
+        intake = self._intake_for(document.record)
+        intake.full = self._deferred.full(limit)
+        candidates = intake.links(
             links,
             parent=document.record,
             url=document.url,
             faults=document.faults,
         )
         self.worker.offer(candidates)
-        await self._defer(is_dump=document.record.task.startswith("["))
+        await self._defer(limit)
         return len(candidates)
 
     async def add_children(self, document: Document) -> int:
         """Offer what a source leads to; return how many records went on."""
         children = document.children
         await self._prime([child.record.url for child in children])
+        limit = _limit_of(document)
         intake = self._intake_for(document.record)
+        intake.full = self._deferred.full(limit)
         candidates = intake.children(children, document.faults)
         self.worker.offer(candidates)
-        await self._defer(is_dump=document.record.task.startswith("["))
+        await self._defer(limit)
         return len(candidates)
 
     async def is_new(self, url: str) -> bool:
@@ -394,6 +398,10 @@ class CrawlSession:
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([url])
         return await self.worker.mark_seen(self.intake.seen_only(url))
+
+    def wants(self, record: Record, url: str, depth: int) -> bool:
+        """Tell whether a URL that a record leads to is followed; see `Intake.wants`."""
+        return self._intake_for(record).wants(url, depth)
 
     def wants_target(self, record: Record, target: str) -> bool:
         """Tell whether a record's redirect is followed; see `Intake.wants_target`."""
@@ -421,3 +429,12 @@ class CrawlSession:
     async def _prime(self, urls: Iterable[str]) -> None:
         if self.options.keys.grouping is Grouping.IP:
             await self._addresses.prime(urls)
+
+
+def _limit_of(document: Document) -> int:
+    """Return how many URLs may wait below a prefix for a document to add to them.
+
+    A dump names all that it covers: it must leave room for what others name.
+    """
+    is_dump = document.record.task.startswith("[")
+    return MAX_DEFERRED // 2 if is_dump else MAX_DEFERRED

@@ -7,6 +7,7 @@ The ways that are named first count; where one fails, the next is taken.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -200,7 +201,7 @@ class Datasets:
             has_failed: the document is a place of its data that has failed.
         """
         prefixes = [prefix.url for prefix in dataset.prefixes]
-        usable = await self._usable(dataset, depth)
+        usable = await self._usable(dataset, document, depth)
         while True:
             taken = await self.way_taken(dataset.name)
             index = choose_way(dataset.ways, taken, usable)
@@ -210,7 +211,8 @@ class Datasets:
                 await self._session.cover(prefixes, dataset.name)
             elif has_failed or taken not in (None, index):
                 await self._uncover(prefixes, document)
-            before, usable = usable, await self._usable(dataset, depth)
+            before = usable
+            usable = await self._usable(dataset, document, depth)
             if usable == before:
                 break
             has_failed = True
@@ -225,7 +227,9 @@ class Datasets:
             fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
             document.faults.append(fault)
 
-    async def _usable(self, dataset: KnownDataset, depth: int) -> frozenset[str]:
+    async def _usable(
+        self, dataset: KnownDataset, document: Document, depth: int
+    ) -> frozenset[str]:
         """Return the places of data that have not failed and that the crawl may ask."""
         places = {
             way.place_of(url): url
@@ -234,7 +238,7 @@ class Datasets:
             for url in way.urls
         }
         failed = await self._shelf.get_many(_CRAWL, _FAILED, places)
-        wants = self._session.intake.wants
+        wants = partial(self._session.wants, document.record)
         return frozenset(
             place
             for (place, url), lack in zip(places.items(), failed, strict=True)
