@@ -32,7 +32,10 @@ MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are
 # term's position is known from the start of its line, and what a literal contains is
 # never looked at: nothing is searched behind the begin of the object.
 _TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
-_LINK = rb"<((?i:https?|ftps?)://[^>#]*+)[^>]*+>"
+_IRI = rb"<([^>]*+)"
+# Schemes and fragments are looked at once for each IRI, not wherever it stands.
+_WEB: Final = (b"http://", b"https://")
+_is_web = re.compile(rb"(?i:https?|ftps?)://").match
 _find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
@@ -97,11 +100,11 @@ class LinkPolicy:
         patterns = []
         if Position.SUBJECT in self.positions:
             # Statements of one subject mostly stand together: one match takes them all.
-            patterns.append(rb"\n" + _LINK + rb"[^\n]*+(?:\n<\1>[^\n]*+)*+")
+            patterns.append(rb"\n" + _IRI + rb"[^\n]*+(?:\n<\1>[^\n]*+)*+")
         if Position.PREDICATE in self.positions:
-            patterns.append(rb"\n%s %s" % (_TERM, _LINK))
+            patterns.append(rb"\n%s %s" % (_TERM, _IRI))
         if self.positions & {Position.OBJECT, Position.TYPE}:
-            patterns.append(rb"\n%s <%s> %s" % (_TERM, self._predicates(), _LINK))
+            patterns.append(rb"\n%s <%s> %s" % (_TERM, self._predicates(), _IRI))
         finders = tuple(re.compile(pattern).findall for pattern in patterns)
         object.__setattr__(self, "_finders", finders)
 
@@ -182,20 +185,21 @@ class LinkPolicy:
             IRIs without fragment, `\u` escapes decoded, otherwise as written: they
             have still to go through `uri.requestable`.
         """
-        found: set[bytes] = set()
+        iris: set[bytes] = set()
         lines = b"\n" + chunk
         for _ in range(1 + MAX_NESTED_TERMS):
             for find in self._finders:
-                found.update(find(lines))
+                iris.update(find(lines))
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
-        if b"\\u" in chunk or b"\\U" in chunk:  # all that an IRI may have escaped
-            for iri in [iri for iri in found if b"\\" in iri]:
-                found.remove(iri)
-                unescaped = _unescape(_utf8_of_escape, iri)
-                found.add(unescaped.partition(b"#")[0])
-        return found
+        joined = b"\n".join(iris)
+        if b"\\" in joined:  # `\u` is all that an IRI may have escaped
+            iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
+            joined = b"\n".join(iris)
+        if b"#" in joined:
+            iris = {iri.partition(b"#")[0] for iri in iris}
+        return {iri for iri in iris if iri.startswith(_WEB) or _is_web(iri)}
 
     def _predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""

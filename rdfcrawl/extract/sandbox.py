@@ -50,6 +50,7 @@ SCRATCH_BYTES = 50 * 2**30
 # one that shares its CPU with many: no answer for so long ends it.
 _SILENCE_FACTOR = 4
 _LEAST_SILENCE_SECS = 10.0
+_KEPT_BYTES = str(16 * 2**20)  # of memory, free or not
 _START = "from rdfcrawl.extract.child import main; main()"
 
 
@@ -272,6 +273,10 @@ def _environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
         "PYTHONDONTWRITEBYTECODE": "1",
         "LANG": "C.UTF-8",
+        # glibc gives memory back to the system after each large block that is freed,
+        # and asks for it again: a tenth of the time that a dump takes.
+        "MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
+        "MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
         # One thread for each core takes 40 MB of address space each, which is bounded.
         "OPENBLAS_NUM_THREADS": "1",
         # numpy sets them while it is imported, which a child may not.

@@ -1,8 +1,8 @@
 """The one door through which statements of our own readers come out.
 
-Whatever made them, only well-formed N-Quads pass: each line goes through the strict
-parser of pyoxigraph. One that it refuses has its IRIs mended where that is safe, else
-it is dropped and counted.
+Whatever made them, only well-formed N-Quads pass: each line is canonical by a strict
+grammar, or goes through the strict parser of pyoxigraph. One that it refuses has its
+IRIs mended where that is safe, else it is dropped and counted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.iris import mended_line
 from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
@@ -34,6 +35,13 @@ def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
     Raises:
         SourceFault: the parser failed in another way than on a line.
     """
+    return b"".join(
+        run.lines if run.is_canonical else _parse(run.lines, log, mends=mends)
+        for run in iter_runs(block, has_graphs=True)
+    )
+
+
+def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
     out = io.BytesIO()
     lines: list[bytes] = []
     done = 0

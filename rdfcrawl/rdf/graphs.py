@@ -123,13 +123,16 @@ class GraphNames:
         self._has_graphs = has_graphs and not (graph is None and trust == "all")
         self._known: dict[bytes, bytes] = {}
 
-    def place(self, lines: bytes) -> bytes:
-        """Return canonical N-Quads with the graph each line is to be in."""
+    def place(self, lines: bytes) -> tuple[bytes, int]:
+        """Return canonical N-Quads in the graph each is to be in, and their number."""
         if not self._has_graphs:
             # Within a line there is no line feed: all that match are ends.
-            tail = self._tail
-            return lines if tail == b" .\n" else lines.replace(b" .\n", tail)
-        return b"".join(map(self._place_line, lines.splitlines(keepends=True)))
+            if self._tail == b" .\n":
+                return lines, lines.count(b"\n")
+            statements = lines.split(b" .\n")
+            return self._tail.join(statements), len(statements) - 1
+        placed = list(map(self._place_line, lines.splitlines(keepends=True)))
+        return b"".join(placed), len(placed)
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")

@@ -119,7 +119,7 @@ class Output:
         """
         names = self._names_of(has_graphs=has_graphs)
         for lines in blocks:
-            chunk = self._count(names.place(self._relabel(self._drop(lines))))
+            chunk = self._count(*names.place(self._relabel(self._drop(lines))))
             if len(chunk) > CHUNK_BYTES:
                 yield from _split(chunk)
             elif chunk:
@@ -170,9 +170,8 @@ class Output:
             return lines
         return self._blank_nodes.relabel(lines)
 
-    def _count(self, lines: bytes) -> bytes:
+    def _count(self, lines: bytes, n_lines: int) -> bytes:
         """Count the statements; those over the limit are left out."""
-        n_lines = lines.count(b"\n")
         n_left = self._limits.n_quads - self.n_quads
         if n_lines > n_left:
             lines = b"".join(lines.splitlines(keepends=True)[:n_left])

@@ -1,9 +1,9 @@
 """One `parse()` for all serializations: a document's bytes to checked N-Quads.
 
 pyoxigraph in its strict mode reads what it can, and what it serializes is canonical
-N-Quads; other readers write lines that go through it. What comes after works on these
-lines: statements are dropped, blank nodes relabelled and graphs named without an object
-per triple.
+N-Quads; lines that are so already are taken as they are; other readers write lines
+that go through it. What comes after works on these lines: statements are dropped,
+blank nodes relabelled and graphs named without an object per triple.
 """
 
 from __future__ import annotations

@@ -7,12 +7,15 @@ still those of the document.
 from __future__ import annotations
 
 import io
+import re
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.checking import mended
 from rdfcrawl.rdf.lenient import well_formed
 from rdfcrawl.rdf.lines import iter_line_blocks
@@ -34,7 +37,7 @@ from rdfcrawl.rdf.recovery import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pyoxigraph import Quad, QuadParser
+    from pyoxigraph import QuadParser
 
     from rdfcrawl.formats import Format
     from rdfcrawl.rdf.faultlog import FaultLog
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 _FIRST_BATCH = 64  # statements; a batch grows while its lines are short
 _LARGEST_BATCH = 1024
+_PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
 _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
 
@@ -63,7 +67,8 @@ class Statements:
         needs_context: it ended at a remote context of JSON-LD.
         error: what the parser said first; empty if nothing.
         n_before: statements read before that.
-        n_read: statements so far, also those that were left out.
+        n_read: statements so far, also those that were left out; at the end perhaps
+            a little more.
     """
 
     __slots__ = (
@@ -119,19 +124,20 @@ class Statements:
             self._check_depth(source)
         return _gather(self._read_whole(source, reopen))
 
-    # Line-based formats: each block of lines has a parser of its own, and after a
-    # bad line reading starts anew with the next one, whatever was open in it.
+    # Line-based formats: lines that are canonical are taken as they are. Others have
+    # a parser of their own, and after a bad line reading starts anew with the next
+    # one, whatever was open in it.
 
     def _read_lines(self, source: bytes | BinaryIO) -> Iterator[bytes]:
         if isinstance(source, bytes) and len(source) <= GATHER_BYTES:
-            yield self._read_block(source, 0)
+            yield self._read_runs(source, 0)
             return
         file = io.BytesIO(source) if isinstance(source, bytes) else source
         n_lines = 0
         for block in iter_line_blocks(
             file.read, max_line_bytes=self._limits.literal_bytes, drop=self._drop_line
         ):
-            yield self._read_block(block, n_lines)
+            yield self._read_runs(block, n_lines)
             if self.is_partial:
                 return
             n_lines += block.count(b"\n") or block.count(b"\r")
@@ -139,7 +145,19 @@ class Statements:
     def _drop_line(self) -> None:
         self._log.note(Reason.LITERAL_TOO_LONG, "a line is too long")
 
-    def _read_block(self, block: bytes, n_before: int) -> bytes:
+    def _read_runs(self, block: bytes, n_before: int) -> bytes:
+        parts: list[bytes] = []
+        for run in iter_runs(block, has_graphs=self._format.has_graphs):
+            if run.is_canonical:
+                parts.append(run.lines)
+                continue
+            before = partial(_count_lines, n_before, block, run.begin)
+            parts.append(self._read_block(run.lines, before))
+            if self.is_partial:
+                break
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_block(self, block: bytes, count_before: Callable[[], int]) -> bytes:
         # A line format nests by `<<(` alone, and one byte is counted far faster.
         if block.count(b"(") > MAX_DEPTH and is_text_too_deep(block):
             block = self._without_deep_lines(block)
@@ -158,7 +176,7 @@ class Statements:
             if repaired:
                 out.write(repaired)
             else:
-                self._note_error(error, n_before + done)
+                self._note_error(error, count_before() + done)
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
                 break
@@ -187,7 +205,7 @@ class Statements:
         batch = _FIRST_BATCH
         with closing(SourceLines(reopen)) as places:
             while True:
-                lines, n_quads, failure = self._read_batch(islice(parser, batch))
+                lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
                 if failure is not None:
                     text = self._text_before(failure, places)
@@ -199,19 +217,26 @@ class Statements:
                 yield lines
                 if n_quads < batch:
                     return
-                if len(lines) > GATHER_BYTES:
+                if len(lines) > 2 * GATHER_BYTES:
                     batch = max(batch // 4, 1)
                 elif batch < _LARGEST_BATCH:
                     batch *= 4
 
     def _read_batch(
-        self, quads: Iterable[Quad]
+        self, parser: QuadParser, batch: int
     ) -> tuple[bytes, int, SyntaxError | SourceFault | None]:
-        """Return the lines, how many statements were read, and what ended them."""
+        """Return the lines, how many statements were read, and what ended them.
+
+        Counting takes a twentieth of the time: large batches are taken to be full.
+        The last one may be not, which shows in that none comes after it.
+        """
+        quads = islice(parser, batch)
         out = io.BytesIO()
         if not self.is_lenient:
             failure = serialize(quads, out)
             lines = out.getvalue()
+            if batch == _LARGEST_BATCH and lines and failure is None:
+                return lines, batch, None
             return lines, lines.count(b"\n"), failure
         n_bad = -self._log.count(Reason.BAD_TERM)
         failure = serialize(well_formed(quads, self._log), out)
@@ -267,7 +292,10 @@ class Statements:
     def _note_error(self, error: SyntaxError, line: int | None) -> None:
         self._n_errors += 1
         place = f"line {line}: " if line is not None else ""
-        self._log.note(Reason.SYNTAX, place + error.msg)
+        message = error.msg
+        if self._format.is_line_based:  # it counts lines from where it began anew
+            message = _PLACE.sub("", message)
+        self._log.note(Reason.SYNTAX, place + message)
 
     def _check_depth(self, source: bytes) -> None:
         if self._format.family == "json":
@@ -279,6 +307,10 @@ class Statements:
 
 
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+
+
+def _count_lines(n_before: int, block: bytes, end: int) -> int:
+    return n_before + block.count(b"\n", 0, end)
 
 
 def _gather(batches: Iterable[bytes]) -> Iterator[bytes]:

@@ -120,7 +120,8 @@ class Text:
             log=log,
             screen=_joined(self._all(screens)),
         )
-        return cast("BinaryIO", io.BufferedReader(stream))
+        # The parser asks for 2 KiB at a time.
+        return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))
 
     def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
         return (XmlScreen().feed, *screens) if self._is_xml else screens

@@ -1,0 +1,117 @@
+"""Lines of N-Triples and N-Quads that are as they are to be written: no parser needed.
+
+A line that matches a strict part of the grammar is what the parser would make of it,
+byte by byte, and no line depends on another one. The other lines are the parser's:
+bad ones, comments, escapes and white space that could be written in another way, and
+what is too rare to be told here (user names in IRIs, triple terms, private use).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MAX_MISSES: Final = 64  # lines that do not match: the rest of the block is as they
+
+# RFC 3987 section 2.2 in UTF-8 that is known to be valid: `ucschar` from U+00C0 to
+# U+D7FF are plain bytes here, those from U+00A0 take two (U+0080 to U+009F are none).
+_CHARS: Final = rb"[A-Za-z0-9._~!$&'()*+,;=:@/?\-\x80-\xbf\xc3-\xed]*+"
+_MORE: Final = rb"(?:(?:%[0-9A-Fa-f]{2}|\xc2[\xa0-\xbf])" + _CHARS + rb")*+"
+_IRI: Final = (
+    rb"<[A-Za-z][A-Za-z0-9+.-]*+:"
+    rb"(?://[A-Za-z0-9._~-]*+(?::[0-9]*+)?(?=[/?#>])|(?!//))"
+    + _CHARS
+    + _MORE
+    + rb"(?:#"
+    + _CHARS
+    + _MORE
+    + rb")?+>"
+)
+_BLANK: Final = rb"_:[A-Za-z0-9_][A-Za-z0-9_-]*+"
+_RESOURCE: Final = rb"(?:" + _IRI + rb"|" + _BLANK + rb")"
+# RDF 1.2 N-Quads, "Canonical Form": what is escaped there, is; U+FFFE and U+FFFF too.
+_TEXT: Final = rb"[^\"\\\x00-\x1f\x7f\xef]*+"
+_STRING: Final = (
+    rb'"' + _TEXT + rb'(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))' + _TEXT + rb')*+"'
+)
+_XSD_STRING: Final = b"http://www.w3.org/2001/XMLSchema#string"
+_NO_DATATYPE: Final = (
+    rb"(?!<http://www\.w3\.org/(?:2001/XMLSchema#string"
+    rb"|1999/02/22-rdf-syntax-ns#(?:dirLang|lang)String)>)"
+)
+# Language tags are written in lower case.
+_LITERAL: Final = (
+    _STRING
+    + rb"(?:@[a-z]{2,3}(?:-[a-z]{4})?+(?:-[a-z]{2})?+|\^\^(?:"
+    + _NO_DATATYPE
+    + _IRI
+    + rb"|<"
+    + re.escape(_XSD_STRING)
+    + rb">(?= \.\n)))?+"
+)
+_REST: Final = rb" " + _IRI + rb" (?:" + _RESOURCE + rb"|" + _LITERAL + rb")"
+_GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
+_END: Final = rb" \.\n"
+
+
+def _lines(rest: bytes) -> re.Pattern[bytes]:
+    # Statements of one subject mostly stand together: it is looked at once.
+    return re.compile(
+        rb"(?:(" + _RESOURCE + rb")" + rest + rb"(?:\1" + rest + rb")*+)*+"
+    )
+
+
+_TRIPLES = _lines(_REST + _END)
+_QUADS = _lines(_REST + _GRAPH + _END)
+# Plain strings are written without their datatype. In a line that matches, this can
+# only be the end of its object: no quotation mark stands in an IRI.
+_TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
+_PLAIN: Final = b'" .\n'
+
+
+class Run(NamedTuple):
+    """Lines that stand together.
+
+    Attributes:
+        lines: of canonical N-Quads, or as they were.
+        is_canonical: they need no parser.
+        begin: where they stood in their block.
+    """
+
+    lines: bytes
+    is_canonical: bool
+    begin: int
+
+
+def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
+    """Yield the lines of a block in their order, those for the parser apart.
+
+    Args:
+        block: whole lines in valid UTF-8.
+        has_graphs: it is N-Quads, else N-Triples.
+    """
+    match = (_QUADS if has_graphs else _TRIPLES).match
+    at = begin = n_misses = 0  # lines that do not match are those from `begin`
+    while at < len(block):
+        end = match(block, at).end()  # type: ignore[union-attr] # it may be empty
+        if end == at:
+            n_misses += 1
+            at = block.find(b"\n", at) + 1
+            if not at or n_misses == _MAX_MISSES:
+                break
+            continue
+        if begin < at:
+            yield Run(block[begin:at], is_canonical=False, begin=begin)
+        yield Run(_without_strings(block[at:end]), is_canonical=True, begin=at)
+        at = begin = end
+    if begin < len(block):
+        yield Run(block[begin:], is_canonical=False, begin=begin)
+
+
+def _without_strings(lines: bytes) -> bytes:
+    if b"/XMLSchema#string> .\n" not in lines:
+        return lines
+    return lines.replace(_TYPED, _PLAIN)
