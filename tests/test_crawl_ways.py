@@ -346,7 +346,7 @@ def test_crawl_killed_after_the_failure_loses_no_page(
     folder = commands.folder()
     given: dict[str, Any] = {
         "folder": folder,
-        "arguments": {"sites": site.at("/")},
+        "arguments": {"sites": site.at("/"), "follow": "all"},
         "FRONTIER_LEASE_SECS": 2,
         "FRONTIER_COMMIT_SECS": 60,
     }
