@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -312,6 +313,14 @@ def decide(media_type: str, url: str, head: bytes) -> Decision:
 
 def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> Decision:
     """Believe the claim unless the content flatly contradicts it."""
+    if (
+        decided_by == "content-type"
+        and claimed.is_line_based
+        and head[:1] in (b"<", b"_")
+        and _STATEMENT.match(head)
+        and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
+    ):
+        return Decision(claimed, decided_by)  # what `_sniff` would lead to, too
     sniffed = _sniff(head)
     actual = sniffed.format
     if actual is None:
@@ -494,7 +503,12 @@ def _last_extension(url: str) -> str:
     return _file_name(url).rpartition(".")[2]
 
 
+@lru_cache(maxsize=16)  # asked for several times per document
 def _file_name(url: str) -> str:
+    scheme, slashes, rest = url.partition("://")
+    if slashes and scheme.isalpha():
+        path = rest.partition("#")[0].partition("?")[0]
+        return path.rpartition("/")[2].lower() if "/" in path else ""
     try:
         return urlsplit(url).path.rpartition("/")[2].lower()
     except ValueError:

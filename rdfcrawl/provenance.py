@@ -371,6 +371,7 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(char) or f"\\u{ord(char):04X}"
 
 
+@lru_cache(maxsize=1024)  # each URL is named in several statements at once
 def _as_iri(url: str) -> str:
     """Return the IRI that `url` is or becomes by percent-encoding, or nothing."""
     if _IRI(url) and "[" not in url:

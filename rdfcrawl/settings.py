@@ -82,6 +82,7 @@ UNPACK_MAX_MEMBERS = 100_000
 UNPACK_MAX_DEPTH = 3
 SCRAPING_RULES = None  # file or folder
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
+ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
     "rdfcrawl.pipelines.slices.SlicesPipeline": 400,

@@ -96,13 +96,15 @@ class Reading:
         outcome.faults = [each for each in noted if each not in self._noted_before]
 
     def _output(self, graph: str | None, key: str) -> Output:
-        limits, job = self._job.limits, self._job
+        limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
+        if n_quads:  # of other members
+            limits = replace(limits, n_quads=limits.n_quads - n_quads)
         return Output(
             url=job.url,
             graph=graph,
             key=key,
             trust=job.trust,
-            limits=replace(limits, n_quads=limits.n_quads - self.outcome.n_quads),
+            limits=limits,
             log=self._log,
         )
 

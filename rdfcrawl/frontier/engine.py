@@ -8,8 +8,9 @@ of it: that is the one correct moment to commit. Scrapy has no hook for it yet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from pydispatch import dispatcher
 from scrapy import Request
 
 if TYPE_CHECKING:
@@ -17,6 +18,29 @@ if TYPE_CHECKING:
 
     from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
+
+
+class SparingSignals:
+    """The signals of a crawler; one without receivers is not sent."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._signals = crawler.signals
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._signals, name)
+
+    async def send_catch_log_async(
+        self, signal: Any, **named: Any
+    ) -> list[tuple[Any, Any]]:
+        """See `SignalManager.send_catch_log_async`."""
+        anyone = dispatcher.Any
+        for sender in (self._crawler, anyone):
+            for each in (signal, anyone):
+                if dispatcher.getReceivers(sender, each):
+                    return await self._signals.send_catch_log_async(signal, **named)
+        return []
 
 
 class EngineView:
@@ -73,6 +97,11 @@ class EngineView:
         """
         if self._slot is not None and self._slot.closing is None:
             self._slot.nextcall.schedule()
+
+    def spare_signals(self) -> None:
+        """Send no signal per item that nobody waits for: each costs a future."""
+        scraper = self._crawler.engine.scraper
+        scraper.signals = cast("SignalManager", SparingSignals(self._crawler))
 
     @property
     def _slot(self) -> _Slot | None:

@@ -145,6 +145,7 @@ class FrontierScheduler(BaseScheduler):
         spider.arguments = self.session.arguments
         crawler.signals.connect(self._item_failed, signals.item_error)
         self._engine.hold()
+        self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
 
     async def _close(self, reason: str) -> None:

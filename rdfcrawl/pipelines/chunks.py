@@ -1,9 +1,12 @@
-"""The chunks of a document, on their way through the pipelines."""
+"""The chunks of a document, on their way through the pipelines.
+
+These are classes and no generators: an event loop keeps a register of asynchronous
+generators, and what a document would enter there costs as much as storing it.
+"""
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -11,16 +14,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@asynccontextmanager
-async def closing(chunks: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+class closing(Generic[T]):  # noqa: N801  # as `contextlib.closing`
     """Give chunks, or documents, up when the block is left, however it is.
 
     Else the child process that reads them would be taken until a garbage collection,
     and other documents would wait for it.
     """
-    try:
-        yield chunks
-    finally:
-        close = getattr(chunks, "aclose", None)
+
+    __slots__ = ("_chunks",)
+
+    def __init__(self, chunks: AsyncIterator[T]) -> None:
+        self._chunks = chunks
+
+    async def __aenter__(self) -> AsyncIterator[T]:
+        return self._chunks
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        close = getattr(self._chunks, "aclose", None)
         if close is not None:
             await close()

@@ -80,7 +80,8 @@ class DiscoverPipeline:
                 links |= find(chunk)
                 if scan is not None:
                     scan.feed(chunk)
-                    links -= scan.urls  # they are asked for as what they are
+                    if scan.has_any:
+                        links -= scan.urls  # they are asked for as what they are
                 if len(links) >= _MOST_LINKS_HELD:
                     document.n_links += await self._session.add_links(document, links)
                     links.clear()

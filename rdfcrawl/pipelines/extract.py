@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 
@@ -21,13 +21,15 @@ from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.extract.sandbox import SandboxedReading
     from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.options import ExtractOptions
@@ -77,13 +79,14 @@ class ExtractPipeline:
         if not isinstance(item, Document):
             return other(item)
         if item.chunks is None and not item.is_read:
-            item.chunks = self._chunks(item)
+            item.chunks = _Chunks(self, item)
         return item
 
-    async def _chunks(self, document: Document) -> AsyncIterator[bytes]:
+    def begin(self, document: Document) -> _Begun | None:
+        """Return how a document is read; None if it has nothing to read."""
         source = body_of(document)
         if source is None:
-            return
+            return None
         job = Job(
             url=document.url,
             graph=graph_iri(document.url),
@@ -95,26 +98,15 @@ class ExtractPipeline:
             limits=self._options.limits,
             unpack=self._options.unpack,
         )
-        if isinstance(source, bytes):
-            contexts = _NearContexts(self._transport().contexts, document.url)
-            reading = Reading(source, job, environment=Environment(contexts=contexts))
-            try:
-                for chunk in reading:
-                    yield chunk
-            except NeedsSandbox:
-                pass
-            else:
-                _note(document, reading.outcome)
-                if not reading.outcome.left:
-                    return
-                job = job.rest(reading.outcome)
-        sandboxed = await self._sandbox.read(source, job)
-        try:
-            async for chunk in sandboxed:
-                yield chunk
-        finally:
-            await sandboxed.close()
-        _note(document, sandboxed.outcome)
+        if not isinstance(source, bytes):
+            return _Begun(source, job, None)
+        contexts = _NearContexts(self._transport().contexts, document.url)
+        reading = Reading(source, job, environment=Environment(contexts=contexts))
+        return _Begun(source, job, reading)
+
+    async def read_in_child(self, source: bytes | Path, job: Job) -> SandboxedReading:
+        """Return what a child reads."""
+        return await self._sandbox.read(source, job)
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
@@ -127,6 +119,86 @@ class ExtractPipeline:
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self._transport().contexts.load(url, document_url=document_url)
+
+
+class _Begun(NamedTuple):
+    source: bytes | Path
+    job: Job
+    reading: Reading | None  # in this process
+
+
+class _Chunks:
+    """The quads of a document: first what is read here, then what a child reads."""
+
+    __slots__ = ("_child", "_document", "_inline", "_is_over", "_job", "_pipeline",
+                 "_reading", "_source", "_taken")  # fmt: skip
+
+    def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
+        self._pipeline, self._document = pipeline, document
+        self._source: bytes | Path | None = None
+        self._inline: Iterator[bytes] | None = None
+        self._child: SandboxedReading | None = None
+        self._taken: AsyncIterator[bytes] | None = None  # from the child
+        self._is_over = False
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._source is None and not self._is_over:
+            self._begin()
+        if self._inline is not None:
+            chunk = self._read_here()
+            if chunk is not None:
+                return chunk
+        if self._is_over or self._source is None:
+            raise StopAsyncIteration
+        if self._taken is None:
+            self._child = await self._pipeline.read_in_child(self._source, self._job)
+            self._taken = aiter(self._child)
+        async for chunk in self._taken:
+            return chunk
+        child, self._child = self._child, None
+        await self.aclose()
+        if child is not None:
+            await child.close()
+            _note(self._document, child.outcome)
+        raise StopAsyncIteration
+
+    def _begin(self) -> None:
+        begun = self._pipeline.begin(self._document)
+        if begun is None:
+            self._is_over = True
+            return
+        self._source, self._job, self._reading = begun
+        if self._reading is not None:
+            self._inline = iter(self._reading)
+
+    def _read_here(self) -> bytes | None:
+        """Return the next chunk; None if there are no more, or not here."""
+        inline, reading = self._inline, self._reading
+        if inline is None or reading is None:
+            return None
+        try:
+            for chunk in inline:
+                return chunk
+        except NeedsSandbox:
+            self._inline = None
+            return None
+        self._inline = None
+        _note(self._document, reading.outcome)
+        if reading.outcome.left:
+            self._job = self._job.rest(reading.outcome)
+        else:
+            self._is_over = True
+        return None
+
+    async def aclose(self) -> None:
+        """Give up what was not read; a child that reads it ends."""
+        self._is_over, self._inline = True, None
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
 
 
 class _NearContexts:

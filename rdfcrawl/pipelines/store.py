@@ -15,7 +15,7 @@ from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -80,46 +80,75 @@ class StorePipeline:
             )
             await writer.end()
         elif document.chunks is not None:
-            document.chunks = self._tee(document, document.chunks)
+            document.chunks = _Tee(self, document, document.chunks)
         return document
 
-    async def _tee(
-        self, document: Document, chunks: AsyncIterator[bytes]
-    ) -> AsyncIterator[bytes]:
-        writer = None
-        n_quads = 0
-        digest = Digest() if may_come_again(document) else None
-        try:
-            async with closing(chunks):
-                async for chunk in chunks:
-                    if writer is None:
-                        graph = graph_iri(document.url)
-                        writer = await self._store.begin(graph, document.started_ms)
-                    await writer.write(chunk)
-                    n_quads += chunk.count(b"\n")
-                    if digest is not None:
-                        digest.add(chunk)
-                    yield chunk
-            document.n_quads = n_quads
-            if writer is None and _replaces(document):
-                writer = await self._store.begin(
-                    graph_iri(document.url), document.started_ms
-                )
-            if writer is not None:
-                await self._end(document, writer, digest)
-        except BaseException:
-            if writer is not None:
-                await writer.abandon()
-            raise
+    def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
+        """Open a document in the store."""
+        return self._store.begin(graph_iri(document.url), document.started_ms)
 
-    async def _end(
+    async def end(
         self, document: Document, writer: DocumentWriter, digest: Digest | None
     ) -> None:
+        """Make a document part of the store, unless that has the same already."""
         if digest is not None and await self._digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
         else:
             await writer.end()
+
+
+class _Tee:
+    """Passes the quads of a document on, and writes them to the store.
+
+    The document is in the store once they are read to their end.
+    """
+
+    __slots__ = ("_chunks", "_digest", "_document", "_n_quads", "_pipeline", "_writer")
+
+    def __init__(
+        self, pipeline: StorePipeline, document: Document, chunks: AsyncIterator[bytes]
+    ) -> None:
+        self._pipeline, self._document, self._chunks = pipeline, document, chunks
+        self._writer: DocumentWriter | None = None
+        self._digest = Digest() if may_come_again(document) else None
+        self._n_quads = 0
+
+    def __aiter__(self) -> _Tee:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            async for chunk in self._chunks:
+                if self._writer is None:
+                    self._writer = await self._pipeline.begin_of(self._document)
+                await self._writer.write(chunk)
+                self._n_quads += chunk.count(b"\n")
+                if self._digest is not None:
+                    self._digest.add(chunk)
+                return chunk
+            await self._end()
+        except BaseException:
+            await self.aclose()
+            raise
+        raise StopAsyncIteration
+
+    async def _end(self) -> None:
+        document = self._document
+        document.n_quads = self._n_quads
+        writer = self._writer
+        if writer is None and _replaces(document):
+            writer = self._writer = await self._pipeline.begin_of(document)
+        if writer is not None:
+            await self._pipeline.end(document, writer, self._digest)
+            self._writer = None
+
+    async def aclose(self) -> None:
+        """Give up what was not read: nothing of it stays in the store."""
+        writer, self._writer = self._writer, None
+        async with closing(self._chunks):
+            if writer is not None:
+                await writer.abandon()
 
 
 def _replaces(document: Document) -> bool:

@@ -7,6 +7,7 @@ whatever kind it is, is decided by `GraphRule` alone.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
@@ -24,6 +25,13 @@ CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
 
 _MAX_KNOWN = 4096  # graph names remembered
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
+
+# Canonical N-Quads without a graph; a literal in it has no line feed.
+_has_no_graph = re.compile(
+    rb"(?:(?:<[^>\n]*+>|_:[^ \n]++) <[^>\n]*+> "
+    rb"(?:<[^>\n]*+>|_:[^ \n]++"
+    rb'|"(?>[^"\\\n]++|\\.)*+"(?:@[^ \n]++|\^\^<[^>\n]*+>)?) \.\n)*+'
+).fullmatch
 
 
 def check_iri(url: str) -> str:
@@ -129,10 +137,15 @@ class GraphNames:
             # Within a line there is no line feed: all that match are ends.
             if self._tail == b" .\n":
                 return lines, lines.count(b"\n")
-            statements = lines.split(b" .\n")
-            return self._tail.join(statements), len(statements) - 1
+            return self._in_one_graph(lines)
+        if _has_no_graph(lines):  # formats that can have graphs mostly have none
+            return self._in_one_graph(lines)
         placed = list(map(self._place_line, lines.splitlines(keepends=True)))
         return b"".join(placed), len(placed)
+
+    def _in_one_graph(self, lines: bytes) -> tuple[bytes, int]:
+        statements = lines.split(b" .\n")
+        return self._tail.join(statements), len(statements) - 1
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")

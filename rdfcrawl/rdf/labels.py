@@ -9,6 +9,7 @@ gives unchanged bytes.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from hashlib import blake2b
 
 # Nodes numbered in one document: about 60 MB. Later ones are named by a hash of the
@@ -49,8 +50,12 @@ class _Labels(dict[bytes, bytes]):
 
     def __init__(self, url: str) -> None:
         super().__init__()
-        digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=5)
-        self._prefix = b"_:b" + digest.hexdigest().encode()
+        self._url = url
+
+    @cached_property
+    def _prefix(self) -> bytes:  # most documents have no blank node
+        digest = blake2b(self._url.encode("utf-8", "surrogatepass"), digest_size=5)
+        return b"_:b" + digest.hexdigest().encode()
 
     def __missing__(self, old: bytes) -> bytes:
         if len(self) >= MAX_NUMBERED:

@@ -137,21 +137,23 @@ class Sources:
         if record.kind.is_source:
             is_site = is_named_site(record)
             return [child_of_site(document, is_own=True)] if is_site else []
-        wanted = frozenset(x for x in self._wanted if isinstance(x, Kind))
         children = [
             child
-            for child in recognized(document, wanted, self.desk.run)
+            for child in recognized(document, self._wanted_kinds, self.desk.run)
             if not await self._is_taken(child.record)
         ]
         if is_well_known(record.url):
             forgive(document)
-        elif document.status and self._wanted & _OF_SITES and self._is_new_site(record):
+        elif document.status and self._asks_sites and self._is_new_site(record):
             children += self._of_site(document)
         if scan is not None:
-            children += await self._described(document, scan)
+            if scan.has_any:
+                children += await self._described(document, scan)
             children += await self._pages.following(document, scan)
         if record.kind is Kind.DUMP and (lack := shortfall_of(document)):
             children += await self.desk.datasets.instead_of_file(document, lack)
+        if not children:  # as of most documents
+            return children
         return [x for x in children if not self._is_named_endpoint(x.record)]
 
     def _of_site(self, document: Document) -> list[Child]:
@@ -232,6 +234,14 @@ class Sources:
     def _wanted(self) -> frozenset[Kind | str]:
         """What is harvested when it is come upon: kinds, and `VOID`."""
         return self.desk.arguments.harvest
+
+    @cached_property
+    def _wanted_kinds(self) -> frozenset[Kind]:
+        return frozenset(x for x in self._wanted if isinstance(x, Kind))
+
+    @cached_property
+    def _asks_sites(self) -> bool:
+        return bool(self._wanted & _OF_SITES)
 
     @cached_property
     def _pages(self) -> Pages:

@@ -161,6 +161,8 @@ class Pages:
             if task is not None and document.status == 410:
                 await self._gone(task, record)
             return []
+        if task is None and not (scan.has_any or document.links):
+            return []  # as most documents
         facts = scan.paging.facts(record.url, document.url)
         named = _next_of(facts, document)
         if task is None:

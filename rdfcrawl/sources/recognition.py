@@ -47,6 +47,8 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
         if document.media_type in PAGE_TYPES:
             urls[Kind.CKAN] = _portal(document, head)
         urls[Kind.SPARQL] = _endpoint(document, head)
+    if not urls:  # as of most documents
+        return lists
     record = document.record
     task = Task(run).write()
     return lists + [

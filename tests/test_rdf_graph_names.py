@@ -1,0 +1,64 @@
+"""Graph names of whole blocks of lines: the fast way gives what the exact one does."""
+
+from __future__ import annotations
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.rdf.graphs import GraphNames
+
+URL = "http://a.example/d"
+_nasty = st.text(alphabet='<>_:"\\ .@^\n\r\tab\u2028\x85é', max_size=12)
+_nodes = st.sampled_from(
+    [ox.NamedNode("http://a.example/s"), ox.NamedNode("urn:x"), ox.BlankNode("b")]
+)
+_literals = st.one_of(
+    st.builds(ox.Literal, _nasty),
+    _nasty.map(lambda text: ox.Literal(text, language="en")),
+    _nasty.map(lambda text: ox.Literal(text, datatype=ox.NamedNode("urn:t"))),
+)
+_graphs = st.sampled_from([ox.DefaultGraph(), ox.NamedNode("http://b.example/g")])
+_quads = st.builds(
+    ox.Quad,
+    _nodes,
+    st.just(ox.NamedNode("urn:p")),
+    st.one_of(_nodes, _literals),
+    _graphs,
+)
+
+
+@given(st.lists(_quads, max_size=4))
+def test_every_statement_is_in_the_graph_of_the_document(quads: list[ox.Quad]) -> None:
+    """If lines have no graph, or a foreign one, then all are in the document's."""
+    lines = ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b""
+    names = GraphNames(
+        URL, url=URL, trust="same-origin", has_graphs=True, log=FaultLog()
+    )
+    placed = list(ox.parse(names.place(lines)[0], format=ox.RdfFormat.N_QUADS))
+    graph = ox.NamedNode(URL)
+    assert [q.triple for q in placed] == [q.triple for q in quads]
+    assert all(quad.graph_name == graph for quad in placed)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'<urn:s> <urn:p> "x <http://b.example/g>" .\n',
+        b'<urn:s> <urn:p> "x" <http://b.example/g> .\n',
+        b"<urn:s> <urn:p> <urn:o> <http://b.example/g> .\n",
+        b"<urn:s> <urn:p> <<( <urn:s> <urn:p> <urn:o> )>> .\n",
+    ],
+)
+def test_one_line_with_a_graph_among_lines_without(line: bytes) -> None:
+    """If one line of many has a graph, or looks so, then each is judged by itself."""
+    plain = b"<urn:s> <urn:p> <urn:o> .\n"
+    names = GraphNames(
+        URL, url=URL, trust="same-origin", has_graphs=True, log=FaultLog()
+    )
+    placed, n_lines = names.place(plain + line + plain)
+    assert n_lines == 3
+    ends = [text.endswith(b" <http://a.example/d> .") for text in placed.splitlines()]
+    assert ends == [True, True, True]
