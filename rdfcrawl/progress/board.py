@@ -9,13 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-
 from rdfcrawl.progress.logformatter import has_log_file
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rdfcrawl.options import CrawlPaths
     from rdfcrawl.progress.snapshot import Snapshot
 
@@ -41,6 +39,9 @@ class Board:
     """A live table on stderr; log lines scroll above it."""
 
     def __init__(self, title: str) -> None:
+        from rich.console import Console  # noqa: PLC0415 (slow; for a terminal alone)
+        from rich.live import Live  # noqa: PLC0415
+
         self._title = title
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
@@ -71,6 +72,8 @@ class Board:
         self._redirected.clear()
 
     def _table(self, now: Snapshot) -> Table:
+        from rich.table import Table  # noqa: PLC0415
+
         table = Table(title=self._title, title_justify="left", expand=False)
         faults = sum(now.faults.values())
         earlier = self._seen[0] if self._seen else None
@@ -104,9 +107,6 @@ def print_summary(
         secs: how long this run took.
         outcome: how it ended, in a word.
     """
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     left = now.counts.queued + now.counts.leased
     rows = {
         "outcome": outcome,
@@ -123,13 +123,13 @@ def print_summary(
         del rows["changes"]
     if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
-    for name, value in rows.items():
-        table.add_row(name, value)
     if has_log_file():
         logger.info("%s: %s", outcome, one_line(now, None))
-    # Who read it may be gone: then rich exits, which must not cut off the end.
-    with suppress(OSError, SystemExit):
-        Console(stderr=True, highlight=False, soft_wrap=True).print(table)
+    width = max(map(len, rows))
+    bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+    with suppress(OSError):  # who read it may be gone
+        for name, value in rows.items():
+            sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
 def _hint(

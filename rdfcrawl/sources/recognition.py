@@ -17,7 +17,6 @@ from rdfcrawl.catalogs.sparql.recognition import (
     TABLE_TYPES,
 )
 from rdfcrawl.records import Child, Kind, Record
-from rdfcrawl.sources.resourcesync import listed_at, named_by
 from rdfcrawl.sources.tasks import Task
 
 if TYPE_CHECKING:
@@ -37,7 +36,9 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
         run: of the crawl.
     """
     lists = []
-    if Kind.RESOURCESYNC in wanted:
+    if Kind.RESOURCESYNC in wanted and _may_name_lists(document):
+        from rdfcrawl.sources.resourcesync import listed_at, named_by  # noqa: PLC0415
+
         lists = [listed_at(document, url, run) for url in named_by(document)]
     urls: dict[Kind, str] = {}
     if document.excuse:
@@ -56,6 +57,12 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
         for kind, url in urls.items()
         if url and kind in wanted
     ]
+
+
+def _may_name_lists(document: Document) -> bool:
+    """Tell whether it is worth importing what looks for lists of ResourceSync."""
+    media_type = document.media_type
+    return bool(document.http_links or not media_type or "html" in media_type)
 
 
 def _portal(document: Document, body: bytes) -> str:
