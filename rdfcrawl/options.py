@@ -89,8 +89,8 @@ class SourceOptions:
     """How sources are harvested.
 
     Attributes:
-        sitemap_entries: of one sitemap are queued at once; it is asked for again
-            when its host has nothing else to do.
+        sitemap_entries: of one sitemap are queued together while it is read; of one
+            list of ResourceSync, before it is asked for again.
         ckan_robots: for which portals robots.txt counts.
         ckan_rows: datasets asked for at once.
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.

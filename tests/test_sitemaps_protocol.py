@@ -306,25 +306,67 @@ def test_the_number_of_entries_is_bounded(body: str) -> None:
     assert sitemap.is_cut
 
 
+@pytest.mark.parametrize("blank", ["\xa0", "\u2003", "\u200b", "\ufeff", "\u2028"])
+def test_blanks_of_unicode_around_a_url_are_none_of_it(blank: str) -> None:
+    """If a URL stands between blanks of any kind, then it is that URL."""
+    url = "http://e/x"
+    assert urls(f"<urlset><url><loc>{blank}{url}{blank}</loc></url></urlset>") == [url]
+    assert urls(f"{blank}{url}{blank}\n{blank}{url}/2\n") == [url, f"{url}/2"]
+
+
+def test_second_loc_is_listed_too() -> None:
+    """If a `url` has two `loc`s, then both are entries, and an image's is none."""
+    body = (
+        '<urlset xmlns:image="i"><url><loc>http://e/1</loc><loc>http://e/2</loc>'
+        "<image:loc>http://e/3</image:loc><lastmod>2005</lastmod></url></urlset>"
+    )
+    entries, _, faults = read(body)
+    assert [entry.url for entry in entries] == ["http://e/1", "http://e/2"]
+    assert all(entry.lastmod for entry in entries)
+    assert faults == {Reason.REPAIRED: 1}
+
+
 @pytest.mark.parametrize(
-    "body", [listing(30), "\n".join(f"http://e/{n}" for n in range(30))]
+    "head", ["# ours\n", "\n  # ours, of http://e/0\n\n#\r\n", "\ufeff# ours\r"]
 )
-def test_reading_goes_on_at_a_cursor(body: str) -> None:
-    """If a sitemap is read in turns, then each entry comes once."""
-    found: list[str] = []
-    start = 0
-    while True:
-        batch = []
-        for item in read_sitemap(body.encode(), url=URL, log=FaultLog(), start=start):
-            assert isinstance(item, Entry)
-            batch.append(item.url)
-            start = item.position + 1
-            if len(batch) == 7:
-                break
-        if not batch:
-            break
-        found += batch
-    assert found == [f"http://e/{n}" for n in range(30)]
+def test_comments_may_stand_before_a_list(head: str) -> None:
+    """If a list of URLs begins with comments, then it is one all the same."""
+    entries, sitemap, faults = read(f"{head}http://e/1\n# more\nhttp://e/2\n")
+    assert [entry.url for entry in entries] == ["http://e/1", "http://e/2"]
+    assert sitemap.format is SitemapFormat.TEXT
+    assert not faults
+
+
+def test_links_of_a_feed_are_relative_to_its_base() -> None:
+    """If a feed has an `xml:base`, then links and bases of entries begin there."""
+    body = (
+        '<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://e.example/blog/">'
+        '<entry><link href="1"/></entry>'
+        '<entry xml:base="old/"><link href="2"/></entry></feed>'
+    )
+    assert urls(body) == ["http://e.example/blog/1", "http://e.example/blog/old/2"]
+
+
+@pytest.mark.parametrize("part", ["<", "< ", "<a<", "</", "<!", '<a "'])
+def test_what_is_no_tag_is_read_within_a_bound(part: str) -> None:
+    """If a document is mostly `<`, then its rest is left out, and that is a fault."""
+    limits = SitemapLimits(markup=MarkupLimits(n_strays=1000))
+    body = f"<urlset><url><loc>http://e/1</loc></url>{part * 50_000}"
+    entries, sitemap, faults = read(body, limits)
+    assert [entry.url for entry in entries] == ["http://e/1"]
+    assert faults[Reason.PARSE_SECS] == 1
+    assert faults[Reason.SYNTAX] <= 1001
+    assert sitemap.is_cut
+
+
+def test_time_of_the_tokenizer_is_bounded() -> None:
+    """If a document takes too long, then what was read is kept, and it is a fault."""
+    limits = SitemapLimits(markup=MarkupLimits(parse_secs=0.01))
+    body = f"<urlset><url><loc>http://e/1</loc></url>{'<loc>' * 500_000}"
+    entries, sitemap, faults = read(body, limits)
+    assert [entry.url for entry in entries][:1] == ["http://e/1"]
+    assert faults[Reason.PARSE_SECS] == 1
+    assert sitemap.is_cut
 
 
 def test_an_entry_that_is_left_out_has_a_position() -> None:
@@ -408,7 +450,7 @@ def test_who_may_list(
     "task",
     [
         SitemapTask(),
-        SitemapTask(start=50_000, depth=3, robots_hosts=("a.example", "b.example")),
+        SitemapTask(depth=3, robots_hosts=("a.example", "b.example")),
     ],
 )
 def test_tasks_are_short_texts(task: SitemapTask) -> None:
@@ -418,11 +460,10 @@ def test_tasks_are_short_texts(task: SitemapTask) -> None:
     assert text.isascii()
     assert len(text) < 200
     assert task.below().depth == task.depth + 1
-    assert task.next(7).start == 7
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"start":-1}', '{"hosts":[1]}', '{"depth":true}']
+    "text", ["{", "[]", '{"depth":-1}', '{"hosts":[1]}', '{"depth":true}']
 )
 def test_no_task(text: str) -> None:
     """If a text is no task, then it is a fault."""

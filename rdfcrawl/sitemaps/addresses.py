@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 # Of a URL that was broken over lines, run together with another one or damaged by
 # its markup or encoding: what it was cannot be known.
 _BROKEN = re.compile(r"[\x00-\x1f<>\ufdd0\ufffd]|\s.*://", re.DOTALL).search
+# White_Space of Unicode, and what is seen as little: editors paste both around URLs.
+BLANKS = (
+    " \t\n\r\x0b\x0c\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\u200b\u200c\u200d\u2060\ufeff\xad"
+)
 _AUTHORITY = re.compile(r"(?P<scheme>[a-z]+)://(?P<authority>[^/?#]*)").match
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ftps": "990"}
 
@@ -32,7 +37,7 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
         base: URL of the document.
         log: takes `BAD_URI` and `REPAIRED`.
     """
-    text = text.strip(" \t\r\n")
+    text = text.strip(BLANKS)
     if _BROKEN(text):
         log.note(Reason.BAD_URI, f"a broken URL: {text[:200]!r}")
         return ""
@@ -55,7 +60,7 @@ def url_in(element: Element, base: str, log: FaultLog) -> str:
     if element.children:
         log.note(Reason.BAD_URI, f"markup in a URL: {element.text[:200]!r}")
         return ""
-    return url_of(element.text, base, log) if element.text.strip() else ""
+    return url_of(element.text, base, log) if element.text.strip(BLANKS) else ""
 
 
 def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) -> bool:

@@ -60,8 +60,7 @@ class Entry:
     """One URL of a sitemap.
 
     Attributes:
-        position: in the document, from 0; what was left out counts as well. Reading
-            goes on behind it with `start=position + 1`.
+        position: in the document, from 0; what was left out counts as well.
         url: as it is requested.
         is_sitemap: it is a sitemap of an index, not a page.
         lastmod: when it last changed; of a feed when it was updated, or published.

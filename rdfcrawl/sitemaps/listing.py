@@ -24,7 +24,8 @@ class Listing(NamedTuple):
 
     def encode(self) -> str:
         """Return it as the task of a record."""
-        return f"s{min(max(self.priority, 0.0), 1.0):.4g} {self.listed}"
+        priority = f"{min(max(self.priority, 0.0), 1.0):.4f}".rstrip("0").rstrip(".")
+        return f"s{priority} {self.listed}"
 
     @classmethod
     def decode(cls, task: str) -> Self | None:

@@ -10,6 +10,7 @@ Source: XML 1.0 (fifth edition), Namespaces in XML 1.0.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -85,6 +86,8 @@ class MarkupLimits:
         tag_chars: of a tag or a DOCTYPE.
         n_attributes: of one tag; the others are left out.
         depth: of elements; deeper ones are left out.
+        n_strays: `<` that begin no tag; what comes behind that many is left out.
+        parse_secs: of CPU; what comes later is left out.
     """
 
     n_bytes: int = 50 * 2**20
@@ -92,6 +95,8 @@ class MarkupLimits:
     tag_chars: int = 2**16
     n_attributes: int = 64
     depth: int = 64
+    n_strays: int = 100_000
+    parse_secs: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +135,7 @@ def iter_events(
         log: takes the faults: `SYNTAX` for what was left out, `REPAIRED` for what was
             mended, `INCOMPLETE` for a document that ends within an element,
             `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`, `ENTITY_EXPANSION`,
-            `BAD_CHARSET`, and what the source itself raises.
+            `PARSE_SECS`, `BAD_CHARSET`, and what the source itself raises.
         charset: of the Content-Type, or empty.
         limits: what is read at most.
         structure: mends what is not closed.
@@ -175,9 +180,27 @@ class Tokenizer:
         self._leaves: set[str] = set()  # names as they are written
         self._records: set[str] = set()
         self._has_root = False
+        self._spent_secs = 0.0
+        self._n_strays = 0
+        self._has_given_up = False
 
     def feed(self, text: str) -> list[Event]:
         """Return the events of what is complete by now."""
+        if self._has_given_up:
+            return []
+        began = time.thread_time()
+        events = self._feed(text)
+        self._spent_secs += time.thread_time() - began
+        if self._spent_secs > self._limits.parse_secs:
+            self._give_up(f"more than {self._limits.parse_secs:g} s of CPU")
+        return events
+
+    def _give_up(self, why: str) -> None:
+        if not self._has_given_up:
+            self._has_given_up = True
+            self._log.note(Reason.PARSE_SECS, why)
+
+    def _feed(self, text: str) -> list[Event]:
         out: list[Event] = []
         buffer, self._rest = self._rest + text, ""
         at = 0
@@ -369,6 +392,10 @@ class Tokenizer:
             return len(buffer)
         self._log.note(Reason.SYNTAX, f"no tag: {buffer[at : at + 40]}")
         self._text.add("<")
+        self._n_strays += 1
+        if self._n_strays > self._limits.n_strays:
+            self._give_up(f"more than {self._limits.n_strays} times `<` without a tag")
+            return len(buffer)
         return at + 1
 
     def _may_go_on(self, buffer: str, at: int) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.source import Source
-from rdfcrawl.sitemaps.addresses import url_in, url_of
+from rdfcrawl.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sitemaps.entry import (
     DEFAULT_LIMITS,
@@ -28,9 +28,10 @@ from rdfcrawl.sitemaps.markup import Start, Structure, Tokenizer
 from rdfcrawl.sitemaps.semantic import DATASET_LEAVES, Dataset, read_dataset
 from rdfcrawl.sitemaps.text import iter_text
 from rdfcrawl.sitemaps.values import read_frequency, read_lastmod, read_priority
+from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
@@ -58,7 +59,8 @@ _ROOTS: Final = {
 _MARKUP_AT = re.compile(
     r"<\?xml\b|<(?:[\w.\-]+:)?(?:urlset|sitemapindex|rss|rdf|feed)\b", re.IGNORECASE
 )
-_URL_LINE = re.compile(r"\s*(?:http|ftp)s?://", re.IGNORECASE)
+_URL_LINE = re.compile(rf"[{BLANKS}]*(?:http|ftp)s?://", re.IGNORECASE)
+_COMMENTS = re.compile(rf"(?:[{BLANKS}]*+#[^\r\n]*+)*+")
 # What ends a document before its end, as far as its source knows.
 _CUTS: Final = (
     Reason.TOO_LARGE,
@@ -67,6 +69,7 @@ _CUTS: Final = (
     Reason.TRUNCATED_BODY,
     Reason.BAD_CONTENT_ENCODING,
 )
+_ENDS: Final = (Reason.INCOMPLETE, Reason.TOO_MANY_ENTRIES, Reason.PARSE_SECS)
 _SNIFF_CHARS = 4096
 _MAX_LINE_CHARS = 16 * 1024
 
@@ -79,7 +82,6 @@ def read_sitemap(
     media_type: str = "",
     charset: str = "",
     limits: SitemapLimits = DEFAULT_LIMITS,
-    start: int = 0,
 ) -> Sitemap:
     """Return a sitemap; reading happens on iteration.
 
@@ -94,7 +96,6 @@ def read_sitemap(
         media_type: of the Content-Type, or empty; only for the faults.
         charset: of the Content-Type, or empty.
         limits: what is read at most.
-        start: position of the first entry wanted; those before are passed over.
     """
     return Sitemap(
         Source.of(source),
@@ -103,7 +104,6 @@ def read_sitemap(
         media_type=media_type,
         charset=charset,
         limits=limits,
-        start=start,
     )
 
 
@@ -116,7 +116,7 @@ class Sitemap:
     Attributes:
         format: what it turned out to be; unset as long as it is not known.
         capability: of ResourceSync, if the document says that it is such a list.
-        n_read: entries read, those before `start` and those left out included.
+        n_read: entries read, those left out included.
         is_cut: there is more than was read, or it could not be read to its end.
     """
 
@@ -129,11 +129,11 @@ class Sitemap:
         media_type: str,
         charset: str,
         limits: SitemapLimits,
-        start: int,
     ) -> None:
         self._source, self._url, self._log = source, url, log
+        self._base = url
         self._media_type, self._charset = media_type, charset
-        self._limits, self._start = limits, start
+        self._limits = limits
         self.format: SitemapFormat | None = None
         self.capability = ""
         self.n_read = 0
@@ -150,7 +150,7 @@ class Sitemap:
             head = _head(texts)
             if (at := _where_markup_begins(head)) >= 0:
                 yield from self._xml(chain((head[at:],), texts))
-            elif _URL_LINE.match(head):
+            elif _is_url_list(head):
                 self.format = SitemapFormat.TEXT
                 yield from self._lines(chain((head,), texts))
             elif not head.strip():
@@ -159,7 +159,7 @@ class Sitemap:
                 self._unknown(head)
         finally:
             texts.close()
-            ends = (*_CUTS, Reason.INCOMPLETE, Reason.TOO_MANY_ENTRIES)
+            ends = (*_CUTS, *_ENDS)
             self.is_cut = any(self._log.count(reason) for reason in ends)
 
     def _unknown(self, head: str) -> None:
@@ -168,14 +168,12 @@ class Sitemap:
 
     def _lines(self, texts: Iterable[str]) -> Iterator[Entry]:
         for line in _iter_lines(texts, self._log):
-            text = line.strip()
+            text = line.strip(BLANKS)
             if not text or text.startswith("#"):
                 continue
             position = self._count()
             if position < 0:
                 return
-            if position < self._start:
-                continue
             if not _URL_LINE.match(text):
                 self._log.note(Reason.BAD_URI, f"no absolute URL: {text[:200]!r}")
             elif url := url_of(text, self._url, self._log):
@@ -184,11 +182,11 @@ class Sitemap:
     def _xml(self, texts: Iterable[str]) -> Iterator[Item]:
         events = self._events(texts)
         items = iter_elements(events, containers=_CONTAINERS, log=self._log)
-        read: Callable[[Element, int], Item | None]
         for item in items:
             if isinstance(item, Start):
                 if self.format is None and not self._recognize(item):
                     return
+                self._rebase(item)
                 continue
             local = item.local.lower()
             if local == "md":
@@ -198,10 +196,11 @@ class Sitemap:
             position = self._count()
             if position < 0:
                 return
-            if position >= self._start:
-                read = self._dataset if local == "dataset" else self._entry
-                if found := read(item, position):
-                    yield found
+            if local == "dataset":
+                if dataset := self._dataset(item, position):
+                    yield dataset
+            else:
+                yield from self._entries(item, position)
 
     def _events(self, texts: Iterable[str]) -> Iterator[Event]:
         """Yield the events; those of a root that is missing are put in."""
@@ -225,6 +224,14 @@ class Sitemap:
             self._unknown(f"<{root.name}>")
         return self.format is not None
 
+    def _rebase(self, container: Start) -> None:
+        """Take the `xml:base` of a feed, which its entries are resolved against."""
+        relative = container.attributes.get("xml:base", "").strip(BLANKS)
+        try:
+            self._base = parse_uri(relative, self._base) if relative else self._base
+        except BadUri as error:
+            self._log.note(error.fault.reason, error.fault.detail)
+
     def _count(self) -> int:
         """Return the position of the next entry, or -1 if no more are read."""
         if self.n_read >= self._limits.n_entries:
@@ -243,30 +250,36 @@ class Sitemap:
             max_values=self._limits.n_values,
         )
 
-    def _entry(self, element: Element, position: int) -> Entry | None:
-        if self.format is SitemapFormat.ATOM:
-            entry = atom_entry(element, position, self._url, self._log, self._limits)
-        elif self.format in (SitemapFormat.RSS, SitemapFormat.RSS_1):
-            entry = rss_entry(element, position, self._url, self._log, self._limits)
-        else:
-            entry = _url_entry(element, position, self._url, self._log, self._limits)
-        if entry is not None and entry.is_sitemap and entry.url == self._url:
-            self._log.note(Reason.PAGING_LOOP, "the index lists itself")
-            return None
-        return entry
+    def _entries(self, element: Element, position: int) -> Iterator[Entry]:
+        """Yield what an element lists: one entry, or one for each of its URLs."""
+        feeds = {
+            SitemapFormat.ATOM: atom_entry,
+            SitemapFormat.RSS: rss_entry,
+            SitemapFormat.RSS_1: rss_entry,
+        }
+        if read := feeds.get(self.format or SitemapFormat.URLSET):
+            entry = read(element, position, self._base, self._log, self._limits)
+            yield from () if entry is None else (entry,)
+            return
+        for entry in _url_entries(
+            element, position, self._url, self._log, self._limits
+        ):
+            if entry.is_sitemap and entry.url == self._url:
+                self._log.note(Reason.PAGING_LOOP, "the index lists itself")
+            else:
+                yield entry
 
 
-def _url_entry(
+def _url_entries(
     element: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
-) -> Entry | None:
-    """Return the entry that a `url` or `sitemap` is; None without a URL."""
-    url = ""
+) -> Iterator[Entry]:
+    """Yield an entry for each `loc` of a `url` or `sitemap`; the protocol has one."""
     lastmod = frequency = priority = None
     others: list[Element] = []
     for child in element.children:
         match child.local.lower():
             case "loc":
-                url = url or url_in(child, base, log)
+                pass
             case "lastmod":
                 lastmod = lastmod or read_lastmod(child.text, log)
             case "changefreq":
@@ -277,22 +290,34 @@ def _url_entry(
                 )
             case _:
                 others.append(child)
-    if not url:
-        if not any(child.text.strip() for child in element.all("loc")):
-            log.note(Reason.BAD_URI, f"a {element.name} without loc")
-        return None
-    return Entry(
-        position=position,
-        url=url,
-        is_sitemap=element.local.lower() == "sitemap",
-        lastmod=lastmod,
-        changefreq=frequency,
-        priority=priority,
-        extensions=tuple(
-            extension_of(child, limits.n_values)
-            for child in others[: limits.n_extensions]
-        ),
+    extensions = tuple(
+        extension_of(child, limits.n_values) for child in others[: limits.n_extensions]
     )
+    for url in _urls_of(element, base, log, limits):
+        yield Entry(
+            position=position,
+            url=url,
+            is_sitemap=element.local.lower() == "sitemap",
+            lastmod=lastmod,
+            changefreq=frequency,
+            priority=priority,
+            extensions=extensions,
+        )
+
+
+def _urls_of(
+    element: Element, base: str, log: FaultLog, limits: SitemapLimits
+) -> Iterable[str]:
+    """Return the URLs of an element's own `loc`s, not those of an image in it."""
+    prefix = element.name.rpartition(":")[0]
+    every = [child for child in element.all("loc") if child.text.strip(BLANKS)]
+    own = [child for child in every if child.name.rpartition(":")[0] == prefix]
+    if not every:
+        log.note(Reason.BAD_URI, f"a {element.name} without loc")
+    locs = (own or every[:1])[: limits.n_values]
+    if len(locs) > 1:
+        log.note(Reason.REPAIRED, f"a {element.name} with more than one loc")
+    return filter(None, dict.fromkeys(url_in(child, base, log) for child in locs))
 
 
 def _head(texts: Iterator[str]) -> str:
@@ -312,10 +337,16 @@ def _where_markup_begins(head: str) -> int:
         found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
         is_message = head[begin : begin + 3].lower() in ("<br", "<b>")  # as PHP's
         return found.start() if is_message and found else begin
-    if _URL_LINE.match(head):
+    if _is_url_list(head):
         return -1
     found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
     return found.start() if found else -1
+
+
+def _is_url_list(head: str) -> bool:
+    """Whether lines of URLs begin here, be it behind comments."""
+    comments = _COMMENTS.match(head)
+    return _URL_LINE.match(head, comments.end() if comments else 0) is not None
 
 
 def _iter_lines(texts: Iterable[str], log: FaultLog) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a frontier record of a sitemap means: which part, and how it was come by."""
+"""What a frontier record of a sitemap means: how it was come by."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ class SitemapTask:
     """One reading of one sitemap.
 
     Attributes:
-        start: position of the first entry that is wanted.
         depth: indexes above it.
         robots_hosts: hosts whose robots.txt names it, or the index that lists it; see
             `addresses.may_list`.
     """
 
-    start: int = 0
     depth: int = 0
     robots_hosts: tuple[str, ...] = ()
 
     def encode(self) -> str:
         """Return it as a short ASCII text; empty if nothing is out of the ordinary."""
         fields = {
-            "start": self.start,
             "depth": self.depth,
             "hosts": sorted(self.robots_hosts),
         }
@@ -45,19 +42,14 @@ class SitemapTask:
         """
         try:
             fields = json.loads(text) if text else {}
-            start, depth = fields.get("start", 0), fields.get("depth", 0)
-            hosts = fields.get("hosts", [])
-            is_right = all(type(x) is int and 0 <= x <= _MAX for x in (start, depth))
+            depth, hosts = fields.get("depth", 0), fields.get("hosts", [])
+            is_right = type(depth) is int and 0 <= depth <= _MAX
             is_right = is_right and all(type(host) is str for host in hosts)
         except (ValueError, AttributeError, TypeError):
             is_right = False
         if not is_right:
             raise SourceFault(Reason.BAD_ANSWER, f"no task of a sitemap: {text[:80]}")
-        return cls(start=start, depth=depth, robots_hosts=tuple(hosts))
-
-    def next(self, start: int) -> Self:
-        """Return the task that goes on with the same sitemap."""
-        return type(self)(start=start, depth=self.depth, robots_hosts=self.robots_hosts)
+        return cls(depth=depth, robots_hosts=tuple(hosts))
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.

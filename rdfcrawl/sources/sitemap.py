@@ -1,7 +1,7 @@
 """Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
 
-A large sitemap is not unfolded whole: a record of it goes on at the entry where the
-last one stopped, when the host has nothing else to do. In a later run what changed is
+What a large sitemap lists is queued piece by piece while it is read, so that it is
+never held whole. In a later run what changed is
 fetched again: an unchanged sitemap is known by its validators, an unchanged part of an
 index and an unchanged page by their `lastmod`.
 """
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 # Tables of a sitemap.
 _STATE: Final = "sitemap"  # `State` when it was read to its end
-_BEGUN: Final = "sitemap begun"  # the same, as long as parts of it are to be read
 _SOON: Final = 0.7  # from this priority on an entry is wanted before others
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
@@ -57,7 +56,7 @@ class State(NamedTuple):
     """What tells the next run whether a sitemap, and what it lists, has changed.
 
     Attributes:
-        etag, last_modified: of the answer; of its first part, if it is read in parts.
+        etag, last_modified: of the answer.
         read_ms: when it was fetched, by our clock.
         newest: greatest `lastmod` of its entries, by the clock of the site.
     """
@@ -112,7 +111,7 @@ class SitemapSource:
     async def question(self, record: Record) -> Question | None:
         """Ask for a sitemap only if it changed since the run before."""
         task = read_task(record)
-        if not task.run or _is_site(task) or _words(task).start:
+        if not task.run or _is_site(task):
             return None
         key = _key(record.url, _words(task), is_asked=_is_asked(task))
         before = State.read(await self._memory.before(key, _STATE))
@@ -130,9 +129,6 @@ class SitemapSource:
         if _is_site(task):
             await self._robots(document, task)
         elif body_of(document) is not None:
-            start = _words(task).start
-            if start:  # a graph of its own, or it would replace that of the first part
-                document.url = f"{document.url}#entry-{start}"
             document.is_followed = False  # what is wanted of it are its children
             document.chunks = self._read(document, task)
         else:
@@ -170,13 +166,12 @@ class SitemapSource:
         items = self._items(reading)
         try:
             while batch := await asyncio.to_thread(_some, items):
-                for position, item in batch:
-                    if await self._take(reading, position, item, before):
-                        lines.add(_describe(item, url))
+                for item in batch:
+                    await self._take(reading, item, before)
+                    lines.add(_describe(item, url))
                 if chunk := lines.take():
                     yield chunk
-                if reading.is_cut:
-                    break
+                await self._queue_some(reading)
             n_listed = len(document.children)
             await self._claims.take(
                 reading.datasets,
@@ -189,34 +184,34 @@ class SitemapSource:
             listed, taken = document.children[:n_listed], document.children[n_listed:]
             document.children = taken + listed
             await self._remember(reading)
-            if not reading.is_cut:
-                await self._claims.has_said(words.robots_hosts, document)
-                await self._claims.is_read(url, words.robots_hosts, document, log)
+            await self._claims.has_said(words.robots_hosts, document)
+            await self._claims.is_read(url, words.robots_hosts, document, log)
         finally:
             document.faults += log.all()
 
-    async def _take(
-        self, reading: Reading, position: int, item: Item, before: State
-    ) -> bool:
-        """Take an entry or a dataset; return whether it is of this part."""
-        if reading.is_cut:
-            return False
+    async def _take(self, reading: Reading, item: Item, before: State) -> None:
+        """Take an entry or a dataset."""
         if isinstance(item, Dataset):
             reading.datasets.append(item)
-            return True
-        if reading.n_entries == self._desk.options.sources.sitemap_entries:
-            rest = reading.words.next(position)
-            url = reading.document.record.url
-            is_asked = reading.is_asked
-            _queue(reading.document, url, rest, Urgency.LATER, is_asked=is_asked)
-            reading.is_cut = True
-            return False
-        reading.n_entries += 1
+            return
         if item.lastmod:
             earliest = item.lastmod.earliest.isoformat()
             reading.newest = max(reading.newest, earliest)
         await self._list(reading, item, before)
-        return True
+
+    async def _queue_some(self, reading: Reading) -> None:
+        """Queue what was listed so far, if it is much and no dataset may cover it.
+
+        A worker that dies later reads the sitemap again, and what is queued already
+        is known then.
+        """
+        document, session = reading.document, self._desk.session
+        at_once = self._desk.options.sources.sitemap_entries
+        if len(document.children) < at_once or reading.datasets:
+            return
+        document.n_links += await session.add_children(document)
+        document.children.clear()
+        await session.worker.room()
 
     async def _is_read(self, document: Document, words: SitemapTask) -> None:
         log = FaultLog()
@@ -226,10 +221,9 @@ class SitemapSource:
         await self._claims.is_read(url, sites, document, log)
         document.faults += log.all()
 
-    def _items(self, reading: Reading) -> Iterator[tuple[int, Item]]:
-        """Yield entries and datasets, each with its position in all of the answer."""
+    def _items(self, reading: Reading) -> Iterator[Item]:
+        """Yield entries and datasets, of all files if it is an archive."""
         document = reading.document
-        offset = 0  # entries of the files before, if it is an archive
         for source in iter_unpacked(document, reading.log):
             sitemap = read_sitemap(
                 source,
@@ -238,7 +232,6 @@ class SitemapSource:
                 media_type=document.media_type,
                 charset=document.charset,
                 limits=_LIMITS,
-                start=max(0, reading.words.start - offset),
             )
             for item in sitemap:
                 if sitemap.capability and self._wants_resourcesync:
@@ -248,8 +241,7 @@ class SitemapSource:
                         listed_at(document, document.record.url, run)
                     )
                     break
-                yield offset + item.position, item
-            offset += sitemap.n_read
+                yield item
 
     async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
@@ -296,37 +288,30 @@ class SitemapSource:
     async def _remember(self, reading: Reading) -> None:
         """Keep what tells the next run whether the sitemap has changed.
 
-        Of a sitemap that is read in parts it is what was true of the first one. What
-        came broken is to be asked for again, and so is an index: what it lists may
+        What came broken is to be asked for again, and so is an index: what it lists may
         change, or have failed, while it stays the same.
         """
-        document, key = reading.document, reading.key
-        begun = State.read(await self._memory.now(key, _BEGUN))
-        if not reading.words.start:
-            begun = State(
-                document.etag, document.last_modified, document.started_ms, begun.newest
-            )
+        document = reading.document
+        state = State(
+            document.etag, document.last_modified, document.started_ms, reading.newest
+        )
         if document.faults or reading.is_index:
-            begun = begun._replace(etag="", last_modified="")
-        begun = begun._replace(newest=max(begun.newest, reading.newest))
-        table = _BEGUN if reading.is_cut else _STATE
-        await self._memory.put(key, table, json.dumps(begun))
+            state = state._replace(etag="", last_modified="")
+        await self._memory.put(reading.key, _STATE, json.dumps(state))
 
 
 class Reading:
-    """A sitemap, or a part of one, while it is read.
+    """A sitemap while it is read.
 
     Attributes:
         document: the answer.
-        words: which part of it.
+        words: how it was come by.
         is_asked: only what it says of datasets is wanted, to confirm what others say.
         key: names what is remembered of it.
         log: takes its faults.
-        n_entries: that were taken.
         newest: see `State`.
         datasets: that were taken.
         is_index: it lists sitemaps.
-        is_cut: there are more entries.
     """
 
     def __init__(self, document: Document, task: Task) -> None:
@@ -336,14 +321,12 @@ class Reading:
         url = document.record.url
         self.key = _key(url, self.words, is_asked=self.is_asked)
         self.log = FaultLog()
-        self.n_entries = 0
         self.newest = ""
         self.datasets: list[Dataset] = []
         self.is_index = False
-        self.is_cut = False
 
 
-def _some(items: Iterator[tuple[int, Item]]) -> list[tuple[int, Item]]:
+def _some(items: Iterator[Item]) -> list[Item]:
     return list(islice(items, _AT_ONCE))
 
 
@@ -357,17 +340,16 @@ def _queue(
     document: Document,
     url: str,
     words: SitemapTask,
-    urgency: Urgency = Urgency.SOON,
     *,
     is_asked: bool,
 ) -> None:
-    """Make a sitemap, or the rest of one, a child of a document."""
+    """Make a sitemap a child of a document."""
     record = document.record
     text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
     # Whether the operator named the site makes no other record of its sitemaps.
     task = Task(read_task(record).run, words=text).write()
     child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
-    document.children.append(Child(child, is_own=True, urgency=urgency))
+    document.children.append(Child(child, is_own=True, urgency=Urgency.SOON))
 
 
 def _is_site(task: Task) -> bool:
