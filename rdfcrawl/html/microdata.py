@@ -20,9 +20,9 @@ from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
 from rdfcrawl.rdf.terms import RDF, XSD, iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+    from selectolax.lexbor import LexborNode
 
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.walking import Attributes
@@ -105,7 +105,8 @@ class _Items:
     def __init__(self, page: Page, log: FaultLog, vocabularies: Vocabularies) -> None:
         self._page, self._log, self._vocabularies = page, log, vocabularies
         self._subjects: dict[int, str] = {}
-        self._own = _own_properties(page.tree)
+        self._items, self._own = _own_properties(page)
+        self._fault: SourceFault | None = None
         self._known: dict[tuple[str, str | None], list[str]] = {}
         self._known_types: dict[str, str] = {}
         self._by_id: dict[str, LexborNode] | None = None
@@ -114,18 +115,59 @@ class _Items:
 
     def statements(self) -> Iterator[str]:
         """Yield all; nesting is followed without recursion."""
-        for item in self._page.tree.css("[itemscope]"):
-            attrs = item.attributes
+        for item, attrs in self._items:
             if "itemprop" in attrs or item.mem_id in self._subjects:
                 continue
             frames: list[_Frame] = []
             yield from self._begin(item, attrs, None, frames)
             while frames:
-                marked = next(frames[-1].properties, None)
-                if marked is None:
-                    frames.pop()
-                else:
-                    yield from self._property(*marked, frames)
+                yield from self._read_on(frames)
+            if self._fault is not None:
+                raise self._fault
+
+    def _read_on(self, frames: list[_Frame]) -> list[str]:
+        """Return what the innermost item states, up to the next one in it."""
+        subject, vocabulary, properties = frames[-1]
+        stated: list[str] = []
+        try:
+            for node, attrs in properties:
+                if "itemscope" in attrs:
+                    stated += self._nested(node, attrs, frames)
+                    return stated
+                value, is_literal = self._value(node, attrs)
+                for predicate in self._predicates(attrs.get("itemprop"), vocabulary):
+                    stated.append(f"{subject} {predicate} {value} .\n")
+                if not is_literal:  # section 6.1: a literal cannot be a subject
+                    stated += self._reverse(subject, vocabulary, attrs, value)
+        except SourceFault as fault:  # what was found until then is kept
+            self._fault = fault
+            frames.clear()
+        else:
+            frames.pop()
+        return stated
+
+    def _nested(
+        self, node: LexborNode, attrs: Attributes, frames: list[_Frame]
+    ) -> list[str]:
+        """Return what a property states whose value is an item, and begin that."""
+        subject, vocabulary, _ = frames[-1]
+        stated: list[str] = []
+        value = self._subjects.get(node.mem_id, "")
+        if not value:
+            stated = self._begin(node, attrs, vocabulary, frames)
+            value = frames[-1].subject
+        elif any(value == frame.subject for frame in frames):
+            # HTML Standard 5.2.5: an item must not be in a cycle
+            self._log.note(Reason.SYNTAX, "Microdata: items that hold each other")
+        for predicate in self._predicates(attrs.get("itemprop"), vocabulary):
+            stated.append(statement(subject, predicate, value))
+        return stated + self._reverse(subject, vocabulary, attrs, value)
+
+    def _reverse(
+        self, subject: str, vocabulary: str | None, attrs: Attributes, value: str
+    ) -> list[str]:
+        predicates = self._predicates(attrs.get("itemprop-reverse"), vocabulary)
+        return [statement(value, predicate, subject) for predicate in predicates]
 
     def _begin(
         self,
@@ -161,33 +203,10 @@ class _Items:
         self._subjects[item.mem_id] = subject
         return subject
 
-    def _property(
-        self, node: LexborNode, attrs: Attributes, frames: list[_Frame]
-    ) -> list[str]:
-        """Return what a property states, and begin the item that is its value."""
-        subject, vocabulary, _ = frames[-1]
-        stated: list[str] = []
-        if "itemscope" in attrs:
-            is_literal = False
-            value = self._subjects.get(node.mem_id, "")
-            if not value:
-                stated = self._begin(node, attrs, vocabulary, frames)
-                value = frames[-1].subject
-            elif any(value == frame.subject for frame in frames):
-                # HTML Standard 5.2.5: an item must not be in a cycle
-                self._log.note(Reason.SYNTAX, "Microdata: items that hold each other")
-        else:
-            value, is_literal = self._value(node, attrs)
-        for predicate in self._predicates(attrs.get("itemprop") or "", vocabulary):
-            stated.append(statement(subject, predicate, value))
-        # section 6.1: a literal cannot be a subject
-        if not is_literal and (names := attrs.get("itemprop-reverse")):
-            for predicate in self._predicates(names, vocabulary):
-                stated.append(statement(value, predicate, subject))
-        return stated
-
-    def _predicates(self, names: str, vocabulary: str | None) -> list[str]:
+    def _predicates(self, names: str | None, vocabulary: str | None) -> Sequence[str]:
         """Return the predicates of properties and those they entail; section 6.3."""
+        if not names:
+            return ()
         key = names, vocabulary
         known = self._known.get(key)
         if known is not None:
@@ -294,26 +313,32 @@ class _Items:
         return literal(text, language=self._page.language_of(node, attrs))
 
 
-def _own_properties(tree: LexborHTMLParser) -> dict[int, list[_Marked]]:
-    """Return the properties in each item that are not in an item within it.
+def _own_properties(page: Page) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
+    """Return the items, and in each the properties that are not in one within it.
 
     Only elements with a mark and their ancestors are looked at, once each.
     """
+    found: list[_Marked] = []
     own: dict[int, list[_Marked]] = {}
     items: dict[int, int] = {}  # by element, the item that its content is of; or 0
-    for node in tree.css("[itemscope],[itemprop],[itemprop-reverse]"):
+    selector = "[itemscope],[itemprop]"
+    if b"itemprop-reverse" in page.utf8.lower():  # nearly never
+        selector += ",[itemprop-reverse]"
+    for node in page.tree.css(selector):
         key = node.mem_id
         if key in items:  # given once for each of the selectors that it matches
             continue
         item = _item_around(node, items)
         attrs = node.attributes
+        marked = node, attrs
         if item and not _NAMES.isdisjoint(attrs):
-            own[item].append((node, attrs))
+            own[item].append(marked)
         if "itemscope" in attrs:
+            found.append(marked)
             own[key] = []
             item = key
         items[key] = item
-    return own
+    return found, own
 
 
 def _item_around(node: LexborNode, items: dict[int, int]) -> int:

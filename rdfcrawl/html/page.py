@@ -163,6 +163,8 @@ class Page:
         known = self._languages
         above: list[int] = []
         at: LexborNode | None = node
+        if attrs is not None and "lang" not in attrs and "xml:lang" not in attrs:
+            at, attrs = node.parent, None  # an element that need not be remembered
         language: str | None = None
         while at is not None and language is None:
             key = at.mem_id
