@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 _OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset"})
+_OF_ONE_RUN: Final = frozenset({"audit"})
 _MAX_SHOWN: Final = 60  # characters of a value
 
 
@@ -50,13 +51,22 @@ class Agreed:
     changed: frozenset[str] = frozenset()
 
 
-def agree(stored: Mapping[str, str] | None, member: Member, crawl_id: str) -> Agreed:
+def agree(
+    stored: Mapping[str, str] | None,
+    member: Member,
+    crawl_id: str,
+    *,
+    is_new_run: bool = False,
+) -> Agreed:
     """Bring together what a crawl has kept and what a command gives.
+
+    What is meant for one run is forgotten when the next one begins.
 
     Args:
         stored: kept of this spider; None if it is new to the crawl.
         member: the spider with what it is given.
         crawl_id: of the crawl, for the message.
+        is_new_run: the crawl was over.
 
     Raises:
         ConfigError: a value contradicts what is kept, and is not reset; or `reset`
@@ -69,18 +79,19 @@ def agree(stored: Mapping[str, str] | None, member: Member, crawl_id: str) -> Ag
     }
     if stored is None:
         return Agreed(given)
-    texts = {name: text for name, text in stored.items() if name not in reset}
+    gone = reset | _OF_ONE_RUN if is_new_run else reset
+    texts = {name: text for name, text in stored.items() if name not in gone}
     for name, text in given.items():
         if name in NAMED:
             texts[name] = _united(name, texts.get(name), text)
-        elif name in reset or _is_raised_budget(name, text, stored):
+        elif name in reset | _OF_ONE_RUN or _is_raised_budget(name, text, stored):
             texts[name] = text
         elif not _is_same(name, text, stored.get(name), member.takes):
             raise _contradiction(name, member, stored.get(name), crawl_id)
     changed = frozenset(
         name
         for name in kept
-        if name not in NAMED
+        if name not in {*NAMED, *_OF_ONE_RUN}
         and not _is_same(name, texts.get(name), stored.get(name), member.takes)
     )
     return Agreed(texts, changed)

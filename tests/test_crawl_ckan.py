@@ -35,7 +35,7 @@ def harvest(
 ) -> CrawlResult:
     """Harvest one portal."""
     arguments = {"portals": portal.origin}
-    own = ("organization", "group", "q", "fq", "harvest")
+    own = ("organization", "group", "q", "fq", "harvest", "reset")
     arguments |= {name: given.pop(name) for name in own if name in given}
     return commands.crawl(arguments=arguments, spider="ckan", folder=folder, **given)
 
@@ -146,8 +146,8 @@ def test_part_of_a_portal_can_be_named(commands: Commands, web: LocalWeb) -> Non
         part = datasets(harvest(commands, portal, folder, **{name: value}))
         assert part < everything, name
         assert pages(portal, {portal.id_of(0)}) <= part, name
-    assert datasets(harvest(commands, portal, folder)) == everything
-    again = harvest(commands, portal, folder, fq=scopes["fq"])
+    assert datasets(harvest(commands, portal, folder, reset="fq")) == everything
+    again = harvest(commands, portal, folder, fq=scopes["fq"], reset="fq")
     assert datasets(again) == everything
 
 

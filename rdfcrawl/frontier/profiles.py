@@ -63,7 +63,12 @@ class Profiles:
             found = [n for n, row in rows.items() if row["spider"] == member.spider]
             self.own = found[0] if found else len(rows)
             stored = rows[self.own]["arguments"] if found else None
-            agreed = agree(stored, member, self._frontier.crawl_id)
+            agreed = agree(
+                stored,
+                member,
+                self._frontier.crawl_id,
+                is_new_run=(await self._frontier.counts()).is_over,
+            )
             row = {"spider": member.spider, "takes": member.takes}
             text = json.dumps(row | {"arguments": agreed.texts}, sort_keys=True)
             if not found:
