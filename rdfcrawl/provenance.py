@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import LOSSES
+from rdfcrawl.listing import Listing
 from rdfcrawl.records import Kind
-from rdfcrawl.sitemaps.listing import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

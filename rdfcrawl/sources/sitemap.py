@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.listing import Listing
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
@@ -24,7 +25,6 @@ from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
-from rdfcrawl.sitemaps.listing import Listing
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
