@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Literal
@@ -54,21 +54,43 @@ _UCS = (
     + r"\U000e1000-\U000efffd"
 )
 _PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
-_NAME = rf"A-Za-z0-9\-._~!$&'()*+,;={_UCS}"
+_ASCII = r"A-Za-z0-9\-._~!$&'()*+,;="
+_NAME = _ASCII + _UCS
 
 
 def _run(chars: str) -> str:
     return rf"[{chars}]*+(?:%[0-9A-Fa-f]{{2}}[{chars}]*+)*+"
 
 
-_IRI = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.\-]*+:"
-    rf"(?://(?:{_run(_NAME + ':')}@)?(?:\[[0-9A-Fa-f:.]++\]|{_run(_NAME)})(?::[0-9]*+)?"
-    rf"(?:/{_run(_NAME + ':@/')})?|(?!//){_run(_NAME + ':@/')})"
-    rf"(?:\?{_run(_NAME + ':@/?' + _PRIVATE)})?(?:\#{_run(_NAME + ':@/?')})?"
-).fullmatch
+def _iri(name: str, private: str) -> re.Pattern[str]:
+    return re.compile(
+        r"[A-Za-z][A-Za-z0-9+.\-]*+:"
+        rf"(?://(?:{_run(name + ':')}@)?(?:\[[0-9A-Fa-f:.]++\]|{_run(name)})"
+        rf"(?::[0-9]*+)?"
+        rf"(?:/{_run(name + ':@/')})?|(?!//){_run(name + ':@/')})"
+        rf"(?:\?{_run(name + ':@/?' + private)})?(?:\#{_run(name + ':@/?')})?"
+    )
+
+
+_is_ascii_iri = _iri(_ASCII, "").fullmatch
+
+
+@cache  # it takes as long to compile as a room takes to import; few URLs need it
+def _any_iri() -> re.Pattern[str]:
+    return _iri(_NAME, _PRIVATE)
+
+
+@cache
+def _not_in_iri() -> re.Pattern[str]:
+    return re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_NAME}:@/?#]")
+
+
+def _is_iri(url: str) -> bool:
+    matches = _is_ascii_iri if url.isascii() else _any_iri().fullmatch
+    return matches(url) is not None
+
+
 _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:(?://[^/?#]*+)?")
-_NOT_IN_IRI = re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_NAME}:@/?#]")
 
 _TO_ESCAPE = re.compile(r'[\x00-\x1f"\\\x7f-\x9f\ud800-\udfff]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -374,13 +396,13 @@ def _escape(match: re.Match[str]) -> str:
 @lru_cache(maxsize=1024)  # each URL is named in several statements at once
 def _as_iri(url: str) -> str:
     """Return the IRI that `url` is or becomes by percent-encoding, or nothing."""
-    if _IRI(url) and "[" not in url:
+    if _is_iri(url) and "[" not in url:
         return url
     authority = _UP_TO_PATH.match(url)
     if authority is None:
         return ""
-    iri = authority[0] + _NOT_IN_IRI.sub(_percent, url[authority.end() :])
-    return iri if _IRI(iri) and _is_host_literal_valid(iri) else ""
+    iri = authority[0] + _not_in_iri().sub(_percent, url[authority.end() :])
+    return iri if _is_iri(iri) and _is_host_literal_valid(iri) else ""
 
 
 def _percent(match: re.Match[str]) -> str:

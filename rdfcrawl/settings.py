@@ -4,6 +4,8 @@ Ours are read once, by `options.py`, which also checks them. Scrapy's own names 
 their meaning.
 """
 
+from scrapy.settings import default_settings
+
 BOT_NAME = "rdfcrawl"
 SPIDER_MODULES = ["rdfcrawl.spiders"]
 NEWSPIDER_MODULE = "rdfcrawl.spiders"
@@ -61,6 +63,13 @@ HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
 REDIRECT_MAX_TIMES = 5
 GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
 FETCH_WITH_SCRAPY = False
+# Scrapy's list, without an import of its HTTP handler at every start.
+RETRY_EXCEPTIONS = [
+    "rdfcrawl.fetch.scrapy_handler.TunnelError"
+    if each == "scrapy.core.downloader.handlers.http11.TunnelError"
+    else each
+    for each in default_settings.RETRY_EXCEPTIONS
+]
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,

@@ -20,7 +20,7 @@ from rdfcrawl.sitemaps.entry import (
     SitemapFormat,
     SitemapLimits,
 )
-from rdfcrawl.sitemaps.markup import MarkupLimits
+from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.protocol import Sitemap, read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask

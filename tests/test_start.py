@@ -69,3 +69,13 @@ def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
     imported = _modules("import rdfcrawl.extract.child")
     heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
     assert not imported & heavy
+
+
+def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:
+    """If Scrapy's HTTP handler raises its `TunnelError`, it is retried as ever."""
+    from scrapy.core.downloader.handlers.http11 import TunnelError as ScrapysError
+
+    from rdfcrawl.fetch.scrapy_handler import TunnelError
+
+    assert isinstance(ScrapysError("no tunnel"), TunnelError)
+    assert not isinstance(ValueError("no tunnel"), TunnelError)

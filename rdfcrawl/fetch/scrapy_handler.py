@@ -25,3 +25,15 @@ class ScrapyHttpHandler:
         path = crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
         handler: Any = build_from_crawler(load_object(path), crawler)
         return cast("DownloadHandlerProtocol", handler)
+
+
+class _IsTunnelError(type):
+    def __instancecheck__(cls, error: object) -> bool:
+        name = "scrapy.core.downloader.handlers.http11", "TunnelError"
+        return name in (
+            (each.__module__, each.__qualname__) for each in type(error).__mro__
+        )
+
+
+class TunnelError(Exception, metaclass=_IsTunnelError):
+    """Stands for Scrapy's, which `RETRY_EXCEPTIONS` would import the handler for."""

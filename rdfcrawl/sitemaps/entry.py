@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.sitemaps.markup import MarkupLimits
+from rdfcrawl.sitemaps.limits import MarkupLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.sitemaps.dates import PointInTime

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.entities import Entities, TextBuffer
+from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
@@ -73,30 +74,6 @@ class End(NamedTuple):
 
 Event: TypeAlias = Start | End | str
 """A string is the text between two tags; there is none for mere white space."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkupLimits:
-    """Bounds on one XML document.
-
-    Attributes:
-        n_bytes: bytes of the document that are read, not compressed. The protocol
-            allows 50 MiB.
-        text_chars: of the text between two tags; a longer one is left out.
-        tag_chars: of a tag or a DOCTYPE.
-        n_attributes: of one tag; the others are left out.
-        depth: of elements; deeper ones are left out.
-        n_strays: `<` that begin no tag; what comes behind that many is left out.
-        parse_secs: of CPU; what comes later is left out.
-    """
-
-    n_bytes: int = 50 * 2**20
-    text_chars: int = 2**20
-    tag_chars: int = 2**16
-    n_attributes: int = 64
-    depth: int = 64
-    n_strays: int = 100_000
-    parse_secs: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.source import Source
+from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
     End,
-    MarkupLimits,
     Start,
     Structure,
     iter_events,
