@@ -55,6 +55,7 @@ class DiscoverPipeline:
         links: set[bytes] = set()
         if document.chunks is not None:
             await self._read(document, document.chunks, scan, links)
+            document.chunks = None  # they hold the body, and the document itself
         # First, as they know more of what they lead to than links do.
         document.children += await sources.beyond(document, scan)
         if document.children:
