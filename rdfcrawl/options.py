@@ -89,8 +89,7 @@ class SourceOptions:
     """How sources are harvested.
 
     Attributes:
-        sitemap_entries: of one sitemap are queued together while it is read; of one
-            list of ResourceSync, before it is asked for again.
+        sitemap_entries: of one sitemap or list are queued together while it is read.
         ckan_robots: for which portals robots.txt counts.
         ckan_rows: datasets asked for at once.
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.

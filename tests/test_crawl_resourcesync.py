@@ -122,7 +122,7 @@ def test_mirrors_equal_their_sources_after_changes(
     folder = commands.folder()
     synchronize(commands, ",".join(urls), folder, SITEMAP_ENTRIES=100)
     assert mirror(folder) == expected(nodes, folder)
-    assert web.targets(lists).count("/resync/resourcelist-0.xml") == 3
+    assert web.targets(lists).count("/resync/resourcelist-0.xml") == 1
     assert all(not t.startswith("/data/") for t in web.targets(dumps))
     # A copy that is other bytes, as its RDF is, is not taken for the resource.
     assert web.targets(copy).count("/data/r3.json") == 1
@@ -247,6 +247,36 @@ def test_wrong_bytes_overwrite_nothing(commands: Commands, loopback: Loopback) -
     n_asked = source.server.targets.count("/r0.ttl")
     synchronize(commands, url, folder)
     assert source.server.targets.count("/r0.ttl") == n_asked + 1
+
+
+def test_source_of_changes_alone_is_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a source offers but a change list, then each run takes what it has of new."""
+    source = Source(loopback, "127.83.2.2")
+
+    def change(name: str, what: str, day: int) -> Entry:
+        url, _ = source.resource(name, f"{name} of {day}")
+        return url, {"change": what, "datetime": f"2024-01-{day:02}T00:00:00Z"}, ""
+
+    changes = [change("r0", "created", 1), change("r1", "updated", 2)]
+    source.list(changes, way=CHANGES)
+    folder = commands.folder()
+    url = source.at("/capabilities.xml")
+    first = synchronize(commands, url, folder, has_files=False)
+    assert labels_said(first) == {'"r0 of 1"', '"r1 of 2"'}
+    assert first.faults(url) == []
+
+    changes += [change("r0", "updated", 3), change("r1", "deleted", 4)]
+    source.list(changes, way=CHANGES)
+    second = synchronize(commands, url, folder, has_files=False)
+    assert labels_said(second) == {'"r0 of 3"'}
+    assert source.server.targets.count("/r1.ttl") == 1
+
+
+def labels_said(result: CrawlResult) -> set[str]:
+    """Return what the latest versions of the resources say."""
+    return {o for _, p, o, _ in result.latest_quads if p == "urn:x:says"}
 
 
 def test_crawl_comes_upon_a_source(commands: Commands, web: LocalWeb) -> None:

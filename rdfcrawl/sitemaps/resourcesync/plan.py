@@ -222,11 +222,16 @@ class _Following:
         self, mode: Mode, offers: dict[Capability, Entry]
     ) -> tuple[Mode, tuple[Capability, ...]]:
         policy = self._policy
+
+        def offers_any(ways: tuple[Capability, ...]) -> bool:
+            return any(way in offers for way in ways)
+
         if mode is Mode.SYNC:
             mode = Mode.BASELINE
             if self._state.has_baseline:
-                has_changes = any(way in offers for way in policy.changes)
-                mode = Mode.CHANGES if has_changes else Mode.AUDIT
+                mode = Mode.CHANGES if offers_any(policy.changes) else Mode.AUDIT
+            elif offers_any(policy.changes) and not offers_any(policy.snapshots):
+                mode = Mode.CHANGES  # all that there is to know of this source
         if mode is Mode.CHANGES:
             return mode, policy.changes
         if mode is Mode.AUDIT:  # a list is enough to compare

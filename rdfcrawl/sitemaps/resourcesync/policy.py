@@ -20,8 +20,9 @@ class Policy:
         changes: ways to what changed, the same.
         sites: registered domains that a source may speak of beside its own.
         depth: documents from the first one to a list.
-        page_entries: resources of a list that are queued at once; then a record goes
-            on. The pages of a very long list may be ten times as large.
+        page_entries: resources of a list that are taken of one answer; then a record
+            goes on, as many as the protocol allows in a list. The pages of a longer
+            one may be ten times as large.
         children: parts of an index or of a dump; the rest is not read.
         wants_patches: the mirror has the bytes of what it fetched.
         only_rdf: resources that are said to be something else are only recorded.
@@ -33,7 +34,7 @@ class Policy:
     changes: tuple[Capability, ...] = CHANGES
     sites: frozenset[str] = frozenset()
     depth: int = 8
-    page_entries: int = 10_000
+    page_entries: int = 50_000
     children: int = 50_000
     wants_patches: bool = False
     only_rdf: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason, SourceFault
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.sources.base import Desk
-
-_MAX_CHILDREN: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,6 @@ class Page:
         hosts = map(host_of, named if isinstance(named, tuple) else ())
         return Policy(
             sites=frozenset(map(registered_domain, hosts)),
-            page_entries=options.sitemap_entries,
             wants_patches=options.files is not None,
             only_rdf=options.files is None,
             now_us=self.document.ended_ms * 1000,
@@ -107,7 +104,7 @@ class Page:
     async def hand_on(self) -> None:
         """Hand children on before the end, if there are many: memory stays flat."""
         document, session = self.document, self.desk.session
-        if len(document.children) >= _MAX_CHILDREN:
+        if len(document.children) >= self.desk.options.sources.sitemap_entries:
             document.n_links += await session.add_children(document)
             document.children.clear()
             await session.worker.room()
