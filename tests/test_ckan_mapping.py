@@ -178,7 +178,7 @@ def test_a_dataset_of_2_8_with_extras() -> None:
     assert found.one(D, f"{DCT}issued") == f'"2018-02"^^<{XSD}gYearMonth>'
     modified = f'"2019-11-20T17:00:01"^^<{XSD}dateTime>'
     assert found.one(D, f"{DCT}modified") == modified
-    assert found.one(D, f"{DCT}identifier") == "<urn:x:trees>"
+    assert found.one(D, f"{DCT}identifier") == '"urn:x:trees"'
     assert found.of(D, f"{DCT}language") == [
         f"<{EU}language/ENG>",
         "<http://l.example/de>",

@@ -93,7 +93,7 @@ DATASET_FIELDS: Final = (
         Shape.DATE,
     ),
     # DCAT-AP
-    _list("identifier guid id", f"{DCT}identifier"),
+    _list("identifier guid id", f"{DCT}identifier", Shape.TEXT),
     _list(
         "alternate_identifier alternative_identifier other_identifier",
         f"{ADMS}identifier",
@@ -162,7 +162,7 @@ DATASET_FIELDS: Final = (
 RESOURCE_FIELDS: Final = (
     _field("name_translated name", f"{DCT}title"),
     _field("description_translated description", f"{DCT}description"),
-    _list("identifier", f"{DCT}identifier"),
+    _list("identifier", f"{DCT}identifier", Shape.TEXT),
     _field("status", f"{ADMS}status", Shape.IRI_OR_TEXT),
     _field("license license_url license_id", f"{DCT}license", Shape.LICENCE),
     _list("rights", f"{DCT}rights", Shape.STATEMENT),
@@ -206,7 +206,7 @@ AGENT_FIELDS: Final = (
     _field("email mail", f"{FOAF}mbox", Shape.MAIL),
     _field("url homepage", f"{FOAF}homepage", Shape.IRI),
     _field("type", f"{DCT}type", Shape.IRI_OR_TEXT),
-    _list("identifier", f"{DCT}identifier"),
+    _list("identifier", f"{DCT}identifier", Shape.TEXT),
 )
 
 CONTACT_FIELDS: Final = (
