@@ -102,6 +102,12 @@ def test_the_targets_of_a_dataset() -> None:
             {"url": f"{own}/resource/1/download/b.nt", "format": "NT"},
             {"url": own, "format": "HTML"},
             {"url": "https://data.example/api/3/action/package_show?id=a"},
+            {
+                "url": f"{H}/packed.zip",
+                "format": "ZIP",
+                "mimetype": "application/zip",
+                "mimetype_inner": "application/n-triples",
+            },
             {"url": "not a url"},
             {"url": None},
             {
@@ -119,6 +125,7 @@ def test_the_targets_of_a_dataset() -> None:
     assert found == [
         (f"{H}/a.ttl", K.DUMP),
         (f"{own}/resource/1/download/b.nt", K.DUMP),
+        (f"{H}/packed.zip", K.DUMP),
         (f"{H}/p.csv", K.FILE),
         (f"{H}/p", K.FILE),
         (f"{H}/sparql", K.SPARQL),

@@ -143,13 +143,16 @@ _SAYS_NOTHING: Final = frozenset({"", "application/octet-stream", "unknown", "ot
 _EXAMPLE = re.compile(r"(?:example|mapping|meta|api)/", re.IGNORECASE).match
 
 
-def classify(url: str, *, file_format: str = "", media_type: str = "") -> Target:
+def classify(
+    url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
+) -> Target:
     """Return what a URL leads to.
 
     Args:
         url: absolute.
         file_format: of the resource: a word, media type or IRI of either.
         media_type: of the resource, or an IRI of one.
+        inner_type: media type of what is packed in it.
 
     Raises:
         BadUri: the URL is not one that is requested.
@@ -159,8 +162,11 @@ def classify(url: str, *, file_format: str = "", media_type: str = "") -> Target
     said: list[Target] = []
     if kind := _by_word(file_format):
         said.append(Target(url, kind, "format"))
-    if kind := _by_word(media_type):
-        said.append(Target(url, kind, "media_type"))
+    said += [
+        Target(url, kind, "media_type")
+        for text in (inner_type, media_type)
+        if (kind := _by_word(text))
+    ]
     told = [*said, by_url]
     # What is RDF is so for whoever knows it, whatever others call it.
     sure = [one for one in told if one.kind in _SURE]
@@ -205,8 +211,9 @@ def _iter_all(package: Mapping[str, Any]) -> Iterator[Target]:
 
 def _iter_resource(fields: Fields) -> Iterator[Target]:
     file_format, media_type = fields.text("format"), fields.text("mimetype")
+    inner_type = fields.text("mimetype_inner")
     for key in ("download_url", "url", "access_url"):
-        yield from _classified(fields.text(key), file_format, media_type)
+        yield from _classified(fields.text(key), file_format, media_type, inner_type)
     for service in iter_objects(fields.get("access_services")):
         for url in iter_values(service.get("endpoint_url")):
             for target in _classified(text_of(url), "", ""):
@@ -216,10 +223,17 @@ def _iter_resource(fields: Fields) -> Iterator[Target]:
                 yield Target(target.url, kind, "service")
 
 
-def _classified(url: str, file_format: str, media_type: str) -> Iterator[Target]:
+def _classified(
+    url: str, file_format: str, media_type: str, inner_type: str = ""
+) -> Iterator[Target]:
     if url:
         try:
-            yield classify(url, file_format=file_format, media_type=media_type)
+            yield classify(
+                url,
+                file_format=file_format,
+                media_type=media_type,
+                inner_type=inner_type,
+            )
         except BadUri:
             return
 
