@@ -72,7 +72,8 @@ class Datasets:
         if not dataset.ways or len(dataset.name) > MAX_TASK_CHARS // 2:
             return []
         first = dataset.ways[0]
-        if first.way is Way.SPARQL and await self.is_taken_otherwise(first.parts[0][0]):
+        is_endpoint = first.way is Way.SPARQL and not first.graphs
+        if is_endpoint and await self.is_taken_otherwise(first.parts[0][0]):
             return []  # an endpoint that describes itself, of a dataset that has a dump
         text = dataset.to_json()
         kept = await self._shelf.claim(dataset.name, _DATASET, "known", text)
