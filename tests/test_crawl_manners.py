@@ -228,3 +228,30 @@ def test_a_name_that_dns_cannot_have_harms_no_other_link(
     result = commands.crawl([server.url("/a")], POLITENESS_KEY="ip")
     assert result.code == 0, result.stderr
     assert server.targets.count("/other") == server.targets.count("/a") == 1
+
+
+def test_page_is_asked_for_once_and_told_nothing(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has many spellings, then one request is made, with nothing to tell."""
+    server = loopback({}, host="127.0.22.90")
+    home = server.url()
+    spellings = (
+        "~a?x=1&y=2",
+        "%7Ea?x=1&y=2",
+        "./b/../~a?y=2&x=1",
+        "~a?x=1&y=2#part",
+        "~a?PHPSESSID=0f&x=1&y=2",
+    )
+    links = [home + spelling for spelling in spellings]
+    links.append(f"HTTP://{server.host}:{server.port}/~a?x=1&y=2")
+    seeds = "".join(f"<{home}> <urn:x:p> <{link}> .\n" for link in links)
+    cookie = {"Set_Cookie": "session=1; Path=/"}
+    server.pages["/"] = loopback.response(seeds.encode(), **cookie)
+    server.pages["*"] = loopback.response(GOOD, **cookie)
+    result = commands.crawl([home], arguments={"scope": "host"}, DOWNLOAD_DELAY=0)
+    assert result.code == 0, result.stderr
+    pages = [each for each in server.targets if each not in ("/", "/robots.txt")]
+    assert len(pages) == 1
+    sent = {name for request in server.requests for name in request.headers}
+    assert not sent & {"cookie", "referer", "from"}

@@ -33,6 +33,7 @@ from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.robots.cache import RobotsOptions
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS
+from rdfcrawl.seeds import TYPES
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.sources.samples import MAX_SAMPLE_BYTES, MAX_SAMPLES
 from rdfcrawl.stores.segments import SegmentLimits
@@ -76,8 +77,18 @@ NUMBERS = [
     ("politeness.md", "longer than # KiB compressed", [MAX_SHARED_BYTES / KIB]),
     (
         "sources.md",
-        "# entries and # MiB of one sitemap are read, and indexes # deep",
-        [_sitemap.n_entries, _sitemap.markup.n_bytes / MIB, _sitemap.depth],
+        "# entries and # MiB of one sitemap are read, for at most # s of CPU",
+        [
+            _sitemap.n_entries,
+            _sitemap.markup.n_bytes / MIB,
+            _sitemap.markup.parse_secs,
+        ],
+    ),
+    ("sources.md", "of CPU, and indexes # deep", [_sitemap.depth]),
+    (
+        "faults.md",
+        "a sitemap took more than # s",
+        [_sitemap.markup.parse_secs],
     ),
     ("sources.md", "up to # below each prefix", [MAX_DEFERRED]),
     (
@@ -192,6 +203,13 @@ def test_names_of_archives() -> None:
     rows = cells("extraction.md", "Archives")
     told = set(chain.from_iterable(in_code(names) for _, names in rows))
     assert told == {f".{each}" for each in PACKING_EXTENSIONS}
+
+
+def test_types_of_seeds() -> None:
+    """If a table of seeds may name a type, then the page has it."""
+    text = read("spiders.md").partition("| type | what the URI is |")[2]
+    told = in_code(re.sub(r"\|[^|\n]*\|\n", "|\n", text.partition("\n\n")[0]))
+    assert set(told) == TYPES.keys() - {""}
 
 
 def test_replies_of_ftp_servers() -> None:
