@@ -25,6 +25,8 @@ from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import client
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.options import WorkerOptions
+from rdfcrawl.html.page_links import MAX_LINKS
+from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.provenance import MAX_FAULTS
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
 from rdfcrawl.rdf.limits import ParseLimits
@@ -107,6 +109,7 @@ NUMBERS = [
     ("faults.md", "inflated more than #-fold", [_fetch.max_ratio]),
     ("faults.md", "a page is longer than # MiB", [MAX_PAGE_BYTES / MIB]),
     ("faults.md", "with sitemaps than # KiB", [MAX_ROBOTS_BYTES / KIB]),
+    ("faults.md", "a page has more than # links", [MAX_LINKS]),
     ("frontier.md", "hold up to # links", [WorkerOptions(name="w").max_buffered]),
     (
         "frontier.md",
@@ -158,6 +161,16 @@ def test_statements_of_one_document() -> None:
     assert "more statements than are read of one document (10^9)" in read("faults.md")
 
 
+def test_what_is_kept_over_a_budget() -> None:
+    """If URIs over `max_per_host` are kept, then the page says how many."""
+    script = ROOT / "rdfcrawl" / "frontier" / "lua" / "add.lua"
+    found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))
+    assert found is not None
+    told = f"up to {int(found[1]):,} URIs of a host and about a million of a crawl"
+    assert told in read("spiders.md")
+    assert client.MAX_REFUSED == 10**6
+
+
 def test_margin_of_portals() -> None:
     """If a harvest of a portal looks back by an hour, then the page says so."""
     assert MARGIN_SECS == 3600
@@ -203,6 +216,14 @@ def test_names_of_archives() -> None:
     rows = cells("extraction.md", "Archives")
     told = set(chain.from_iterable(in_code(names) for _, names in rows))
     assert told == {f".{each}" for each in PACKING_EXTENSIONS}
+
+
+def test_fields_of_feeds() -> None:
+    """If a row of a feed has a field, then the page has it."""
+    table = read("commands.md").partition("A row of a feed has these fields:")[2]
+    lines = table.partition("\n## ")[0].splitlines()
+    told = [in_code(line.split("|")[1]) for line in lines if line.startswith("| `")]
+    assert {name for names in told for name in names} == set(FIELDS)
 
 
 def test_types_of_seeds() -> None:

@@ -41,7 +41,7 @@ HTTP = "http://www.w3.org/2011/http#"
 RC = VOCABULARY
 
 WORKER = Worker(name="host-1", crawl="linkeddata", version="0.1.0")
-TURTLE: Any = SimpleNamespace(name="turtle")
+TURTLE: Any = SimpleNamespace(name="Turtle")
 
 Description = dict[str, dict[str, list[str]]]
 
@@ -58,7 +58,7 @@ def document(**facts: Any) -> Document:
         "started_ms": 1_790_000_000_007,
         "ended_ms": 1_790_000_000_100,
         "format": TURTLE,
-        "decided_by": "media_type",
+        "decided_by": "content-type",
         "n_quads": 9,
         "n_links": 5,
     }
@@ -96,8 +96,8 @@ def test_ordinary_document_is_described_whole() -> None:
             SQ + "depth": ["2"],
             RC + "links": ["5"],
             RC + "parent": ["http://example.org/"],
-            RC + "format": ["turtle"],
-            RC + "decidedBy": ["media_type"],
+            RC + "format": ["Turtle"],
+            RC + "decidedBy": ["content-type"],
         },
         name + ":response": {
             RDF + "type": [HTTP + "Response"],
