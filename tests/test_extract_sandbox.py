@@ -274,6 +274,23 @@ async def test_environment_holds_no_secrets(
     assert b"STORE_PASSWORD" not in environment
 
 
+async def test_child_leaves_its_bytecode_where_the_worker_does(
+    dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the worker may write bytecode, then a child compiles its modules but once."""
+    compiled = tmp_path / "bytecode"
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", str(compiled))
+    async with Sandbox() as sandbox:
+        await read(await sandbox.read(dump, job(NT)))
+    assert any(compiled.rglob("rdfcrawl/extract/child.*.pyc"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "none"))
+    async with Sandbox() as sandbox:
+        await read(await sandbox.read(dump, job(NT)))
+    assert not (tmp_path / "none").exists()
+
+
 def test_child_ends_with_its_parent() -> None:
     """If the parent is gone, then its pipe ends and so does the child."""
     script = "from rdfcrawl.extract.child import main; main()"

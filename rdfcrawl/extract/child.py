@@ -54,6 +54,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (scratch_bytes, scratch_bytes))
     # The parent ends its children itself, after they gave back what they read.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.dont_write_bytecode = True
     sys.addaudithook(deny_side_effects)
     while child.serve():
         pass

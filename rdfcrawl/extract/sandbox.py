@@ -268,10 +268,16 @@ class SandboxedReading:
 
 def _environment() -> dict[str, str]:
     """Return what a child needs to find the same modules, and nothing else."""
+    bytecode = {}
+    if sys.dont_write_bytecode:
+        bytecode["PYTHONDONTWRITEBYTECODE"] = "1"
+    if sys.pycache_prefix is not None:
+        bytecode["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     return {
+        # Where nobody compiles modules at installation, the first child does.
+        **bytecode,
         # An egg or a checkout is on the path of this process only.
         "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
-        "PYTHONDONTWRITEBYTECODE": "1",
         "LANG": "C.UTF-8",
         # glibc gives memory back to the system after each large block that is freed,
         # and asks for it again: a tenth of the time that a dump takes.
