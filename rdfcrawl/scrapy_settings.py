@@ -16,7 +16,7 @@ from rdfcrawl import settings as project_settings
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.settings import BaseSettings
@@ -87,6 +87,22 @@ _MERGED: Final = (
     "EXTENSIONS",
     "ITEM_PIPELINES",
 )
+# Scrapy imports each of them at every start, with all that it needs, to be told then
+# that it is off: setting that switches it -> its path.
+_SWITCHED: Final = {
+    "DOWNLOADER_MIDDLEWARES_BASE": {
+        "COOKIES_ENABLED": "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
+        "HTTPCACHE_ENABLED": (
+            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware"
+        ),
+    },
+    "EXTENSIONS_BASE": {
+        "AUTOTHROTTLE_ENABLED": "scrapy.extensions.throttle.AutoThrottle",
+        "MEMDEBUG_ENABLED": "scrapy.extensions.memdebug.MemoryDebugger",
+        "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
+        "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+    },
+}
 _PIPELINES: Final = "rdfcrawl.pipelines."
 # Without these, a document is fetched and lost.
 _NEEDED_PIPELINES: Final = (
@@ -105,26 +121,53 @@ def merge_components(settings: BaseSettings) -> None:
     """Keep our components beside those that a spider or a command line sets.
 
     Scrapy replaces such a setting as a whole, and visits would lose their pipelines.
-    One of ours that is set to None stays off.
+    One of ours that is set to None stays off; one of Scrapy's that its own setting
+    switches off is not even imported.
+
+    Raises:
+        ConfigError: one line that names the setting.
     """
+    for name, switched in _SWITCHED.items():
+        _leave_out(settings, name, switched)
     for name in _MERGED:
         ours: dict[str, Any] = getattr(project_settings, name)
         theirs = settings.getdict(name)
-        known = {_component(name, key) for key in theirs}
-        missing = {
-            key: value
-            for key, value in ours.items()
-            if _component(name, key) not in known
-        }
+        missing = dict(ours)
+        for key in theirs:
+            # Most keys are ours: what they stand for need not be imported to see that.
+            known = key if key in ours else _path_of(name, key)
+            missing.pop(known, None)
         if missing:
             priority = settings.getpriority(name) or 0
             settings.set(name, {**missing, **theirs}, priority)
 
 
-def _component(setting: str, key: Any) -> Any:
-    """Return what a key stands for: it may be a class, or the path of one."""
-    is_path = setting not in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS")
-    return load_object(key) if is_path else key
+def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
+    """Take what is switched off out of Scrapy's list of components.
+
+    With None in our list, it would be imported: Scrapy resolves each key there.
+    """
+    base = settings.getdict(name)
+    off = {path for switch, path in switched.items() if not _is_on(settings, switch)}
+    if off & base.keys():
+        left = {path: order for path, order in base.items() if path not in off}
+        settings.set(name, left, settings.getpriority(name) or 0)
+
+
+def _is_on(settings: BaseSettings, switch: str) -> bool:
+    try:
+        return settings.getbool(switch)
+    except ValueError:
+        value = settings.get(switch)
+        raise ConfigError(f"{switch}={value!r}: want True or False") from None
+
+
+def _path_of(setting: str, key: Any) -> str:
+    """Return where what a key stands for is defined: it may be a class, or an alias."""
+    if setting in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS"):
+        return str(key)
+    found = load_object(key)
+    return f"{found.__module__}.{getattr(found, '__qualname__', '')}"
 
 
 def check_components(settings: BaseSettings) -> None:
@@ -201,7 +244,7 @@ def _enabled(settings: BaseSettings, name: str) -> list[Any]:
 
 
 def _has(components: list[Any], wanted: str) -> bool:
-    return any(_is_a(component, wanted) for component in components)
+    return wanted in components or any(_is_a(each, wanted) for each in components)
 
 
 def _is_a(component: Any, wanted: str) -> bool:

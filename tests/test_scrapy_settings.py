@@ -10,11 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from scrapy.settings import default_settings
+from scrapy.utils.misc import load_object
 from scrapy.utils.project import get_project_settings
+from scrapy.utils.python import global_object_name
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.scrapy_settings import (
+    _SWITCHED,
     ATTRIBUTES,
     ONLY_WITH_SCRAPY,
     WITHOUT_EFFECT,
@@ -192,6 +197,53 @@ def test_crawl_without_a_store_is_warned_of() -> None:
     check_components(settings)
     told = list(iter_warnings(settings, LinkedDataSpider))
     assert any("no quads are stored" in line for line in told)
+
+
+_COOKIES = "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"
+
+
+def test_what_a_setting_switches_off_is_not_in_scrapys_list() -> None:
+    """If cookies are off, then their middleware is loaded only if it is asked for."""
+    wanted = settings_with(COOKIES_ENABLED=True)
+    for settings, is_in in ((settings_with(), False), (wanted, True)):
+        base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
+        assert (_COOKIES in base) == is_in
+        listed = settings.get_component_priority_dict_with_base(
+            "DOWNLOADER_MIDDLEWARES"
+        )
+        assert (_COOKIES in listed) == is_in
+    own = settings_with(DOWNLOADER_MIDDLEWARES={_COOKIES: 700})
+    assert own.getdict("DOWNLOADER_MIDDLEWARES")[_COOKIES] == 700
+
+
+def test_switch_that_is_neither_on_nor_off_is_refused() -> None:
+    """If a setting that switches a component is no boolean, then one line names it."""
+    with pytest.raises(ConfigError, match="COOKIES_ENABLED='maybe'"):
+        settings_with(COOKIES_ENABLED="maybe")
+
+
+def test_component_named_by_its_class_is_ours() -> None:
+    """If a component of ours is given as a class, then it stands there once."""
+    settings = settings_with(ITEM_PIPELINES={StorePipeline: None})
+    given = settings.getdict("ITEM_PIPELINES")
+    assert given[StorePipeline] is None
+    assert "rdfcrawl.pipelines.store.StorePipeline" not in given
+
+
+@pytest.mark.parametrize("name", ["DOWNLOADER_MIDDLEWARES", "EXTENSIONS"])
+def test_scrapys_list_has_what_is_left_out_of_it(name: str) -> None:
+    """If a switch leaves a component out, then it is where Scrapy has it."""
+    base = getattr(default_settings, f"{name}_BASE")
+    assert set(_SWITCHED[f"{name}_BASE"].values()) <= base.keys()
+
+
+@pytest.mark.parametrize(
+    "name", ["DOWNLOADER_MIDDLEWARES", "EXTENSIONS", "ITEM_PIPELINES"]
+)
+def test_our_components_are_named_where_they_are_defined(name: str) -> None:
+    """If a component is ours, then its path is no alias: paths are compared."""
+    for path in getattr(project_settings, name):
+        assert global_object_name(load_object(path)) == path
 
 
 def test_components_stand_beside_those_of_the_project() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,13 @@ _HEAVY = {
     *("rdfcrawl.html.page", "rdfcrawl.html.rules", "rdfcrawl.unpack.documents"),
     *("rdfcrawl.rdf.hdt", "rdfcrawl.rdf.trix", "rdfcrawl.rdf.jsonld.reading"),
     *("rdfcrawl.dataweb.process", "rdfcrawl.sources.ckan", "rdfcrawl.sources.sparql"),
+}
+# Scrapy imports them for what it is told to leave out, or we for what comes later.
+_NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
+    *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
+    *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
+    *("rdfcrawl.stores.reading", "rdfcrawl.sources.resourcesync"),
+    *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.scrapy_handler"),
 }
 _OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.exchange"}
 _OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.sources", "pyoxigraph"}
@@ -46,6 +55,33 @@ def _scrapy(*arguments: str) -> set[str]:
     )
 
 
+def _imported_before_the_first_request(folder: Path) -> set[str]:
+    """Return what a crawl of one page has imported when it asks for something."""
+    told = folder / "stderr"
+    with socket.create_server(("127.0.0.1", 0)) as server, told.open("wb") as stderr:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        options = [f"seeds={url}", "fresh=1", "max_per_host=1"]
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-X", "importtime", "-m", "scrapy", "crawl"),
+                *("linkeddata", "-s", f"CRAWL_DIR={folder}", "-s", "PROGRESS=off"),
+                *(word for option in options for word in ("-a", option)),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            cwd=_PROJECT,
+        )
+        try:
+            connection, _ = server.accept()
+            lines = told.read_text(encoding="utf-8", errors="replace")
+            connection.close()
+        finally:
+            process.terminate()
+            process.wait()
+    return set(re.findall(r"^import time:.*\| +(\S+)$", lines, re.MULTILINE))
+
+
 @pytest.mark.parametrize("command", [["list"], ["version"], ["rdf", "-h"]])
 def test_a_command_that_crawls_nothing_imports_no_room_of_a_crawl(
     command: list[str],
@@ -62,6 +98,13 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
     imported = _scrapy("rdf", str(path))
     assert "rdfcrawl.inspection" in imported
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
+
+
+def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> None:
+    """If a crawl sends its first request, then nothing heavy was imported for it."""
+    imported = _imported_before_the_first_request(tmp_path)
+    assert {"aiohttp", "redis", "rdfcrawl.fetch.exchange"} <= imported
+    assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
 
 
 def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:

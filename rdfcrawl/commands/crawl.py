@@ -125,8 +125,8 @@ def check_operator(
 
     settings = settings.copy()
     spider.update_settings(settings)
-    merge_components(settings)
     try:
+        merge_components(settings)
         CrawlArguments.parse(spider.given(arguments, settings), spider.takes)
         CrawlOptions.read(settings, spider.name)
         extract_options(settings)
