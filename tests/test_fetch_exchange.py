@@ -118,6 +118,34 @@ async def test_connection_is_kept(
     assert len(server.requests) == 5
 
 
+async def test_plain_and_odd_requests_say_the_same(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a request has headers of its own, then the others are those of any request."""
+    server = await raw_server({"*": raw_server.response(TURTLE)})
+    options = fetch_options()
+    ask = options.ask(Kind.PAGE)
+    odd = replace(ask, headers=(("If-None-Match", '"a"'),))
+    async with opened(options) as exchange:
+        for each in (ask, odd):
+            await exchange.get(server.url("/a?b"), each)
+    plain, other = (request.headers for request in server.requests)
+    assert {**plain, "if-none-match": '"a"'} == dict(other)
+    assert server.targets == ["/a?b", "/a?b"]
+    assert server.n_connections == 1
+
+
+async def test_interim_answers_are_passed_over(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If answers of 1xx come first, then the one after them counts (RFC 9110 15.2)."""
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n"
+    server = await raw_server({"/": [early, early, raw_server.response(TURTLE)]})
+    answer = await get_one(server.url(), fetch_options())
+    assert (answer.status, answer.body, answer.fault) == (200, TURTLE, None)
+    assert answer.http_links == ""
+
+
 CHUNK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 CUT_CHUNK = CHUNK + b"9\r\nw"
 SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"

@@ -19,9 +19,9 @@ from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.guard import GuardBlocked
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
+from rdfcrawl.fetch.plain_get import PlainGets, Received
 from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.watch import Transfer, Watch
-from rdfcrawl.records import Kind
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ class HttpExchange:
         self._options = options
         self._spool = spool
         self._guard = guard
-        self._session_accept = options.accept[Kind.PAGE]
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -78,6 +77,8 @@ class HttpExchange:
         guard = self._guard
         if guard is not None:
             self._names = GuardedResolver(self._names, guard)
+        headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
+        timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 resolver=self._names,
@@ -86,20 +87,19 @@ class HttpExchange:
                 keepalive_timeout=options.keep_alive_secs,
                 ssl=options.verify_certificates,
             ),
-            headers={
-                "User-Agent": options.user_agent,
-                "Accept": self._session_accept,
-                "Accept-Encoding": ACCEPT_ENCODING,
-            },
+            headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=None, connect=options.connect_secs),
+            timeout=timeout,
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
         # aiohttp would repeat a GET at once when a connection breaks: the host would
         # be asked twice without its delay. The visit repeats it in its own time.
         self._session._retry_connection = False  # noqa: SLF001
+        self._gets = PlainGets(
+            self._session, headers, timeout=timeout, max_header_bytes=MAX_HEADER_BYTES
+        )
 
     async def close(self) -> None:
         """Close all connections."""
@@ -149,17 +149,7 @@ class HttpExchange:
     async def _get(
         self, url: str, ask: Ask, answer: Answer, transfer: Transfer
     ) -> None:
-        target = _target(url)
-        headers = None
-        if ask.headers or ask.accept is not self._session_accept:
-            headers = {hdrs.ACCEPT: ask.accept, **dict(ask.headers)}
-        response = await self._session.request(
-            hdrs.METH_POST if ask.data else hdrs.METH_GET,
-            target,
-            allow_redirects=False,
-            headers=headers,
-            data=ask.data or None,
-        )
+        response = await self._answer(url, ask)
         transfer.response = response
         try:
             note_headers(answer, response.status, response.headers)
@@ -171,14 +161,28 @@ class HttpExchange:
                     coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
                     answer.excuse = _decoded_begin(excuse, coding)
         finally:
-            # Once the body has been read to its end, the connection is back in the
+            # Once the body has been read to its end, the connection goes back to the
             # pool; otherwise it cannot be used again.
             if not response.closed:
                 response.close()
 
+    async def _answer(self, url: str, ask: Ask) -> aiohttp.ClientResponse | Received:
+        """Return the answer once its headers are there."""
+        if not (ask.data or ask.headers):
+            received = await self._gets.get(url, ask.accept)
+            if received is not None:
+                return received
+        return await self._session.request(
+            hdrs.METH_POST if ask.data else hdrs.METH_GET,
+            _target(url),
+            allow_redirects=False,
+            headers={hdrs.ACCEPT: ask.accept, **dict(ask.headers)},
+            data=ask.data or None,
+        )
+
     async def _read(
         self,
-        response: aiohttp.ClientResponse,
+        response: aiohttp.ClientResponse | Received,
         ask: Ask,
         answer: Answer,
         transfer: Transfer,

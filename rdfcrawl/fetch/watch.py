@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.plain_get import Received
 
 SWEEP_SECS: Final = 1.0
 
@@ -39,7 +40,7 @@ class Transfer:
         self.started_at = started_at
         self.ends_at = ends_at
         self.n_bytes = 0
-        self.response: ClientResponse | None = None
+        self.response: ClientResponse | Received | None = None
         self.verdict: Fault | None = None
         self.cancelling = task.cancelling()
 
