@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf import parse as parsing
 from rdfcrawl.rdf import statements
 from rdfcrawl.rdf.canonical import Run, iter_runs
 from rdfcrawl.rdf.limits import ParseLimits
@@ -30,6 +32,11 @@ def for_the_parser(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
     """Leave all lines to the parser."""
     del has_graphs
     yield Run(block, is_canonical=False, begin=0)
+
+
+def no_short_way(block: bytes, *, has_graphs: bool) -> None:
+    """Let no document go past the parser."""
+    del block, has_graphs
 
 
 def read(
@@ -55,7 +62,10 @@ def assert_is_read_alike(
     """Check that a document is read as the parser alone reads it."""
     limits = limits or ParseLimits()
     found = read(data, media_type, limits)
-    with patch.object(statements, "iter_runs", for_the_parser):
+    with (
+        patch.object(statements, "iter_runs", for_the_parser),
+        patch.object(parsing, "canonical", no_short_way),
+    ):
         assert found == read(data, media_type, limits)
 
 
@@ -177,6 +187,32 @@ def test_ordinary_lines_need_no_parser() -> None:
     quads = lines.replace(b" .\n", b" <http://e.org/g> .\n")
     runs = list(iter_runs(quads, has_graphs=True))
     assert [run.lines.count(b"\n") for run in runs if not run.is_canonical] == [1]
+
+
+@pytest.mark.parametrize("charset", ["", "utf-8", "UTF-8", "latin-1", "utf-7", "bogus"])
+@pytest.mark.parametrize("text", [b"x", "é".encode(), b"\xe9"], ids=ascii)
+def test_canonical_documents_are_decoded_alike(text: bytes, charset: str) -> None:
+    """If lines look canonical, then the charset and bad bytes count all the same."""
+    data = b'<http://e.org/s> <http://e.org/p> "%s" .\n' % text
+
+    def read_all() -> tuple[bytes, list[Fault], bool]:
+        document = parse(
+            data, url=URL, graph=URL, media_type=MEDIA_TYPES[0], charset=charset
+        )
+        return b"".join(document), document.faults, document.is_partial
+
+    found = read_all()
+    with patch.object(parsing, "canonical", no_short_way):
+        assert found == read_all()
+
+
+def test_canonical_document_has_its_limit() -> None:
+    """If a document is longer than its limit, then it is cut there."""
+    data = b'<http://e.org/s> <http://e.org/p> "x" .\n' * 9
+    limits = ParseLimits(doc_bytes=len(data) // 3)
+    lines, faults, n_quads, is_partial = read(data, MEDIA_TYPES[0], limits)
+    assert (lines.count(b"\n"), n_quads, is_partial) == (3, 3, True)
+    assert [fault.reason for fault in faults] == [Reason.TOO_LARGE]
 
 
 def test_lines_of_another_kind_cost_little() -> None:

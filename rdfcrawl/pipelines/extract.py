@@ -21,7 +21,7 @@ from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
     from typing import Self
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.extract.sandbox import SandboxedReading
-    from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -100,7 +99,7 @@ class ExtractPipeline:
         )
         if not isinstance(source, bytes):
             return _Begun(source, job, None)
-        contexts = _NearContexts(self._transport().contexts, document.url)
+        contexts = _NearContexts(self._transport, document.url)
         reading = Reading(source, job, environment=Environment(contexts=contexts))
         return _Begun(source, job, reading)
 
@@ -204,8 +203,8 @@ class _Chunks:
 class _NearContexts:
     """The contexts that a document can have without waiting; a `ContextSource`."""
 
-    def __init__(self, contexts: ContextStore, document_url: str) -> None:
-        self._contexts = contexts
+    def __init__(self, transport: Callable[[], Transport], document_url: str) -> None:
+        self._transport = transport
         self._document_url = document_url
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
@@ -215,7 +214,7 @@ class _NearContexts:
             NeedsSandbox: it was not.
         """
         del document_url  # a page may name another than its own as its base
-        context = self._contexts.peek(url, document_url=self._document_url)
+        context = self._transport().contexts.peek(url, document_url=self._document_url)
         if context is None:
             raise NeedsSandbox(f"context {url}")
         return context

@@ -111,6 +111,12 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
         yield Run(block[begin:], is_canonical=False, begin=begin)
 
 
+def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
+    """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
+    found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
+    return None if found is None else _without_strings(block)
+
+
 def _without_strings(lines: bytes) -> bytes:
     if b"/XMLSchema#string> .\n" not in lines:
         return lines

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.chances import Chances
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.text import Text
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 # Longer JSON-LD is not kept in memory: it is read as a stream, without remote contexts.
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
+_UTF8: Final = ("", "utf-8")  # as servers declare it; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Each is a room of its own, imported when it is first needed: most crawls do not.
 _OWN_READERS: Final = {
@@ -110,6 +113,7 @@ class Parse:
 
     __slots__ = (
         "_base",
+        "_charset",
         "_context_url",
         "_environment",
         "_found",
@@ -150,6 +154,7 @@ class Parse:
             max_bytes=limits.doc_bytes,
         )
         self._base, self._context_url = base, context_url
+        self._charset = charset
         self._limits, self._environment = limits, environment
         self._log, self._output = log, output
 
@@ -191,11 +196,32 @@ class Parse:
             yield from self._read_hdt()
         elif document_format in _OWN_READERS:
             yield from self._read_by_own(document_format)
+        elif (lines := self._canonical(document_format)) is not None:
+            has_graphs = document_format.has_graphs
+            yield from self._output.chunks((lines,), has_graphs=has_graphs)
+            return
         elif self._is_json_ld_in_memory(document_format):
             yield from self._read_json_ld()
         else:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
+
+    def _canonical(self, document_format: formats.Format) -> bytes | None:
+        """Return the lines of a small document if no reader would change any."""
+        data = self._source.data
+        if (
+            not document_format.is_line_based
+            or data is None
+            or len(data) > min(GATHER_BYTES, self._limits.doc_bytes)
+            or self._charset not in _UTF8
+        ):
+            return None
+        if not data.isascii():
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                return None
+        return canonical(data, has_graphs=document_format.has_graphs)
 
     def _read_hdt(self) -> Iterator[bytes]:
         # Blocks of many long strings are decoded again and again.

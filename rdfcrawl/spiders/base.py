@@ -216,13 +216,13 @@ class RdfSpider(Spider):
 
     def sources_of(self, record: Record) -> Sources:
         """Return the sources that know the arguments of a record."""
+        profiles = self._joined().profiles
+        number = record.profile
+        if number == profiles.own or number not in profiles.arguments:
+            return self.sources
         from rdfcrawl.sources import source_of
         from rdfcrawl.sources.base import Sources
 
-        session = self._joined()
-        number = record.profile
-        if number == session.profiles.own or number not in session.profiles.arguments:
-            return self.sources
         sources = self._sources.get(number)
         if sources is None:
             desk = partial(self._desk, number)
