@@ -216,3 +216,20 @@ def test_table_of_seeds_is_crawled_by_its_types(
     assert server.targets.count("/map") == 1
     assert "/x" not in server.targets
     assert result.statistics["fault/bad_uri"] == 1
+
+
+def test_deny_holds_for_what_is_queued(commands: Commands, loopback: Loopback) -> None:
+    """If `deny` is reset, then what is queued already and matches is not asked for."""
+    server = loopback({"*": loopback.response(b"<> <urn:x:p> 1 .")}, host="127.95.9.61")
+    links = b"<> <urn:x:p> <a>, <b> ."
+    server.pages["/"] = loopback.response(links)
+    folder = commands.folder()
+    commands.crawl([server.url()], folder=folder, CLOSESPIDER_ITEMCOUNT=1)
+    assert not {"/a", "/b"} & set(server.targets)
+    deny = folder / "deny.txt"
+    deny.write_text("/a$\n")
+    result = commands.crawl(folder=folder, arguments={"deny": deny, "reset": "deny"})
+    assert result.code == 0, result.stderr
+    assert "/b" in server.targets
+    assert "/a" not in server.targets
+    assert result.faults(server.url("/a")) == ["not_wanted"]

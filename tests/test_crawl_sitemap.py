@@ -165,6 +165,32 @@ def test_list_that_shrank_is_shorter_in_the_store(
     assert told == set(pages[:3])
 
 
+def test_page_of_high_priority_comes_first(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has a priority of 0.7, then it is asked for before the others."""
+    site = Site(loopback, "127.20.3.5")
+    rows = [
+        f"<loc>{site.page(f'/page/{n}')}</loc><priority>{priority}</priority>"
+        for n, priority in enumerate(("0.6", "0.5", "0.7"))
+    ]
+    site.put("/sitemap.xml", urlset(rows))
+    site.crawl(commands)
+    assert site.asked()[:2] == ["/sitemap.xml", "/page/2"]
+    assert len(site.asked()) == 4
+
+
+def test_indexes_are_read_three_deep(commands: Commands, loopback: Loopback) -> None:
+    """If an index is in three others, then what it lists is a fault, and not read."""
+    site = Site(loopback, "127.20.3.6")
+    for n in range(5):
+        site.put(f"/{n}.xml", index([f"<loc>{site.at(f'/{n + 1}.xml')}</loc>"]))
+    site.robots(site.at("/0.xml"))
+    result = site.crawl(commands)
+    assert site.asked() == [f"/{n}.xml" for n in range(4)]
+    assert result.faults(site.at("/3.xml")) == ["too_deep"]
+
+
 def test_smallest_priority_does_not_hide_a_page(
     commands: Commands, loopback: Loopback
 ) -> None:
