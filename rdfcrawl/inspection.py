@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import body_of
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, NeedsSandbox
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
+from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, Record
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
+_READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
 _PIECE_BYTES: Final = 2**20
 _SCHEMES: Final = tuple(f"{scheme}://" for scheme in CRAWLED_SCHEMES)
 
@@ -89,26 +90,62 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
         source = body_of(document)
         if source is None:
             return Inspection(document=document, outcome=None, followed=frozenset())
-        sandbox = await stack.enter_async_context(
-            Sandbox(
-                memory_bytes=question.extract.memory_bytes,
-                scratch_dir=folder,
-                scratch_bytes=question.extract.unpack.n_bytes,
-                load_context=web.load_context,
-            )
-        )
         job = _job(question, document)
-        reading = await sandbox.read(source, job)
         found: set[bytes] = set()
-        async for chunk in reading:
+
+        def keep(chunk: bytes) -> None:
             write(chunk)
-            found |= question.follow.scan(chunk)
-        found |= question.follow.choose(reading.outcome.links)
+            found.update(question.follow.scan(chunk))
+
+        outcome = None
+        if document.n_bytes <= question.fetch.spool_bytes:
+            outcome = _read_here(source, job, keep)
+        if outcome is None:
+            outcome = await _read_in_child(source, job, keep, question, web)
+        found |= question.follow.choose(outcome.links)
     return Inspection(
         document=document,
-        outcome=reading.outcome,
+        outcome=outcome,
         followed=_requestable(found) - {job.url, job.page_url},
     )
+
+
+def _read_here(
+    source: bytes | Path, job: Job, keep: Callable[[bytes], None]
+) -> Outcome | None:
+    """Read a small document, as a crawl does; None if it wants a child process."""
+    from rdfcrawl.extract.reading import Reading  # noqa: PLC0415 (slow to import)
+
+    reading = Reading(source, job)
+    if reading.outcome.format not in _READ_HERE:
+        return None
+    try:
+        for chunk in reading:
+            keep(chunk)
+    except NeedsSandbox:  # nothing was read
+        return None
+    return reading.outcome
+
+
+async def _read_in_child(
+    source: bytes | Path,
+    job: Job,
+    keep: Callable[[bytes], None],
+    question: Question,
+    web: _ClosedWeb,
+) -> Outcome:
+    from rdfcrawl.extract.sandbox import Sandbox  # noqa: PLC0415 (not for small ones)
+
+    async with Sandbox(
+        memory_bytes=question.extract.memory_bytes,
+        scratch_dir=web.folder,
+        scratch_bytes=question.extract.unpack.n_bytes,
+        load_context=web.load_context,
+    ) as sandbox:
+        reading = await sandbox.read(source, job)
+        async for chunk in reading:
+            keep(chunk)
+    return reading.outcome
 
 
 class _ClosedWeb:
@@ -118,7 +155,7 @@ class _ClosedWeb:
     """
 
     def __init__(self, question: Question, folder: Path, stack: AsyncExitStack) -> None:
-        self._question, self._folder, self._stack = question, folder, stack
+        self._question, self.folder, self._stack = question, folder, stack
         self._web: Web | None = None
 
     async def open(self) -> Web:
@@ -129,7 +166,7 @@ class _ClosedWeb:
             question = self._question
             opening = open_web(
                 question.fetch,
-                self._folder,
+                self.folder,
                 robots_agent=question.robots_agent,
                 logins=question.logins,
             )

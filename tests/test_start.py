@@ -92,11 +92,12 @@ def test_a_command_that_crawls_nothing_imports_no_room_of_a_crawl(
 
 
 def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> None:
-    """If `scrapy rdf` reads a file of N-Triples, it opens no network, and no page."""
+    """If `scrapy rdf` reads N-Triples, it opens no network, no page and no child."""
     path = tmp_path / "one.nt"
     path.write_text('<http://e/s> <http://e/p> "o" .\n')
     imported = _scrapy("rdf", str(path))
     assert "rdfcrawl.inspection" in imported
+    assert "rdfcrawl.extract.sandbox" not in imported
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
 
 
