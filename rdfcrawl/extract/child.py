@@ -106,7 +106,7 @@ class _Child:
         reading = Reading(source, job, environment=self._environment)
         self._send(b"F", reading.outcome.to_json())
         for chunk in reading:
-            self._send(b"C", chunk)
+            self._send(b"C", chunk, reading.n_quads)
             # What is unpacked may be long: its statements earn time as its bytes do.
             n_bytes += len(chunk)
             self._allow_cpu(used_secs, job, n_bytes)
@@ -147,11 +147,11 @@ class _Child:
         header = self._jobs.read(HEADER.size)
         if len(header) < HEADER.size:
             return b"", b""
-        kind, length = HEADER.unpack(header)
+        kind, length, _ = HEADER.unpack(header)
         return kind, self._jobs.read(length)
 
-    def _send(self, kind: bytes, payload: bytes) -> None:
-        self._answers.write(HEADER.pack(kind, len(payload)))
+    def _send(self, kind: bytes, payload: bytes, n_quads: int = 0) -> None:
+        self._answers.write(HEADER.pack(kind, len(payload), n_quads))
         self._answers.write(payload)
         self._answers.flush()
 

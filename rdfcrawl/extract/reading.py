@@ -59,6 +59,7 @@ class Reading:
         self._environment = environment
         self._log = FaultLog()
         self._noted_before: list[Fault] = []
+        self._writing: Output | None = None  # of the document or member being read
         decision = formats.decide(job.media_type, job.url, self._source.head())
         self._context_url = ""
         if job.http_links and _is_plain_json(decision, job.media_type):
@@ -95,6 +96,12 @@ class Reading:
         noted = self._log.all()
         outcome.faults = [each for each in noted if each not in self._noted_before]
 
+    @property
+    def n_quads(self) -> int:
+        """Statements written so far; counting them again takes as long as a copy."""
+        writing = self._writing
+        return self.outcome.n_quads + (writing.n_quads if writing else 0)
+
     def _output(self, graph: str | None, key: str) -> Output:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
         if n_quads:  # of other members
@@ -112,6 +119,7 @@ class Reading:
         self, source: Source, decision: formats.Decision, output: Output
     ) -> Iterator[bytes]:
         """Read what is not packed, or is not any more."""
+        self._writing = output
         try:
             if self._is_page(source, decision):
                 yield from self._page(source, output)
@@ -119,6 +127,7 @@ class Reading:
                 yield from self._parse(source, decision, output)
         finally:
             self.outcome.n_quads += output.n_quads
+            self._writing = None
             self.outcome.is_partial |= output.has_unreadable
 
     def _parse(

@@ -73,7 +73,7 @@ class _Child:
     answers: asyncio.StreamReader
 
     async def send(self, kind: bytes, payload: bytes) -> None:
-        self.jobs.write(HEADER.pack(kind, len(payload)) + payload)
+        self.jobs.write(HEADER.pack(kind, len(payload), 0) + payload)
         with suppress(ConnectionError):
             await self.jobs.drain()
 
@@ -210,7 +210,6 @@ class SandboxedReading:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    self._n_quads += payload.count(b"\n")
                     yield payload
                 elif kind == b"L":
                     await self._answer(self._child, payload.decode())
@@ -241,8 +240,11 @@ class SandboxedReading:
         try:
             async with asyncio.timeout(self._silence_secs):
                 header = await child.answers.readexactly(HEADER.size)
-                kind, length = HEADER.unpack(header)
-                return kind, await child.answers.readexactly(length)
+                kind, length, n_quads = HEADER.unpack(header)
+                payload = await child.answers.readexactly(length)
+                if kind == b"C":
+                    self._n_quads = n_quads
+                return kind, payload
         except TimeoutError:
             await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Counted:
+    """Chunks that tell their document, at their end, how many statements they were."""
+
+    __slots__ = ()
+
+
 class closing(Generic[T]):  # noqa: N801  # as `contextlib.closing`
     """Give chunks, or documents, up when the block is left, however it is.
 

@@ -15,6 +15,7 @@ from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import extract_options
+from rdfcrawl.pipelines.chunks import Counted
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.environment import Environment
@@ -126,7 +127,7 @@ class _Begun(NamedTuple):
     reading: Reading | None  # in this process
 
 
-class _Chunks:
+class _Chunks(Counted):
     """The quads of a document: first what is read here, then what a child reads."""
 
     __slots__ = ("_child", "_document", "_inline", "_is_over", "_job", "_pipeline",

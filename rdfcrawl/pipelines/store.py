@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.chunks import Counted, closing
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.records import Document
@@ -67,8 +67,8 @@ class StorePipeline:
         """Tee a document's quads into the store; documents without any are not.
 
         What its source has deleted is replaced by nothing; what says the same as before
-        is not written again. The statements are counted
-        here, as a pipeline before this one may have made or changed some.
+        is not written again. Statements that a pipeline
+        before this one has made or changed are counted here.
         """
         if not isinstance(item, Document):
             return other(item)
@@ -104,7 +104,8 @@ class _Tee:
     The document is in the store once they are read to their end.
     """
 
-    __slots__ = ("_chunks", "_digest", "_document", "_n_quads", "_pipeline", "_writer")
+    __slots__ = ("_chunks", "_digest", "_document", "_is_counted", "_n_quads",
+                 "_pipeline", "_writer")  # fmt: skip
 
     def __init__(
         self, pipeline: StorePipeline, document: Document, chunks: AsyncIterator[bytes]
@@ -112,6 +113,7 @@ class _Tee:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
         self._digest = Digest() if may_come_again(document) else None
+        self._is_counted = isinstance(chunks, Counted)
         self._n_quads = 0
 
     def __aiter__(self) -> _Tee:
@@ -123,7 +125,8 @@ class _Tee:
                 if self._writer is None:
                     self._writer = await self._pipeline.begin_of(self._document)
                 await self._writer.write(chunk)
-                self._n_quads += chunk.count(b"\n")
+                if not self._is_counted:
+                    self._n_quads += chunk.count(b"\n")
                 if self._digest is not None:
                     self._digest.add(chunk)
                 return chunk
@@ -135,7 +138,8 @@ class _Tee:
 
     async def _end(self) -> None:
         document = self._document
-        document.n_quads = self._n_quads
+        if not self._is_counted:
+            document.n_quads = self._n_quads
         writer = self._writer
         if writer is None and _replaces(document):
             writer = self._writer = await self._pipeline.begin_of(document)
