@@ -41,6 +41,7 @@ _BANDS: Final = {
     Urgency.LATER: LATER_BAND,
 }
 _MAX_CACHED: Final = 100_000
+_FEW: Final = 8  # hosts that are looked for one after the other
 
 
 @dataclass(slots=True)
@@ -169,8 +170,7 @@ class Intake:
         url = _parent(url)
         far = self._far
         if far:  # a dump has millions of links to hosts that are out of scope
-            # `_authority` is written out: a call costs as much again.
-            near = [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]
+            near = _without(far, links)
             self.turned.filtered += len(links) - len(near)
             links = near
         fresh = self._recent.unseen(links)
@@ -413,6 +413,15 @@ def _parent(url: str) -> str:
         return to_requestable(url)
     except BadUri:
         return ""
+
+
+def _without(far: set[bytes], links: list[bytes]) -> list[bytes]:
+    """Return the links that begin with none of these; see `_authority`."""
+    begins = tuple(far)
+    if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):
+        return [x for x in links if not x.startswith(begins)]  # in a third of the time
+    # `_authority` is written out: a call costs as much again.
+    return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]
 
 
 def _authority(link: bytes) -> bytes:
