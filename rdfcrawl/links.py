@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
@@ -37,6 +38,16 @@ _IRI = rb"<([^>]*+)"
 _WEB: Final = (b"http://", b"https://")
 _is_web = re.compile(rb"(?i:https?|ftps?)://").match
 _find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
+# How predicates begin by which statements tell of data elsewhere, or as what classes:
+# whoever looks for more of it has to name it here. Common beginnings are written once.
+_TELLING: Final = (
+    rb"http(?:://(?:www\.w3\.org/(?:ns/%s)|rdfs\.org/ns/void#|schema\.org/"
+    rb"|purl\.org/dc/terms/(?:format|conformsTo)>)|s://(?:w3id|schema)\.org/)"
+)
+_TELLS: Final = _TELLING % (
+    b"|1999/02/22-rdf-syntax-ns#type> <" + _TELLING.replace(b"%s", b"")
+)
+_are_web = re.compile(rb"(?:https?://[^\n]*+\n)*+").fullmatch
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
 ).sub
@@ -94,9 +105,11 @@ class LinkPolicy:
     skip: tuple[str, ...] = ()
     relations: frozenset[Relation] = _SIGNPOSTS
     _finders: tuple[_FindAll, ...] = field(init=False, repr=False, compare=False)
+    _objects: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compile one expression for each place of a statement that is read."""
+        objects = b""
         patterns = []
         if Position.SUBJECT in self.positions:
             # Statements of one subject mostly stand together: one match takes them all.
@@ -104,9 +117,11 @@ class LinkPolicy:
         if Position.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (_TERM, _IRI))
         if self.positions & {Position.OBJECT, Position.TYPE}:
-            patterns.append(rb"\n%s <%s> %s" % (_TERM, self._predicates(), _IRI))
+            objects = rb"%s> %s" % (self._predicates(), _IRI)
+            patterns.append(rb"\n%s <%s" % (_TERM, objects))
         finders = tuple(re.compile(pattern).findall for pattern in patterns)
         object.__setattr__(self, "_finders", finders)
+        object.__setattr__(self, "_objects", objects)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -185,21 +200,41 @@ class LinkPolicy:
             IRIs without fragment, `\u` escapes decoded, otherwise as written: they
             have still to go through `uri.requestable`.
         """
-        iris: set[bytes] = set()
         lines = b"\n" + chunk
+        return _web_of(self._scan(lines, self._finders))
+
+    def scan_bulk(self, chunk: bytes) -> tuple[set[bytes], bool]:
+        """Return what `scan` does, and whether statements may tell of data elsewhere.
+
+        They are looked through once for both, which is cheaper where there are many
+        and few tell of anything.
+
+        Args:
+            chunk: as for `scan`.
+        """
+        if not self._objects:
+            return self.scan(chunk), True
+        lines = b"\n" + chunk
+        iris = self._scan(lines, (*self._finders[:-1], self._find_telling))
+        if b"" not in iris:
+            return _web_of(iris), False
+        return _web_of(self._scan(lines, self._finders)), True
+
+    @staticmethod
+    def _scan(lines: bytes, finders: tuple[_FindAll, ...]) -> set[bytes]:
+        iris: set[bytes] = set()
         for _ in range(1 + MAX_NESTED_TERMS):
-            for find in self._finders:
+            for find in finders:
                 iris.update(find(lines))
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
-        joined = b"\n".join(iris)
-        if b"\\" in joined:  # `\u` is all that an IRI may have escaped
-            iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
-            joined = b"\n".join(iris)
-        if b"#" in joined:
-            iris = {iri.partition(b"#")[0] for iri in iris}
-        return {iri for iri in iris if iri.startswith(_WEB) or _is_web(iri)}
+        return iris
+
+    @property
+    def _find_telling(self) -> _FindAll:
+        """Find objects, and an empty one for each statement that may tell."""
+        return _compiled(rb"\n%s <(?:%s|%s)" % (_TERM, _TELLS, self._objects)).findall
 
     def _predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
@@ -368,6 +403,24 @@ def _any_iri(iris: tuple[str, ...]) -> bytes:
         else re.escape(iri.encode())
         for iri in iris
     )
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    return re.compile(pattern)  # most crawls have no bulk data: when it is needed
+
+
+def _web_of(iris: set[bytes]) -> set[bytes]:
+    r"""Return the http(s) and ftp(s) IRIs without fragments and `\u` escapes."""
+    joined = b"\n".join(iris)
+    if b"\\" in joined:  # `\u` is all that an IRI may have escaped
+        iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
+        joined = b"\n".join(iris)
+    if b"#" in joined:
+        iris = {iri.partition(b"#")[0] for iri in iris}
+    if _are_web(joined + b"\n"):  # mostly: one look is a third of one for each
+        return iris
+    return {iri for iri in iris if iri.startswith(_WEB) or _is_web(iri)}
 
 
 def _utf8_of_escape(match: re.Match[bytes]) -> bytes:

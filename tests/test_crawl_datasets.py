@@ -93,6 +93,20 @@ def test_every_offer_is_taken(commands: Commands, web: LocalWeb) -> None:
     assert missing(result, list(site.iter_truth())) == []
 
 
+def test_dump_is_found_in_a_long_document(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset is described amid many statements, then its data come."""
+    site = Site(loopback, "127.0.0.52")
+    many = "".join(f'<#{n}> x:says "{"long " * 20}{n}" .\n' for n in range(3_000))
+    site.put("/dump.ttl", '<urn:all> x:says "dumped" .')
+    described = "<#data> void:dataDump </dump.ttl> .\n"
+    seed = site.put("/about", many + described + many.replace("long", "more"))
+    result = commands.crawl([seed], arguments=NONE)
+    assert ("urn:all", "urn:x:says", '"dumped"') in triples(result)
+    assert len(triples(result)) == 6_002
+
+
 def test_dataset_with_dump_and_endpoint_is_taken_by_its_dump(
     commands: Commands, web: LocalWeb
 ) -> None:

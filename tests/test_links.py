@@ -21,6 +21,7 @@ from rdfcrawl.links import (
     load_patterns,
 )
 from rdfcrawl.records import Link, Relation
+from rdfcrawl.sources.scan import Scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,7 @@ def links(follow: str, turtle: str = TURTLE) -> set[str]:
 
 OBJECTS = {"o", "vocabulary", "https://b.example/o", "HTTP://d.example/", "ftp://c/d"}
 QS = {"https://b.example/o", "ftp://c/d"}
+DCAT = "http://www.w3.org/ns/dcat#"
 OWL_IMPORTS = "http://www.w3.org/2002/07/owl"
 A = "http://a.example/"
 
@@ -146,8 +148,13 @@ def test_literals_are_never_links(text: str, suffix: str) -> None:
     st.lists(
         st.tuples(
             st.sampled_from(["http://s/1", "http://s/2#x", "urn:s", "_:b"]),
-            st.sampled_from(["http://p/1", "urn:p", RDF_TYPE]),
-            st.sampled_from(["http://o/1", "https://o/2#y", "_:c", '"http://l/"']),
+            st.sampled_from(["http://p/1", "urn:p", RDF_TYPE, f"{DCAT}theme"]),
+            st.sampled_from(
+                [
+                    *("http://o/1", "https://o/2#y", "HTTP://o/3", "_:c", f"{DCAT}x"),
+                    *('"http://l/"', f'"> <{DCAT}x> <http://l/> ."'),
+                ]
+            ),
         ),
         max_size=8,
     ),
@@ -171,10 +178,53 @@ def test_scan_agrees_with_a_parser(
         }
         for position in positions & at.keys():
             term = at[position]
-            if isinstance(term, ox.NamedNode) and term.value.startswith("http"):
+            if isinstance(term, ox.NamedNode) and term.value.lower().startswith("http"):
                 expected.add(term.value.partition("#")[0])
-    found = LinkPolicy(frozenset(positions)).scan(chunk)
+    policy = LinkPolicy(frozenset(positions))
+    found = policy.scan(chunk)
     assert {iri.decode() for iri in found} == expected
+    assert policy.scan_bulk(chunk)[0] == found
+
+
+@pytest.mark.parametrize("follow", ["abox", "all", "type", f"+{A}p", f"-{DCAT}*"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "<urn:s> <http://rdfs.org/ns/void#dataDump> <http://d.example/x.nt>",
+        '<urn:s> <http://rdfs.org/ns/void#uriSpace> "http://d.example/"',
+        f"<urn:s> <{DCAT}distribution> _:b",
+        "_:b <http://schema.org/contentUrl> <http://d.example/x.nt>",
+        "_:b <https://schema.org/contentUrl> <http://d.example/x.nt>",
+        "<urn:s> <http://www.w3.org/ns/sparql-service-description#endpoint> <urn:o>",
+        f"_:b <{RDF_TYPE}> <http://www.w3.org/ns/sparql-service-description#Service>",
+        f"<urn:s> <{RDF_TYPE}> <{DCAT}Dataset>",
+        "<urn:s> <http://www.w3.org/ns/hydra/core#next> <http://d.example/2>",
+        "<urn:s> <https://w3id.org/tree#node> <http://d.example/2>",
+        '<urn:s> <https://w3id.org/ldes#immutable> "true"',
+        f"<urn:s> <{RDF_TYPE}> <https://w3id.org/tree#Node>",
+        f'_:b <http://purl.org/dc/terms/format> "{DCAT}"',
+        f"_:b <http://purl.org/dc/terms/conformsTo> <{DCAT}>",
+    ],
+)
+def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
+    """If one of many statements tells of data elsewhere, then the scan says so."""
+    others = b"".join(b"<http://s/%d> <urn:p> <http://o/> .\n" % n for n in range(99))
+    chunk = others + statement.encode() + b" <http://graph.example/> .\n" + others
+    policy = LinkPolicy.parse(follow)
+    seen_by_one = Scan()
+    seen_by_one.feed(chunk)
+    assert seen_by_one.has_any
+    assert policy.scan_bulk(chunk) == (policy.scan(chunk), True)
+
+
+def test_bulk_that_names_vocabularies_tells_of_nothing() -> None:
+    """If a literal or a datatype names a vocabulary, then nothing is told of data."""
+    chunk = (
+        f'<urn:s> <urn:p> " <{DCAT}x> <{DCAT}y> " .\n'
+        f'<urn:s> <urn:p> "1"^^<{DCAT}z> .\n'
+        f"<{DCAT}> <{RDF_TYPE}> <http://www.w3.org/2002/07/owl#Ontology> .\n"
+    ).encode()
+    assert LinkPolicy().scan_bulk(chunk) == (LinkPolicy().scan(chunk), False)
 
 
 TERMS = f"""

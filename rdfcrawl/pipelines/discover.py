@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.scan import Scan
 
 _MOST_LINKS_HELD = 50_000
+_BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 
 
 class DiscoverPipeline:
@@ -78,11 +79,18 @@ class DiscoverPipeline:
             async for chunk in chunks:
                 if not document.is_followed:
                     continue
-                links |= find(chunk)
-                if scan is not None:
+                if scan is None:
+                    links |= find(chunk)
+                elif scan.has_any or len(chunk) < _BULK_BYTES:
+                    links |= find(chunk)
                     scan.feed(chunk)
-                    if scan.has_any:
-                        links -= scan.urls  # they are asked for as what they are
+                else:
+                    found, is_telling = follow.scan_bulk(chunk)
+                    links |= found
+                    if is_telling:
+                        scan.feed(chunk)
+                if scan is not None and scan.has_any:
+                    links -= scan.urls  # they are asked for as what they are
                 if len(links) >= _MOST_LINKS_HELD:
                     document.n_links += await self._session.add_links(document, links)
                     links.clear()
