@@ -143,6 +143,24 @@ def test_endpoint_of_a_dataset_with_a_dump_is_not_harvested(
     assert not any(target.startswith("/query") for target in site.asked())
 
 
+def test_endpoint_of_a_second_dataset_is_harvested(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If one of two datasets behind an endpoint has no dump, then it is harvested."""
+    site = Site(loopback, "127.94.1.10")
+    query = site.at("/query")
+    site.put("/all.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .")
+    site.put(
+        "/void.ttl",
+        f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
+        f" <#e> void:sparqlEndpoint <{query}> .",
+    )
+    result = commands.crawl([site.at("/void.ttl")], arguments=NONE)
+    assert result.code == 0, result.stderr
+    assert site.asked()["/all.nt"] == 1
+    assert any(target.startswith("/query") for target in site.asked())
+
+
 def test_dump_that_fails_is_replaced_by_the_endpoint(
     commands: Commands, web: LocalWeb, loopback: Loopback
 ) -> None:

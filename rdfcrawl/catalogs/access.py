@@ -59,12 +59,14 @@ class Findings:
         links: pages that belong to them, or that may have their data in them.
         spaces: of a dataset, the prefixes that its URIs have.
         n_left_out: URLs of data that are said not to be RDF.
+        services: names among `named` that are no datasets, but services.
     """
 
     named: tuple[Named, ...] = ()
     links: tuple[str, ...] = ()
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
     n_left_out: int = 0
+    services: frozenset[str] = frozenset()
 
     def with_service(self, own: str, replaced: Iterable[str]) -> Findings:
         """Return the same with the endpoint that the document is the description of.
@@ -77,7 +79,7 @@ class Findings:
         named = [x for x in self.named if x.way is not Way.SPARQL or x.url not in gone]
         if own and own not in (x.url for x in named):
             named.append(Named(own, Way.SPARQL, own))
-        return replace(self, named=tuple(named))
+        return replace(self, named=tuple(named), services=self.services | {own})
 
     def without(self, way: Way) -> Findings:
         """Return the same, without the datasets' ways of a kind."""
@@ -148,6 +150,7 @@ class AccessScan:
     _named: dict[tuple[str, str, Way], None] = field(default_factory=dict)
     _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
     _services: dict[tuple[str, str], None] = field(default_factory=dict)
+    _datasets: set[str] = field(default_factory=set)  # that have an endpoint
     _pages: dict[str, None] = field(default_factory=dict)
     _spaces: dict[str, dict[str, None]] = field(default_factory=dict)
     _formats: dict[str, list[str]] = field(default_factory=dict)
@@ -198,6 +201,8 @@ class AccessScan:
             self._files.setdefault((subject, url), predicate)
         else:
             self._named[subject, url, _WAYS[predicate]] = None
+            if not predicate.startswith(_SD):
+                self._datasets.add(subject)
 
     def found(self, document_url: str) -> list[Named]:
         """Return the ways; see `read`."""
@@ -246,7 +251,15 @@ class AccessScan:
                 for subject, spaces in self._spaces.items()
             },
             n_left_out=len(left_out.keys() - taken),
+            services=frozenset(self._iter_services(document_url)),
         )
+
+    def _iter_services(self, document_url: str) -> Iterator[str]:
+        """Yield the names of what is known as a service alone, and as no dataset's."""
+        described = {subject for subject, _, way in self._named if way is Way.SPARQL}
+        described.update(subject for subject, _ in self._services)
+        for subject in described - self._datasets - self._whole.keys():
+            yield self._name(subject, document_url)
 
     def _iter_files(self) -> Iterator[tuple[str, str, str]]:
         """Yield files; where a distribution has its own, no page about it."""

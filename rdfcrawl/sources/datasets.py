@@ -55,11 +55,14 @@ class Datasets:
             spaces = findings.spaces.get(name, ())
             prefixes = _believed(spaces, ways, document)
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
-            children += await self.register(known, document)
+            is_service = name in findings.services
+            children += await self.register(known, document, is_service=is_service)
         # Last: what is below the prefixes of a dataset by now is not asked for.
         return children + [_page(url, document) for url in findings.links]
 
-    async def register(self, dataset: KnownDataset, document: Document) -> list[Child]:
+    async def register(
+        self, dataset: KnownDataset, document: Document, *, is_service: bool = False
+    ) -> list[Child]:
         """Return the records by which a dataset is taken.
 
         If it is taken already, they are the same again, and the frontier has them. A
@@ -68,13 +71,13 @@ class Datasets:
         Args:
             dataset: as it is known now.
             document: that describes it.
+            is_service: it is no dataset, but a service that somebody describes.
         """
         if not dataset.ways or len(dataset.name) > MAX_TASK_CHARS // 2:
             return []
         first = dataset.ways[0]
-        is_endpoint = first.way is Way.SPARQL and not first.graphs
-        if is_endpoint and await self.is_taken_otherwise(first.parts[0][0]):
-            return []  # an endpoint that describes itself, of a dataset that has a dump
+        if is_service and await self.is_taken_otherwise(first.parts[0][0]):
+            return []  # all that is known behind it has a dump
         text = dataset.to_json()
         kept = await self._shelf.claim(dataset.name, _DATASET, "known", text)
         if kept != text:
