@@ -109,7 +109,8 @@ class CkanSource:
         if outcome is None and not await self._shelf.size(_shelf_of(portal), _KNOWN):
             document.children += await catalogue(portal, document, self._desk)
         if outcome is not None:
-            document.faults.clear()  # what the status meant is known by now
+            if document.status:
+                document.faults.clear()  # what the status meant is known by now
             if outcome.catalogue is not None:
                 _be_catalogue(document, outcome.catalogue, portal)
             async for each in self._documents(outcome, document, portal):
@@ -119,7 +120,8 @@ class CkanSource:
                 await self._take(task, outcome, document, portal)
             except SourceFault as error:
                 log.note(error.fault.reason, error.fault.detail)
-        document.faults += log.all()
+        if document.status or not document.faults:
+            document.faults += log.all()  # else it is known why there is no answer
         yield document
 
     async def _task(self, record: Record) -> CkanTask:
