@@ -20,6 +20,7 @@ from rdfcrawl.catalogs.sparql.exchange import (
     judge,
     query_request,
 )
+from rdfcrawl.catalogs.sparql.outcome import Outcome
 from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.errors import Reason
@@ -36,11 +37,11 @@ from rdfcrawl.sources.tasks import Task, has_moved, read_task
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from rdfcrawl.catalogs.sparql.outcome import Outcome
     from rdfcrawl.catalogs.sparql.reading import Reading
     from rdfcrawl.sources.base import Desk
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
+_NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
 _TRY: Final = re.compile(r"~([0-9]+) (.*)", re.DOTALL).fullmatch
 _FAILURES: Final = {
     Reason.TIMEOUT: Failure.TIMEOUT,
@@ -56,7 +57,7 @@ _MAX_HOSTS: Final = 10_000
 _ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
-_STATE: Final = "sparql"  # in a run: `is_dead`, `is_lossy`, `pings`
+_STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
 _FAILED: Final = "failed"  # in a run: tasks that failed since one was borne
 _PING: Final = "ping "  # begin of the words of a task that asks whether it is there
 _SUSPICIOUS: Final = 20  # tasks in a row that fail
@@ -86,8 +87,14 @@ class SparqlSource:
         """Return the request of a task."""
         harvest = self._harvest(record)
         text = _text(harvest, record)[1]
+        key, state = self._shelf_of(record), self._memory.table(_STATE)
+        if await self._shelf.get(key, state, "by_post"):
+            harvest = Harvest(record.url, replace(harvest.settings, max_get_chars=0))
         if text.startswith(_PING):
-            request = query_request(record.url, "ASK { }", ACCEPT_TABLE)
+            length = harvest.settings.max_get_chars
+            request = query_request(
+                record.url, "ASK { }", ACCEPT_TABLE, max_get_chars=length
+            )
         else:
             request = harvest.request(text)
         headers = dict(request.headers)
@@ -113,6 +120,10 @@ class SparqlSource:
         has_body = body_of(document) is not None
         if text.startswith(_PING):
             await self._pinged(document, text)
+        elif document.status in _NOT_BY_GET and _is_query_by_get(document):
+            key, state = self._shelf_of(document.record), self._memory.table(_STATE)
+            await self._shelf.put(key, state, {"by_post": "1"})
+            await self._take(document, Outcome(again=True), n_tries, text)
         elif document.status and (has_body or document.excuse):
             reading = harvest.read(text, _answer(document))
             document.faults = [
@@ -352,6 +363,11 @@ def _text(harvest: Harvest, record: Record) -> tuple[int, str]:
     if found := _TRY(words):
         return int(found[1]), found[2]
     return 0, words or harvest.seeds()[0]
+
+
+def _is_query_by_get(document: Document) -> bool:
+    """Tell whether what was asked is a query within a URL."""
+    return document.requested[0] != document.record.url
 
 
 def _answer(document: Document) -> Answer:
