@@ -26,10 +26,12 @@ KINDS = [
     "sparql named",
     "sparql unnamed",
     "sparql terse",
+    "sparql posted",
     "description named",
     "description unnamed",
     "ckan dcat",
     "ckan plain",
+    "ckan listed",
     "ckan folder",
     "sitemap",
     "semantic sitemap",
@@ -105,6 +107,12 @@ def test_nothing_is_invented(web: OtherWeb, crawl: CrawlResult) -> None:
 def test_nothing_is_asked_for_against_robots(web: OtherWeb) -> None:
     """If robots.txt forbids a path, then it is not asked for, also by a redirect."""
     assert web.trespasses() == []
+
+
+def test_a_closed_api_is_called_closed(web: OtherWeb, crawl: CrawlResult) -> None:
+    """If robots.txt forbids the API of a portal, then that is the only fault."""
+    reasons = crawl.faults(web.portals["dcat"].front + "/")
+    assert set(reasons) == {"robots_disallowed"}
 
 
 @pytest.mark.usefixtures("crawl")

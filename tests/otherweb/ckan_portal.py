@@ -52,6 +52,7 @@ class Portal:
         dcat: ckanext-dcat is installed.
         most_rows: `ckan.search.rows_max`.
         robots: the rules; CKAN's own forbid the API.
+        searches: anonymous visitors may search.
     """
 
     version: str
@@ -60,6 +61,7 @@ class Portal:
     dcat: bool = False
     most_rows: int = 20
     robots: str = ""
+    searches: bool = True
 
 
 CKAN_ROBOTS = """User-agent: *
@@ -308,6 +310,8 @@ class CkanPortal(Site):
         return self.holdings.public()[start : start + min(limit, self.portal.most_rows)]
 
     def _package_search(self, query: Query) -> dict[str, Any]:
+        if not self.portal.searches:
+            raise _ActionError(403, "Authorization Error", "Access denied")
         found = self.holdings.public()
         for key in ("q", "fq"):
             for test in _solr(query.get(key, "")):

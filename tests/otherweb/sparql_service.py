@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pyoxigraph as ox
 
 from tests.otherweb.site import NOT_FOUND, Answer, Request, Site
-from tests.otherweb.statements import FORMATS, HEAD, triples, write
+from tests.otherweb.statements import FORMATS, triples, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -329,11 +329,3 @@ def _write_csv(names: list[str], table: list[list[Any]] | bool) -> str:
 
     lines = [",".join(names), *(",".join(map(field, row)) for row in table)]
     return "\r\n".join(lines) + "\r\n"
-
-
-def void_of(service: SparqlService, page: str) -> str:
-    """Return Turtle of a VoID description that leads to a service (VoID 3.4)."""
-    return (
-        HEAD + f'<{page}#it> a void:Dataset ; dct:title "behind {service.root}" ;'
-        f" void:sparqlEndpoint <{service.endpoint}> ."
-    )

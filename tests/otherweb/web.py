@@ -14,25 +14,29 @@ from tests.otherweb.linked_data_site import HashSite, NegotiatingSite, SeeOtherS
 from tests.otherweb.site import Answer, Request, Site
 from tests.otherweb.sitemap_site import SemanticSite, SitemapSite
 from tests.otherweb.sparql_service import (
+    TABLE_CSV,
     TABLE_JSON,
     TABLE_XML,
     Habits,
     SparqlService,
-    void_of,
 )
-from tests.otherweb.statements import ODD_LITERALS, population, to_quad
+from tests.otherweb.statements import HEAD, ODD_LITERALS, population, to_quad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class _NotePage(Site):
-    """A host with one document, which tells of a service elsewhere."""
+    """A host with one document, which tells of services elsewhere."""
 
-    def __init__(self, host: str, service: SparqlService) -> None:
+    def __init__(self, host: str, *services: SparqlService) -> None:
         super().__init__(host)
         self.note = self.url("/void.ttl")
-        self._text = void_of(service, self.note)
+        self._text = HEAD + "".join(
+            f"<{self.note}#d{i}> a void:Dataset ; dct:title 'behind {service.root}' ;"
+            f" void:sparqlEndpoint <{service.endpoint}> .\n"  # VoID 3.4
+            for i, service in enumerate(services)
+        )
 
     def published(self) -> set[ox.Triple]:
         """Return the description."""
@@ -58,7 +62,9 @@ class OtherWeb:
         self.hashes = HashSite(next(hosts))
         self.negotiating = NegotiatingSite(next(hosts), n=24 * size)
         self.services = _make_services(hosts, size)
-        self.note = _NotePage(next(hosts), self.services["terse"])
+        self.note = _NotePage(
+            next(hosts), self.services["terse"], self.services["posted"]
+        )
         self.portals = _make_portals(hosts, size)
         self.mapped = SitemapSite(next(hosts), n=60 * size)
         self.semantic = SemanticSite(next(hosts), n=120 * size)
@@ -177,6 +183,19 @@ def _make_services(hosts: Iterator[str], size: int) -> dict[str, SparqlService]:
             1,
             True,
         ),
+        "posted": (
+            Habits(
+                path="/api/query",
+                bare="error",
+                tables=(TABLE_CSV, TABLE_XML),
+                graphs=("application/ld+json",),
+                relabels=True,
+                methods=("POST",),
+            ),
+            80,
+            2,
+            False,
+        ),
     }
     services = {}
     for name, (habit, n, graphs, default) in habits.items():
@@ -198,6 +217,7 @@ def _make_portals(hosts: Iterator[str], size: int) -> dict[str, CkanPortal]:
     kinds = {
         "dcat": Portal(version="2.9.11", n_packages=40, dcat=True, robots=CKAN_ROBOTS),
         "plain": Portal(version="2.11.0", n_packages=50 * size),
+        "listed": Portal(version="2.9.0", n_packages=15, searches=False),
         "folder": Portal(version="2.10.4", n_packages=12, folder="/opendata"),
     }
     return {name: CkanPortal(next(hosts), kind) for name, kind in kinds.items()}
