@@ -20,6 +20,7 @@ from rdfcrawl.links import (
 from rdfcrawl.records import Kind
 from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,6 +71,8 @@ class CrawlArguments:
             site says of its datasets at `/.well-known/void`; separated by commas, or
             `all` or `none`. Default `ckan,sparql`. A source that is named by an
             argument is harvested in any case.
+        trust: hosts that sites may speak for without their consent: `a.example`,
+            `a.example:8080`, `*.a.example` for those below it; separated by commas.
         sites: of the spider `sitemap`: sites, or their sitemaps.
         slice: of the spider `sitemap`: cut dumps into a graph for each resource.
         sources: of the spider `resourcesync`: sites, or documents of ResourceSync.
@@ -97,6 +100,7 @@ class CrawlArguments:
     fresh: bool = False
     reset: frozenset[str] = frozenset()
     harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
+    trust: HostNames = NO_HOSTS
     sites: tuple[str, ...] | Path = ()
     slice: bool = False
     sources: tuple[str, ...] | Path = ()
@@ -293,6 +297,16 @@ def _harvest(name: str, text: str) -> frozenset[Kind | str]:
     return frozenset().union(*chosen)
 
 
+def _trust(name: str, text: str) -> HostNames:
+    try:
+        return HostNames.parse(filter(None, map(str.strip, text.split(","))))
+    except BadUri as error:
+        raise ConfigError(
+            f"argument {name}={text}: must be hosts such as example.org,"
+            f" example.org:8080 or *.example.org, separated by commas: {error}"
+        ) from error
+
+
 def _graphs(name: str, text: str) -> frozenset[str]:
     if text.startswith(("@", INLINE)):
         lines = _content(name, text).splitlines()
@@ -337,6 +351,7 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "fresh": _boolean,
     "reset": _reset,
     "harvest": _harvest,
+    "trust": _trust,
     "sites": _seeds,
     "slice": _boolean,
     "sources": _seeds,

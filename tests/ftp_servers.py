@@ -36,6 +36,7 @@ class RealFtp:
     Args:
         folder: what anonymous users see.
         host: any address of 127.0.0.0/8.
+        port: any that is free if it is 0.
         users: name -> password, for the same folder; without any, all are let in.
         certificate: PEM file; there is TLS with it.
         handler: attributes of the handler's class.
@@ -49,6 +50,7 @@ class RealFtp:
         folder: Path,
         *,
         host: str = "127.0.0.1",
+        port: int = 0,
         users: Mapping[str, str] | None = None,
         certificate: Path | None = None,
         **handler: Any,
@@ -73,7 +75,7 @@ class RealFtp:
             setattr(made, name, value)
         self._remember(made)
         self._loop = IOLoop()
-        self._server = FTPServer((host, 0), made, ioloop=self._loop)
+        self._server = FTPServer((host, port), made, ioloop=self._loop)
         self._server.max_cons_per_ip = 100
         self.host, self.port = self._server.address[:2]
         self._thread = threading.Thread(target=self._serve, daemon=True)

@@ -437,6 +437,13 @@ def test_a_million_entries_in_flat_memory() -> None:
         ("http://a.example.evil/x", "http://a.example/s.xml", (), False),
         ("http://a.example@evil.example/x", "http://a.example/s.xml", (), False),
         ("http://[::1]/x", "http://[::1]/s.xml", (), True),
+        ("ftp://ftp.a.example/x", "https://www.a.example/s.xml", (), True),
+        ("ftps://a.example/x", "https://www.a.example/s.xml", (), True),
+        ("ftp://ftp.a.example:2121/x", "https://www.a.example/s.xml", (), False),
+        ("ftp://ftp.b.example/x", "https://www.a.example/s.xml", (), False),
+        ("ftp://you.github.io/x", "https://me.github.io/s.xml", (), False),
+        ("ftp://x.co.uk/x", "https://y.co.uk/s.xml", (), False),
+        ("ftp://10.0.0.1/x", "http://10.0.0.2/s.xml", (), False),
     ],
 )
 def test_who_may_list(

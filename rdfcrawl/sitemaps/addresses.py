@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
+from rdfcrawl.uri.hosts import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,8 +23,6 @@ BLANKS = (
     " \t\n\r\x0b\x0c\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\u200b\u200c\u200d\u2060\ufeff\xad"
 )
-_AUTHORITY = re.compile(r"(?P<scheme>[a-z]+)://(?P<authority>[^/?#]*)").match
-_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ftps": "990"}
 
 
 def url_of(text: str, base: str, log: FaultLog) -> str:
@@ -70,6 +69,9 @@ def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) ->
     robots.txt. Another port than its own is another site unless it is a default one,
     so that no sitemap makes us scan the ports of a machine.
 
+    An FTP server mostly has neither robots.txt nor sitemaps to consent by: one of the
+    same registered domain is taken to belong to the site.
+
     Args:
         entry_url: as `requestable` gives it.
         sitemap_url: after redirects, as `requestable` gives it.
@@ -82,19 +84,16 @@ def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) ->
     True
     >>> may_list("http://b.example/x", "https://a.example/s.xml", {"b.example"})
     True
+    >>> may_list("ftp://ftp.a.example/x", "https://www.a.example/sitemap.xml", ())
+    True
     """
-    host, port = host_of(entry_url), _port_of(entry_url)
-    is_default = port == _DEFAULT_PORTS.get(entry_url.partition(":")[0])
-    if host == host_of(sitemap_url) and (is_default or port == _port_of(sitemap_url)):
+    host, port = host_of(entry_url), port_of(entry_url)
+    scheme = entry_url.partition(":")[0]
+    is_default = port == DEFAULT_PORTS.get(scheme)
+    own = host_of(sitemap_url)
+    if host == own and (is_default or port == port_of(sitemap_url)):
         return bool(host)
+    is_ftp = is_default and scheme in ("ftp", "ftps")
+    if is_ftp and host and registered_domain(host) == registered_domain(own):
+        return True
     return f"{host}:{port}" in robots_hosts or (is_default and host in robots_hosts)
-
-
-def _port_of(url: str) -> str:
-    found = _AUTHORITY(url)
-    if found is None:
-        return ""
-    _, colon, port = found["authority"].rpartition(":")
-    return (
-        port if colon and port.isdecimal() else _DEFAULT_PORTS.get(found["scheme"], "")
-    )

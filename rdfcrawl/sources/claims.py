@@ -24,6 +24,7 @@ from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
 from rdfcrawl.sources.dataset import KnownDataset
 from rdfcrawl.sources.tasks import Task
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.records import Document
     from rdfcrawl.sources.base import Desk
+    from rdfcrawl.sources.consent import Consents
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or
 # only what they say of datasets, as another site has claimed something.
@@ -56,11 +58,13 @@ class Claims:
     must then find what it found before.
     """
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, consents: Consents) -> None:
         self._shelf = desk.shelf
         self._run = desk.run
         self._crawl = desk.options.crawl_id
         self._datasets = desk.datasets
+        self._trust = desk.arguments.trust
+        self._consents = consents
 
     async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
         """Take note of the sitemaps that a site's robots.txt names."""
@@ -139,11 +143,15 @@ class Claims:
         is_waiting = False
         for claim in claims_about_others(dataset, sitemap, sites):
             site = site_of(claim.url)
+            if self._trust.covers(claim.url):
+                continue
             # In this order: what it waits for may happen at any time.
             await self._put(site, self._waiting, text, log)
             is_known = await self._is_known(site)
             if is_confirmed(claim, dataset, sitemap, await self._own(site)):
                 continue
+            if await self._consents.is_given(site, sitemap):
+                continue  # it is a sitemap of that site, too
             if is_known:
                 refused.append(claim)
             elif self._ask_site(claim.url, document):
@@ -210,15 +218,6 @@ def _part(url: str, document: Document) -> Child:
     """Return the record of a file that is a part of a dataset, and no way to it."""
     depth, parent = document.record.depth + 1, document.record.url
     return Child(Record(url, Kind.DUMP, depth, parent), is_own=True)
-
-
-def site_of(url: str) -> str:
-    """Return what stands for the site of a requestable URL: its host and port.
-
-    >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
-    ('a.example:8080', 'a.example')
-    """
-    return url.partition("://")[2].partition("/")[0].partition("?")[0]
 
 
 def _to_json(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:

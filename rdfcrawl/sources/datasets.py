@@ -17,11 +17,12 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
+from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
-from rdfcrawl.sources.claims import site_of
 from rdfcrawl.sources.dataset import KnownDataset, Part, Sample
 from rdfcrawl.sources.tasks import Task, write_graphs
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.access import Access
+    from rdfcrawl.uri.hosts import HostNames
 
 _DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
 _SERVED: Final = "datasets"  # of a file or an endpoint: those that it has data of
@@ -53,7 +55,8 @@ class Datasets:
         children = []
         for name, ways in ways_by_dataset(findings.named).items():
             spaces = findings.spaces.get(name, ())
-            prefixes = _believed(spaces, ways, document)
+            trust = self._session.arguments_of(document.record).trust
+            prefixes = _believed(spaces, ways, document, trust)
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
             is_service = name in findings.services
             children += await self.register(known, document, is_service=is_service)
@@ -297,14 +300,23 @@ def _merged(
 
 
 def _believed(
-    spaces: Iterable[str], ways: Iterable[Access], document: Document
+    spaces: Iterable[str],
+    ways: Iterable[Access],
+    document: Document,
+    trust: HostNames,
 ) -> tuple[Prefix, ...]:
     """Return the URI spaces that a dataset is believed to have.
 
     They are of the site that the dataset is on and that says so: or else anybody
-    could keep a site from being crawled.
+    could keep a site from being crawled. Its files may lie on its FTP server, and
+    where the operator trusts them.
     """
-    sites = {site_of(url) for way in ways for part in way.parts for url in part}
+    places = {url for way in ways for part in way.parts for url in part}
+    sites = {
+        site_of(url)
+        for url in places
+        if not (trust.covers(url) or may_list(url, document.url, ()))
+    }
     sites.add(site_of(document.url))
     return tuple(Prefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -28,14 +29,16 @@ from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
-from rdfcrawl.sources.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims, site_of
+from rdfcrawl.sources.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims
+from rdfcrawl.sources.consent import CONSENT, Consents, Foreign, sites_of_robots
 from rdfcrawl.sources.lines import Lines
 from rdfcrawl.sources.memory import Memory
 from rdfcrawl.sources.resourcesync import listed_at
 from rdfcrawl.sources.robots import read_robots
-from rdfcrawl.sources.tasks import Task, read_task
+from rdfcrawl.sources.tasks import Task, has_moved, read_task
 from rdfcrawl.sources.unpacked import iter_unpacked
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 
 # Tables of a sitemap.
 _STATE: Final = "sitemap"  # `State` when it was read to its end
+_ABSENT: Final = (404, 410)
 _SOON: Final = 0.7  # from this priority on an entry is wanted before others
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
@@ -104,14 +108,15 @@ class SitemapSource:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._claims = Claims(desk)
+        self._consents = Consents(desk)
+        self._claims = Claims(desk, self._consents)
         self._memory = Memory(desk.shelf, desk.run)
         self._wants_resourcesync = Kind.RESOURCESYNC in desk.arguments.harvest
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a sitemap only if it changed since the run before."""
         task = read_task(record)
-        if not task.run or _is_site(task):
+        if not task.run or _is_site(task) or _is_consent(task):
             return None
         key = _key(record.url, _words(task), is_asked=_is_asked(task))
         before = State.read(await self._memory.before(key, _STATE))
@@ -128,6 +133,8 @@ class SitemapSource:
         task = read_task(document.record)
         if _is_site(task):
             await self._robots(document, task)
+        elif _is_consent(task):
+            await self._consent(document)
         elif body_of(document) is not None:
             document.is_followed = False  # what is wanted of it are its children
             document.chunks = self._read(document, task)
@@ -140,26 +147,36 @@ class SitemapSource:
     async def _robots(self, document: Document, task: Task) -> None:
         """Queue the sitemaps of a site; without robots.txt, the usual place."""
         origin = origin_of(document.record.url)
-        rules = read_robots(document)
-        urls = dict.fromkeys(_requestable(rules.sitemaps, document)) or {
-            f"{origin}/sitemap.xml": None
-        }
-        if document.status in (404, 410):
-            document.faults.clear()  # most sites have none, which is no fault
+        urls = await self._consent(document) or [f"{origin}/sitemap.xml"]
+        instead = [x.record.url for x in _asked_instead(document)]
         site = site_of(origin)
-        await self._claims.robots_read(site, urls)
+        await self._claims.robots_read(site, [*urls, *instead])
         for url in urls:
             words = SitemapTask(robots_hosts=(site,))
             _queue(document, url, words, is_asked=task.words == ASKED_SITE)
         log = FaultLog()
-        await self._claims.is_read("", [site], document, log)
+        await self._claims.is_read(document.record.url, [site], document, log)
         document.faults += log.all()
+
+    async def _consent(self, document: Document) -> list[str]:
+        """Take what a site consents to; return the sitemaps that its robots.txt names.
+
+        Without an answer it consents to none; where another robots.txt is asked for,
+        that will say it.
+        """
+        named = list(dict.fromkeys(_requestable(_sitemaps_of(document), document)))
+        if instead := _asked_instead(document):
+            document.children += instead
+        elif not has_moved(document):
+            sites = sites_of_robots(document)
+            await self._consents.robots_read(sites, named, document)
+        return named
 
     # -- sitemaps --------------------------------------------------------------------
 
     async def _read(self, document: Document, task: Task) -> AsyncIterator[bytes]:
         """Yield what a sitemap says, and make children of what it lists."""
-        reading = Reading(document, task)
+        reading = Reading(document, task, Foreign(self._consents, self._desk, document))
         url, words, log = document.record.url, reading.words, reading.log
         before = State.read(await self._memory.before(reading.key, _STATE))
         lines = Lines(document, log)
@@ -172,6 +189,9 @@ class SitemapSource:
                 if chunk := lines.take():
                     yield chunk
                 await self._queue_some(reading)
+            await reading.foreign.settle()
+            if reading.datasets:
+                await reading.foreign.names()
             n_listed = len(document.children)
             await self._claims.take(
                 reading.datasets,
@@ -246,21 +266,25 @@ class SitemapSource:
     async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.words.robots_hosts
-        if not may_list(entry.url, document.requested[-1], hosts):
+        is_own = may_list(entry.url, document.requested[-1], hosts)
+        is_own = is_own or self._desk.arguments.trust.covers(entry.url)
+        if not is_own and reading.is_asked:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
-            return
-        if entry.is_sitemap:
-            await self._list_sitemap(reading, entry)
-            return
-        if reading.is_asked:
-            return
+        elif entry.is_sitemap:
+            await self._list_sitemap(reading, entry, is_own=is_own)
+        elif is_own and not reading.is_asked:
+            self._consents.take([self._page(reading, entry, before)], document)
+        elif not is_own:
+            await reading.foreign.add(self._page(reading, entry, before))
+
+    def _page(self, reading: Reading, entry: Entry, before: State) -> Child:
+        """Return the child that a page is."""
+        document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
         listing = Listing(priority, document.started_ms // 1000)
         change = ""
         if entry.lastmod and before.is_before(entry.lastmod):
             change = entry.lastmod.text
-            # Or a link to a page that is new would be followed once more.
-            self._desk.session.add_outlinks((), [entry.url])
         record = Record(
             entry.url,
             Kind.PAGE,
@@ -269,9 +293,11 @@ class SitemapSource:
             task=listing.encode(),
         )
         urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
-        document.children.append(Child(record, urgency=urgency, change=change))
+        return Child(record, urgency=urgency, change=change)
 
-    async def _list_sitemap(self, reading: Reading, entry: Entry) -> None:
+    async def _list_sitemap(
+        self, reading: Reading, entry: Entry, *, is_own: bool
+    ) -> None:
         below = reading.words.below()
         if below.depth > _LIMITS.depth:
             detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
@@ -282,8 +308,14 @@ class SitemapSource:
         before = State.read(await self._memory.before(key, _STATE))
         if before.read_ms and entry.lastmod and not before.is_before(entry.lastmod):
             return
-        await self._claims.will_read([entry.url], below.robots_hosts)
-        _queue(reading.document, entry.url, below, is_asked=reading.is_asked)
+        await self._consents.add_names(entry.url, await reading.foreign.names())
+        if is_own:
+            await self._claims.will_read([entry.url], below.robots_hosts)
+            _queue(reading.document, entry.url, below, is_asked=reading.is_asked)
+        else:
+            words = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
+            child = _sitemap(reading.document, entry.url, words, is_asked=False)
+            await reading.foreign.add(replace(child, is_own=False))
 
     async def _remember(self, reading: Reading) -> None:
         """Keep what tells the next run whether the sitemap has changed.
@@ -295,7 +327,7 @@ class SitemapSource:
         state = State(
             document.etag, document.last_modified, document.started_ms, reading.newest
         )
-        if document.faults or reading.is_index:
+        if document.faults or reading.is_index or reading.foreign.has_some:
             state = state._replace(etag="", last_modified="")
         await self._memory.put(reading.key, _STATE, json.dumps(state))
 
@@ -311,18 +343,20 @@ class Reading:
         log: takes its faults.
         newest: see `State`.
         datasets: that were taken.
+        foreign: what it lists of other sites.
         is_index: it lists sitemaps.
     """
 
-    def __init__(self, document: Document, task: Task) -> None:
+    def __init__(self, document: Document, task: Task, foreign: Foreign) -> None:
         self.document = document
         self.words = _words(task)
         self.is_asked = _is_asked(task)
         url = document.record.url
         self.key = _key(url, self.words, is_asked=self.is_asked)
-        self.log = FaultLog()
+        self.log = foreign.log
         self.newest = ""
         self.datasets: list[Dataset] = []
+        self.foreign = foreign
         self.is_index = False
 
 
@@ -344,16 +378,48 @@ def _queue(
     is_asked: bool,
 ) -> None:
     """Make a sitemap a child of a document."""
+    document.children.append(_sitemap(document, url, words, is_asked=is_asked))
+
+
+def _sitemap(
+    document: Document, url: str, words: SitemapTask, *, is_asked: bool
+) -> Child:
     record = document.record
     text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
     # Whether the operator named the site makes no other record of its sitemaps.
     task = Task(read_task(record).run, words=text).write()
     child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
-    document.children.append(Child(child, is_own=True, urgency=Urgency.SOON))
+    return Child(child, is_own=True, urgency=Urgency.SOON)
 
 
 def _is_site(task: Task) -> bool:
     return task.words in (SITE, ASKED_SITE)
+
+
+def _is_consent(task: Task) -> bool:
+    return task.words.startswith(CONSENT)
+
+
+def _sitemaps_of(document: Document) -> tuple[str, ...]:
+    """Return what a robots.txt names; that there is none is no fault."""
+    rules = read_robots(document)
+    if document.status in _ABSENT:
+        document.faults.clear()
+    return rules.sitemaps
+
+
+def _asked_instead(document: Document) -> list[Child]:
+    """Return what is asked instead of an FTP server that has no robots.txt.
+
+    That is the same host on the Web, where each is at its default port.
+    """
+    record, site = document.record, site_of(document.record.url)
+    is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
+    if not is_ftp or document.status not in _ABSENT or read_task(record).words == SITE:
+        return []
+    url = f"http://{site}{ROBOTS}"
+    other = Record(url, record.kind, record.depth, record.url, task=record.task)
+    return [Child(other, is_own=True, urgency=Urgency.SOON)]
 
 
 def _is_asked(task: Task) -> bool:

@@ -146,7 +146,9 @@ class _Unpacking:
         self._lookup, self._policy, self._log = lookup, policy, log
         self._state = state
         self._belief = Belief(policy.now_us, log)
-        self._scope = Scope.of(task.site, reading.heading.url, policy.sites)
+        self._scope = Scope.of(
+            task.site, reading.heading.url, policy.sites, policy.trusted
+        )
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps."""

@@ -147,7 +147,9 @@ class _Following:
         self._reading, self._policy, self._log = reading, policy, log
         self._state, self._lookup = state, lookup
         self._belief = Belief(policy.now_us, log)
-        self._scope = Scope.of(task.site, reading.heading.url, policy.sites)
+        self._scope = Scope.of(
+            task.site, reading.heading.url, policy.sites, policy.trusted
+        )
         self._task = replace(task, site=self._scope.site)
         self._cursor = task.cursor
         self._n_queued = 0

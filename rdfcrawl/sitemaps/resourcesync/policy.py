@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdfcrawl.sitemaps.resourcesync.documents import Capability
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 SNAPSHOTS: Final = (Capability.RESOURCE_DUMP, Capability.RESOURCE_LIST)
 CHANGES: Final = (Capability.CHANGE_LIST, Capability.CHANGE_DUMP)
@@ -19,6 +20,7 @@ class Policy:
         snapshots: ways to all resources, the first that is offered is taken.
         changes: ways to what changed, the same.
         sites: registered domains that a source may speak of beside its own.
+        trusted: hosts that any source may speak of.
         depth: documents from the first one to a list.
         page_entries: resources of a list that are taken of one answer; then a record
             goes on, as many as the protocol allows in a list. The pages of a longer
@@ -33,6 +35,7 @@ class Policy:
     snapshots: tuple[Capability, ...] = SNAPSHOTS
     changes: tuple[Capability, ...] = CHANGES
     sites: frozenset[str] = frozenset()
+    trusted: HostNames = NO_HOSTS
     depth: int = 8
     page_entries: int = 50_000
     children: int = 50_000

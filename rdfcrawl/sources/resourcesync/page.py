@@ -78,6 +78,7 @@ class Page:
         hosts = map(host_of, named if isinstance(named, tuple) else ())
         return Policy(
             sites=frozenset(map(registered_domain, hosts)),
+            trusted=self.desk.arguments.trust,
             wants_patches=options.files is not None,
             only_rdf=options.files is None,
             now_us=self.document.ended_ms * 1000,

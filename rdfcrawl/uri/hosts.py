@@ -1,0 +1,91 @@
+"""Hosts and sites: of URLs, and as an operator names them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.uri.parse import BadUri, requestable
+from rdfcrawl.uri.politeness import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_BELOW: Final = "*."
+_is_name = re.compile(r"[^\s/?#@\\*%]+").fullmatch
+_is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
+_authority = re.compile(r"([a-z]+)://([^/?#]*)").match
+_port_in = re.compile(r":([0-9]+)$").search
+DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ftp": "21", "ftps": "990"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostNames:
+    """A set of hosts.
+
+    Attributes:
+        names: hosts; one with a port stands for that port alone.
+        above: domains of which all hosts below are meant, and not they themselves.
+    """
+
+    names: frozenset[str] = frozenset()
+    above: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, entries: Iterable[str]) -> Self:
+        """Read the names of hosts.
+
+        Raises:
+            BadUri: one is no host, or stands for too much, like `*`.
+
+        >>> HostNames.parse(["B.example", "*.c.example"]).covers("ftp://x.c.example/y")
+        True
+        """
+        names, above = set(), set()
+        for entry in entries:
+            is_below = entry.startswith(_BELOW)
+            name = entry.removeprefix(_BELOW)
+            url = requestable(f"ftp://{name}/") if _is_name(name) else ""
+            host, port = host_of(url), _port_in(name)
+            if not host or (is_below and (port or _is_number(host))):
+                raise BadUri(f"no host: {entry!r}")
+            if is_below:
+                above.add(host)
+            else:
+                names.add(f"{host}:{int(port[1])}" if port else host)
+        return cls(frozenset(names), frozenset(above))
+
+    def covers(self, url: str) -> bool:
+        """Tell whether the host of a requestable URL is one of them."""
+        if not (self.names or self.above):
+            return False
+        host = host_of(url)
+        if host in self.names or f"{host}:{port_of(url)}" in self.names:
+            return True
+        while "." in host:
+            host = host.partition(".")[2]
+            if host in self.above:
+                return True
+        return False
+
+
+NO_HOSTS: Final = HostNames()
+
+
+def port_of(url: str) -> str:
+    """Return the port of a requestable URL, also where it is not written."""
+    found = _authority(url)
+    if found is None:
+        return ""
+    written = _port_in(found[2])
+    return written[1] if written else DEFAULT_PORTS.get(found[1], "")
+
+
+def site_of(url: str) -> str:
+    """Return what stands for the site of a requestable URL: its host and port.
+
+    >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
+    ('a.example:8080', 'a.example')
+    """
+    return url.partition("://")[2].partition("/")[0].partition("?")[0]
