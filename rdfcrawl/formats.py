@@ -184,6 +184,7 @@ _SHORT_FOR_TAR = frozenset({"tgz", "tbz2", "tbz", "txz", "tzst"})
 _BROTLI_MEDIA_TYPES = frozenset(
     {"application/brotli", "application/x-brotli", "application/br"}
 )
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
 _BY_MEDIA_TYPE = {name: each for each in FORMATS for name in each.media_types}
 _BY_EXTENSION = {name: each for each in FORMATS for name in each.extensions}
 
@@ -300,6 +301,8 @@ def decide(media_type: str, url: str, head: bytes) -> Decision:
     essence = media_type.partition(";")[0].strip().lower()
     declared = _BY_MEDIA_TYPE.get(essence)
     head = _as_ascii_superset(head)
+    if declared is not None and declared is not HTML and _says_nothing(url):
+        return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(essence, url, head):
         return Decision(None, "extension", packing, packing)
     by_name = _BY_EXTENSION.get(_extension(url))
@@ -488,6 +491,12 @@ def name_inside(url: str) -> str:
     if extension in _SHORT_FOR_TAR:
         return f"{stem}.tar"
     return stem if stem and extension in _PACKING_BY_EXTENSION else name
+
+
+def _says_nothing(url: str) -> bool:
+    """Tell whether a name has no extension, as those of most resources."""
+    name = _file_name(url)
+    return "." not in name and name not in _NAMES_WITHOUT_MAGIC
 
 
 def _extension(url: str) -> str:

@@ -18,7 +18,13 @@ MAX_TASK_CHARS: Final = 8192
 
 
 class Kind(IntEnum):
-    """How a URI is asked for and what its answer means; four bits in the frontier."""
+    """How a URI is asked for and what its answer means; four bits in the frontier.
+
+    Attributes:
+        is_source: its answers are no documents but lead to them.
+    """
+
+    is_source: bool
 
     PAGE = 0
     DUMP = 1
@@ -28,10 +34,8 @@ class Kind(IntEnum):
     CKAN = 4
     SPARQL = 5
 
-    @property
-    def is_source(self) -> bool:
-        """Whether its answers are no documents but lead to them."""
-        return self > Kind.DUMP
+    def __init__(self, number: int) -> None:
+        self.is_source = number > 1  # asked for often: no property
 
 
 class Relation(StrEnum):

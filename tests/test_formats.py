@@ -252,6 +252,22 @@ def test_what_is_no_rdf_is_named(
     assert decision.found == found
 
 
+@pytest.mark.parametrize("name", ["a", "br", "tar", "a.br", "a.tar?x=/y", "b?c.br"])
+@pytest.mark.parametrize(
+    "head",
+    [TURTLE, b"\x8b\x01\x80\0\xff\xfe\x00", b"%PDF-1.7"],
+)
+def test_declared_type_is_checked_whatever_the_name(name: str, head: bytes) -> None:
+    """If a name has no extension, then packing and contradiction show all the same."""
+    decision = decide("text/turtle", f"{URL}/{name}", head)
+    if head.startswith(b"%PDF"):
+        assert decision.found == "PDF"
+    elif head is TURTLE:
+        assert decision.format is formats.TURTLE
+    else:
+        assert (decision.packing is Packing.BROTLI) == (name in ("br", "a.br"))
+
+
 def test_table_names_every_type_and_extension_once() -> None:
     """If a media type or extension is in the table, then it means one format."""
     types = [name for each in FORMATS for name in each.media_types]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, get_args
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.provenance import Worker, describe, describe_worker, status_of
+from rdfcrawl.provenance import Status, Worker, describe, describe_worker, status_of
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.recovery import recover
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.stores.segments import SegmentLimits
+
+
+_STATUS_NAMES: Final[dict[Status, str]] = {
+    status: f"document/status/{status.lower()}" for status in get_args(Status)
+}
 
 
 class AccountPipeline:
@@ -82,7 +87,7 @@ class AccountPipeline:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
         counts["document/seen"] += 1
         counts["item_scraped_count"] += 1  # Scrapy's name for the same
-        counts[f"document/status/{status_of(document).lower()}"] += 1
+        counts[_STATUS_NAMES[status_of(document)]] += 1
         if document.is_unchanged:
             counts["document/same"] += 1
         elif document.n_quads:
