@@ -1,9 +1,9 @@
 """Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
 
-What a large sitemap lists is queued piece by piece while it is read, so that it is
-never held whole. In a later run what changed is fetched again: an unchanged sitemap is
-known by its validators, an unchanged part of an index and an unchanged page by their
-`lastmod`.
+What a large sitemap lists is queued piece by piece while it is read; it is held whole
+only if it has datasets, which may cover its pages. In a later run what changed is
+fetched again: an unchanged sitemap is known by its validators, an unchanged part of an
+index and an unchanged page by their `lastmod`.
 """
 
 from __future__ import annotations
