@@ -301,6 +301,15 @@ def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
             web.log()
 
 
+def test_a_command_to_a_dead_process_is_an_error_once(tmp_path: Path) -> None:
+    """If the server is dead when it is asked, one error says so and none follows it."""
+    with run_dataweb(small(), tmp_path) as web:
+        os.kill(web.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, web.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(ConfigError, match="has ended"):
+            web.log()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
 def test_the_child_ends_by_signal_or_with_its_parent(
     tmp_path: Path, number: signal.Signals | None

@@ -106,7 +106,6 @@ class ServedWeb:
         try:
             if stdin is not None:
                 stdin.write(line)
-                stdin.flush()
         except BrokenPipeError as error:
             raise ConfigError("the web's process has ended") from error
 
@@ -145,8 +144,12 @@ def run_dataweb(config: WebConfig, directory: Path) -> Iterator[ServedWeb]:
             use, or does not accept connections within `START_SECS`.
     """
     command = [sys.executable, "-m", "rdfcrawl.dataweb", config.to_json()]
+    # Unbuffered: what a dead server did not take would be written again at the close.
     with subprocess.Popen(
-        [*command, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*command, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
     ) as process:
         try:
             served = ServedWeb(process, directory)
