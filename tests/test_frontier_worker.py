@@ -148,7 +148,7 @@ class TestCommit:
         await check_frontier(frontier)
 
     async def test_a_flush_that_fails_is_repeated(
-        self, make_frontier: MakeFrontier, caplog: pytest.LogCaptureFixture
+        self, make_frontier: MakeFrontier
     ) -> None:
         """If a flush fails, then visits stay leased until one succeeds."""
         frontier = await make_frontier(batch=1)
@@ -174,7 +174,6 @@ class TestCommit:
         is_broken = False
         await until(lambda: worker.is_over)
         assert (await frontier.counts()).done == 3
-        assert "disk full" in caplog.text
         await worker.close()
         await check_frontier(frontier)
 

@@ -362,8 +362,8 @@ class Worker:
         released = self._released.copy()
         try:
             await self._flush_stores()
-        except StoreFault as fault:
-            logger.warning("stores not flushed, visits stay leased: %s", fault)
+        except StoreFault:  # told by whoever flushes
+            logger.debug("%d visits stay leased: stores not flushed", len(released))
             return False
         if released:
             del self._released[: len(released)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
+from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.items import other
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.stores.segments import SegmentLimits
 
+logger = logging.getLogger(__name__)
 
 _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
@@ -42,6 +45,7 @@ class AccountPipeline:
         self._worker = Worker(options.worker, options.crawl_id)
         self._segments: QuadSegments
         self._is_open = False
+        self._fault: StoreFault | None = None  # of the last flush
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -62,16 +66,29 @@ class AccountPipeline:
         self._segments.write_document(describe_worker(self._worker))
         self._is_open = True
 
-    async def flush(self) -> None:
-        """Make durable what was written; called before visits are acknowledged."""
+    async def flush(self) -> StoreFault | None:
+        """Make durable what was written; called before visits are acknowledged.
+
+        Returns:
+            Why it is not. Scrapy would log with a traceback what is raised here.
+        """
         self._tell_statistics()
+        self._fault = None
         if self._is_open:  # or were not closed well; else they are flushed
-            await self._segments.flush(sync=True)
+            try:
+                await self._segments.flush(sync=True)
+            except StoreFault as fault:
+                self._fault = fault
+        return self._fault
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
         self._tell_statistics()
-        await self._segments.close()
+        try:
+            await self._segments.close()
+        except StoreFault as fault:
+            if self._fault is None:  # else it was told, and the crawl stops for it
+                logger.critical("%s", fault)
         self._is_open = False
 
     def process_item(self, item: object) -> object:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
+from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
+logger = logging.getLogger(__name__)
+
 
 class StorePipeline:
     """Writes each document's quads while they pass."""
@@ -30,6 +34,7 @@ class StorePipeline:
         self._store = store
         self._digests = digests
         self._is_open = False
+        self._fault: StoreFault | None = None  # of the last flush
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -51,16 +56,30 @@ class StorePipeline:
         await self._store.open()
         self._is_open = True
 
-    async def flush(self) -> None:
-        """Make durable what was written; called before visits are acknowledged."""
+    async def flush(self) -> StoreFault | None:
+        """Make durable what was written; called before visits are acknowledged.
+
+        Returns:
+            Why it is not. Scrapy would log with a traceback what is raised here.
+        """
+        self._fault = None
         if self._is_open:  # or was not closed well; else it has flushed everything
             written = self._digests.take()
-            await self._store.flush()
-            await self._digests.put(written)
+            try:
+                await self._store.flush()
+            except StoreFault as fault:
+                self._fault = fault
+            else:
+                await self._digests.put(written)
+        return self._fault
 
     async def close_spider(self) -> None:
         """Flush and close the store."""
-        await self._store.close()
+        try:
+            await self._store.close()
+        except StoreFault as fault:
+            if self._fault is None:  # else it was told, and the crawl stops for it
+                logger.critical("%s", fault)
         self._is_open = False
 
     async def process_item(self, item: object) -> object:

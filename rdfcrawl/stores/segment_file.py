@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -87,10 +88,31 @@ class SegmentFile:
         length = encode_length(self.n_bytes, is_synced=False)
         os.pwrite(self._fd, length, LENGTH_AT)
 
+    def check_path(self) -> None:
+        """Check that the file is still found under its name.
+
+        What is written to a file whose folder was deleted is lost without an error.
+
+        Raises:
+            FileNotFoundError: it was deleted or moved away.
+        """
+        ours = os.fstat(self._fd)
+        with contextlib.suppress(FileNotFoundError):
+            found = self.path.stat()
+            if (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino):
+                return
+        reason = f"{self.path} was deleted or moved away"
+        raise FileNotFoundError(errno.ENOENT, reason)
+
     def sync(self) -> int:
-        """Bring the file to the disk; return how many bytes of it are there now."""
+        """Bring the file to the disk; return how many bytes of it are there now.
+
+        Raises:
+            OSError: it may not be there; see also `check_path`.
+        """
         n_bytes = self.n_bytes
         os.fdatasync(self._fd)
+        self.check_path()
         if not self._is_named:
             directory = os.open(self.path.parent, os.O_RDONLY)
             try:

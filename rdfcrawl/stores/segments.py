@@ -227,8 +227,12 @@ class QuadSegments:
         async with self._sync_lock:
             self._check_disk()
             current = self._current
-            if sync and current is not None and not current.is_synced:
-                current.n_synced = await self._sync(current.sync)
+            if sync and current is not None:
+                if current.is_synced:
+                    with _store_fault():
+                        current.check_path()
+                else:
+                    current.n_synced = await self._sync(current.sync)
             for file in self._finished.copy():
                 await self._sync(file.finish)
                 self._finished.remove(file)

@@ -1,0 +1,79 @@
+"""What a crawl stands on is taken away while it runs: its folder, the time of day."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.frontier.binary import find_server
+from tests.crawl_fixtures import count_in_redis
+from tests.crawl_webs import TreeWeb
+from tests.redis_fixtures import RedisServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture
+def server(server_directory: Path) -> Iterator[RedisServer]:
+    """Yield a Redis server that lives outside of the crawl's folder."""
+    server = RedisServer(find_server(), server_directory, ("--appendonly", "yes"))
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.mark.parametrize("part", ["", "quads", "provenance"])
+def test_nothing_is_done_that_is_in_no_folder(
+    commands: Commands, loopback: Loopback, server: RedisServer, part: str
+) -> None:
+    """If the crawl's folder is deleted, then the worker stops and acknowledges nothing.
+
+    What was acknowledged before is gone with the folder; what comes after is not lost.
+    """
+    prefix = {"": "127.0.61", "quads": "127.0.62", "provenance": "127.0.63"}[part]
+    web = TreeWeb(loopback, prefix, n_hosts=4, n_docs=40, secs=0.1)
+    running = commands.start_crawl(
+        [web.seed],
+        REDIS_URL=server.url,
+        FRONTIER_COMMIT_SECS=0.3,
+        VISIT_MAX_DOCUMENTS=4,
+    )
+
+    def n_done() -> int:
+        return asyncio.run(count_in_redis(server.url, "linkeddata")).done
+
+    commands.wait_until(lambda: n_done() > 10)
+    shutil.rmtree(running.folder / part)
+    before = n_done()
+    result = running.wait()
+    assert result.code == 1, result.stderr
+    assert result.stderr.count("was deleted or moved away") == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    # At most one commit was between its look at the files and its acknowledgement.
+    assert n_done() - before <= 4 * 4
+    counts = asyncio.run(count_in_redis(server.url, "linkeddata"))
+    assert counts.queued + counts.leased > 0
+
+
+def test_a_folder_that_is_deleted_with_its_frontier_ends_the_crawl(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the deleted folder has the embedded frontier, too, then one line says it."""
+    web = TreeWeb(loopback, "127.0.64", n_hosts=4, n_docs=40, secs=0.1)
+    running = commands.start_crawl([web.seed], FRONTIER_COMMIT_SECS=0.3)
+    commands.wait_until(lambda: web.asked().total() > 20)
+    shutil.rmtree(running.folder)
+    result = running.wait()
+    assert result.code == 1, result.stderr
+    assert result.stderr.count("was deleted or moved away") == 1, result.stderr
+    assert "Traceback" not in result.stderr
