@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html import weight
 from rdfcrawl.html.charset import declared_charset
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.page import Page
@@ -47,8 +48,8 @@ URL = "http://a.example/dir/page"
 )
 def test_an_annotation_calls_its_extractor(page: str, needed: set[Extractor]) -> None:
     """If a page has an annotation, then just its extractors are called for."""
-    assert scan(page.encode()) == needed
-    assert scan(page.encode("utf-16")) == needed
+    assert scan(Page(page.encode(), url=URL).lower) == needed
+    assert scan(Page(page.encode("utf-16"), url=URL).lower) == needed
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_an_annotation_calls_its_extractor(page: str, needed: set[Extractor]) ->
 )
 def test_what_only_looks_like_one_calls_none(page: str) -> None:
     """If words or classes only resemble annotations, then no extractor runs."""
-    assert scan(page.encode()) == set()
+    assert scan(Page(page.encode(), url=URL).lower) == set()
 
 
 @given(st.binary(max_size=300))
@@ -254,6 +255,9 @@ def test_a_million_attributes_are_a_named_fault() -> None:
 
 _MANY = b" ".join(b"a%d" % i for i in range(5_000))
 HIDDEN = {
+    'after "> in a value in single quotes': b"<p x='\">' " + _MANY + b">",
+    'after "> that begins a value': b'<p x=">" ' + _MANY + b">",
+    'after "> that begins a value, with blanks': b'<p x = ">" ' + _MANY + b">",
     "after > in a value": b"<p x='>' " + _MANY + b">",
     "after a quote that begins no value": b"<p ' " + _MANY + b" '>",
     "after a value without quotes": b"<p x=y' " + _MANY + b" '>",
@@ -280,6 +284,24 @@ def test_attributes_of_a_head_cannot_be_hidden(data: bytes) -> None:
     if b"\0" in data:
         data = data.replace(b"\0", b"")
     assert Page(b"<head>" + data + b"</head>" + b"x", url=URL).is_head_heavy
+
+
+_PIECES = (
+    *('<p x="y">', "<p x='y'>", "<p x=y>", "<p ", ">", '">', '=">', '= ">', "='"),
+    *("= '", "'", '"', "'>", '=""', "=", " ", "a", "/>", "<!--", "-->", "<b>it's</b>"),
+    *("w " * 2000, "w" * 4090, "w" * 4094, 'a="b" ' * 800, " ".join(["c"] * 1100)),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=14))
+@settings(max_examples=400, deadline=None)
+def test_weighing_in_part_is_weighing_all(pieces: list[str]) -> None:
+    """If only stretches where long tags may begin are searched, none is overlooked."""
+    data = "".join(pieces).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weight, "_hides_end_of_tag", lambda _: True)
+        found = is_heavy(data)
+    assert is_heavy(data) == found
 
 
 def test_looking_for_attributes_is_bounded() -> None:

@@ -322,7 +322,7 @@ def _own_properties(page: Page) -> tuple[list[_Marked], dict[int, list[_Marked]]
     own: dict[int, list[_Marked]] = {}
     items: dict[int, int] = {}  # by element, the item that its content is of; or 0
     selector = "[itemscope],[itemprop]"
-    if b"itemprop-reverse" in page.utf8.lower():  # nearly never
+    if b"itemprop-reverse" in page.lower:  # nearly never
         selector += ",[itemprop-reverse]"
     for node in page.tree.css(selector):
         key = node.mem_id

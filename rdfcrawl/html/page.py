@@ -72,6 +72,11 @@ class Page:
         )
 
     @cached_property
+    def lower(self) -> bytes:
+        """The page in UTF-8 and, as far as it is ASCII, in lower case."""
+        return self.utf8.lower()
+
+    @cached_property
     def text(self) -> str:
         """The page decoded; see `utf8`."""
         return self.utf8.decode("utf-8", "replace")

@@ -27,7 +27,7 @@ MAX_LINKS: Final = 10_000  # of one page
 # Of elements in the body; a page that has none of these need not be parsed whole.
 # Values are cut: without quotes, each would be read to the end of all others.
 _RELATION = re.compile(
-    rb"(?<=[\s\"'/])rel=[\"']?(?:[^\"'>]{0,250}\s)?"
+    rb"rel=(?<=[\s\"'/]rel=)[\"']?(?:[^\"'>]{0,250}\s)?"
     rb"(?:next|alternate|describedby|linkset|canonical)(?=[\s\"'>])"
 )
 _ROOT = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=/)")
@@ -81,13 +81,7 @@ def has_links_in_body(page: Page, *, wants_hyperlinks: bool) -> bool:
     """Tell whether the whole page has to be parsed for its links, not just its head."""
     if wants_hyperlinks or not page.head_bytes:
         return True
-    body = page.utf8[page.head_bytes :].lower()
-    at = body.find(b"rel=")
-    while at >= 0:
-        if _RELATION.match(body, at):
-            return True
-        at = body.find(b"rel=", at + 1)
-    return False
+    return _RELATION.search(page.lower, page.head_bytes) is not None
 
 
 def _root_of(base: str) -> str:

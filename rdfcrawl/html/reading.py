@@ -103,7 +103,7 @@ class PageReading:
 
     def _needed(self) -> frozenset[Extractor]:
         page = self._page
-        needed = frozenset() if page.is_json else scan(page.data)
+        needed = frozenset() if page.is_json else scan(page.lower)
         if self._rules:
             needed |= {Extractor.RULES}
         return needed if self._wanted is None else needed & self._wanted

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_LIGHT_TAGS: Final = 20_000  # if all were nested, parsing took half a second
 MAX_DEPTH: Final = 4096
@@ -41,6 +44,9 @@ _ODD_TAG = re.compile(
     rb"(?:[^<>\"'=/\t\n\f\r ]++(?:=(?:\"[^\"<]*+\"|'[^'<]*+'"
     rb"|[^<>\"'=\t\n\f\r ][^<>\"'\t\n\f\r ]*+))?+)?+){0,64}+>)"
 )
+_WHITE_SPACE: Final = b"\t\n\f\r "
+_BEFORE_VALUE: Final = b"=" + _WHITE_SPACE
+_VALUE_BEGINS: Final = tuple(bytes((byte,)) for byte in _BEFORE_VALUE)
 _VOID: Final = frozenset(
     b"area base br col embed hr img input link meta param source track wbr".split()
 )
@@ -68,8 +74,7 @@ def is_heavy(data: bytes) -> bool:
     if data.count(b"<") > MAX_LIGHT_TAGS:
         return True
     n_bytes_left = _LOOKS * len(data)
-    for odd in _ODD_TAG.finditer(data):
-        begin = odd.start()
+    for begin in _iter_odd_tags(data):
         near = _TAG.match(data, begin, begin + _LONG_TAG_BYTES)
         if near is None or near.end() < begin + _LONG_TAG_BYTES:
             continue
@@ -77,6 +82,60 @@ def is_heavy(data: bytes) -> bool:
         n_bytes_left -= len(tag[0]) if tag else 0
         if n_bytes_left < 0 or (tag and _has_many_attributes(tag[3])):
             return True
+    return False
+
+
+def _iter_odd_tags(data: bytes) -> Iterator[int]:
+    """Yield where tags begin that are odd and may be long.
+
+    A tag ends at the first `">` in it, if that does not follow an equals sign: then
+    it would begin a value. So between two of these that are near to each other no
+    long tag begins, and only the stretches without them are searched. A value in
+    single quotes may hold them; if one does, all of the page is searched.
+    """
+    if _hides_end_of_tag(data):
+        yield from (odd.start() for odd in _ODD_TAG.finditer(data))
+        return
+    at = 0
+    while at < len(data):
+        end = _last_end_of_tag(data, at, at + _LONG_TAG_BYTES)
+        if end < 0:
+            end = _next_end_of_tag(data, at + _LONG_TAG_BYTES - 1)
+            yield from (odd.start() for odd in _ODD_TAG.finditer(data, at, end))
+        at = end
+
+
+def _last_end_of_tag(data: bytes, begin: int, end: int) -> int:
+    """Return where the last `">` in a range that ends a tag has its end; else -1."""
+    at = data.rfind(b'">', begin + 1, end)
+    while at >= 0:
+        if data[at - 1] not in _BEFORE_VALUE:
+            return at + 2
+        at = data.rfind(b'">', begin + 1, at + 1)
+    return -1
+
+
+def _next_end_of_tag(data: bytes, begin: int) -> int:
+    """Return where the first `">` that ends a tag has its end, or all has."""
+    at = data.find(b'">', begin)
+    while at >= 0:
+        if data[at - 1] not in _BEFORE_VALUE:
+            return at + 2
+        at = data.find(b'">', at + 1)
+    return len(data)
+
+
+def _hides_end_of_tag(data: bytes) -> bool:
+    """Tell whether what may be a value in single quotes holds `">`."""
+    before = b""
+    for part in data.split(b"'"):
+        if (
+            before.endswith(_VALUE_BEGINS)
+            and b'">' in part
+            and before.rstrip(_WHITE_SPACE).endswith(b"=")
+        ):
+            return True
+        before = part
     return False
 
 
