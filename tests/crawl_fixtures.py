@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -26,15 +23,17 @@ from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.provenance import VOCABULARY
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
+from tests.command_forks import CommandForks
 from tests.processes import children, peak_bytes
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
+    from tests.command_forks import ForkedCommand
     from tests.crawl_webs import Loopback
 
-ROOT = Path(__file__).resolve().parents[1]
 LONGEST_SECS = 90.0
 
 Quad = tuple[str, str, str, str]
@@ -171,7 +170,7 @@ async def count_in_redis(url: str, crawl_id: str) -> Counts:
 class RunningCrawl:
     """A command that runs."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkedCommand
     folder: Path
     stderr_path: Path
     began: float = field(default_factory=time.monotonic)
@@ -202,7 +201,7 @@ class RunningCrawl:
                 pytest.fail(f"still running after {secs} s:\n{self.stderr[-5000:]}")
             time.sleep(0.02)
         return CrawlResult(
-            self.process.returncode,
+            self.process.wait(),
             self.stderr,
             self.folder,
             time.monotonic() - self.began,
@@ -213,8 +212,9 @@ class RunningCrawl:
 class Commands:
     """Runs `scrapy` in the checkout; what still runs at the end is killed."""
 
-    def __init__(self, factory: pytest.TempPathFactory) -> None:
+    def __init__(self, factory: pytest.TempPathFactory, forks: CommandForks) -> None:
         self._factory = factory
+        self._forks = forks
         self._numbers = count()
         self._running: list[RunningCrawl] = []
 
@@ -240,13 +240,7 @@ class Commands:
         given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
         stderr_path = folder / f"stderr-{next(self._numbers)}.txt"
         with stderr_path.open("wb") as stderr:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "scrapy", *words, *given],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-            )
+            process = self._forks.start([*words, *given], stderr)
         crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
         running = RunningCrawl(process, folder / crawl_id, stderr_path)
         self._running.append(running)
@@ -312,10 +306,20 @@ def loopback() -> Iterator[Loopback]:
         yield servers
 
 
+@pytest.fixture(scope="session")
+def command_forks() -> Iterator[CommandForks]:
+    """Yield what commands are forked from."""
+    forks = CommandForks()
+    yield forks
+    forks.stop()
+
+
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
+) -> Iterator[Commands]:
     """Yield what runs the `scrapy` commands."""
-    commands = Commands(tmp_path_factory)
+    commands = Commands(tmp_path_factory, command_forks)
     yield commands
     commands.stop()
 

@@ -25,7 +25,8 @@ from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.binary import find_server
-from tests.crawl_fixtures import ROOT, Commands, CrawlResult
+from tests.command_forks import ROOT
+from tests.crawl_fixtures import Commands, CrawlResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

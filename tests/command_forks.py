@@ -1,0 +1,188 @@
+"""Starts commands from a process that has Scrapy and other libraries loaded.
+
+To import them is half of the CPU of a small crawl. A command here is what `python -m
+scrapy` runs, in a process of its own that begins with the libraries and without any
+module of rdfcrawl: what those import, and when, is as in every crawl. What a command
+imports from its very start on is tested in `test_start.py`, by commands of their own.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from io import BufferedWriter
+
+ROOT = Path(__file__).resolve().parents[1]
+# What each crawl imports, and none of it starts anything.
+LOADED = (
+    *("scrapy.cmdline", "scrapy.crawler", "scrapy.core.engine", "scrapy.shell"),
+    *("scrapy.core.downloader.middleware", "scrapy.squeues", "scrapy.contracts"),
+    *("scrapy.downloadermiddlewares.httpcompression", "scrapy.robotstxt"),
+    *("scrapy_redis", "twisted.internet.asyncioreactor", "twisted.web.client"),
+    *("aiohttp", "redis.asyncio", "pyoxigraph", "lxml.html", "uvloop", "ada_url"),
+    *("isal.isal_zlib", "inflate64", "lz4.frame", "protego", "encodings.idna"),
+)
+_MOST_BYTES = 1 << 17
+_NUMBER = struct.Struct("i")
+
+
+class ForkedCommand:
+    """A command that runs, or has run; as a `subprocess.Popen` in what it has."""
+
+    def __init__(self, status_fd: int) -> None:
+        self._status_fd = status_fd
+        self.returncode: int | None = None
+        self.pid = self._next_number()
+
+    def poll(self) -> int | None:
+        """Return its exit code (negative: the signal), None while it runs."""
+        return self._look(0.0)
+
+    def wait(self) -> int:
+        """Wait for its end, and return its exit code."""
+        while (code := self._look(None)) is None:
+            continue
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, if it still runs."""
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, secs: float | None) -> int | None:
+        if (
+            self.returncode is None
+            and select.select([self._status_fd], [], [], secs)[0]
+        ):
+            self.returncode = self._next_number()
+            os.close(self._status_fd)
+        return self.returncode
+
+    def _next_number(self) -> int:
+        number: int = _NUMBER.unpack(os.read(self._status_fd, _NUMBER.size))[0]
+        return number
+
+
+class CommandForks:
+    """The process that commands are forked from; it begins with the first of them."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+        self._environment: dict[str, str] = {}
+
+    def start(self, words: Sequence[str], out: BufferedWriter) -> ForkedCommand:
+        """Start `scrapy <words>` in the checkout; all that it says goes to `out`."""
+        if self._requests is None:
+            self._requests = self._begin()
+        now, then = dict(os.environ), self._environment
+        changes = {
+            name: now.get(name)
+            for name in now.keys() | then.keys()
+            if now.get(name) != then.get(name)
+        }
+        reader, writer = os.pipe()
+        try:
+            socket.send_fds(
+                self._requests,
+                [json.dumps([words, changes]).encode()],
+                [out.fileno(), writer],
+            )
+        finally:
+            os.close(writer)
+        return ForkedCommand(reader)
+
+    def stop(self) -> None:
+        """End the process; commands that run go on."""
+        if self._requests is not None and self._process is not None:
+            self._requests.close()
+            self._process.wait()
+
+    def _begin(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._environment = dict(os.environ)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.command_forks"],
+                cwd=ROOT,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+            )
+        return ours
+
+
+def main() -> None:
+    """Fork a command for each request that comes over standard input."""
+    for name in LOADED:
+        import_module(name)
+    if "twisted.internet.reactor" in sys.modules or "rdfcrawl" in sys.modules:
+        raise RuntimeError("a library has begun what commands begin")
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who watch tell the test
+    with socket.socket(fileno=os.dup(0)) as requests:
+        while True:
+            request, fds, *_ = socket.recv_fds(requests, _MOST_BYTES, 2)
+            if not request:
+                return
+            if os.fork() == 0:
+                break
+            for fd in fds:
+                os.close(fd)
+    _watch(request, *fds)
+
+
+def _watch(request: bytes, out_fd: int, status_fd: int) -> None:
+    """Go on as the command, while this process tells what becomes of it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        os.close(status_fd)
+        _run(request, out_fd)
+        return
+    os.closerange(0, 3)  # a test run that is gone is to leave no pipe open
+    os.close(out_fd)
+    os.write(status_fd, _NUMBER.pack(pid))
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(BrokenPipeError):
+        os.write(status_fd, _NUMBER.pack(code))
+    os._exit(0)
+
+
+def _run(request: bytes, out_fd: int) -> None:
+    words, changes = json.loads(request)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for fd, stream in ((nothing, 0), (out_fd, 1), (out_fd, 2)):
+        os.dup2(fd, stream)
+    for fd in (nothing, out_fd):
+        os.close(fd)
+    for name, value in changes.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    sys.argv[1:] = words
+    runpy.run_module("scrapy", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
