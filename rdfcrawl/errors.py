@@ -44,6 +44,8 @@ class Reason(StrEnum):
     BAD_CONTENT_ENCODING = "bad_content_encoding"
     TOO_LARGE = "too_large"
     GUARD_BLOCKED = "guard_blocked"
+    NOINDEX = "noindex"
+    TDM_RESERVED = "tdm_reserved"
     # the archive
     BAD_ARCHIVE = "bad_archive"
     ENCRYPTED = "encrypted"

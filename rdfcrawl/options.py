@@ -22,6 +22,7 @@ from rdfcrawl.fetch.guard import Guard, parse_networks
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
 from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.reservations import PRODUCT_TOKEN, Heed, Heeding
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
@@ -141,6 +142,7 @@ class CrawlOptions:
     sources: SourceOptions
     ftp_logins: FtpLogins
     fetches_with_scrapy: bool
+    heeding: Heeding
 
     @classmethod
     def read(
@@ -178,6 +180,7 @@ class CrawlOptions:
             sources=_sources(settings),
             ftp_logins=ftp_logins(),
             fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
+            heeding=_heeding(settings),
         )
 
 
@@ -336,6 +339,14 @@ def _guard(settings: BaseSettings) -> Guard:
             f"GUARD_ALLOW_NETS={','.join(map(str, networks))}: {error}; "
             "want networks such as 10.0.0.0/8, separated by commas"
         ) from None
+
+
+def _heeding(settings: BaseSettings) -> Heeding:
+    return Heeding(
+        robots=_one_of(Heed, "XROBOTS_POLICY", settings.get("XROBOTS_POLICY")),
+        tdm=_one_of(Heed, "TDM_POLICY", settings.get("TDM_POLICY")),
+        agent=str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN).lower(),
+    )
 
 
 def _one_of(kind: type[E], name: str, value: object) -> E:

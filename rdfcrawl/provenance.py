@@ -20,12 +20,14 @@ from rdfcrawl import __version__
 from rdfcrawl.errors import LOSSES
 from rdfcrawl.listing import Listing
 from rdfcrawl.records import Kind
+from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.records import Document, Member
+    from rdfcrawl.reservations import Reservations
 
 GRAPH = "urn:rdfcrawl:provenance"
 VOCABULARY = "urn:rdfcrawl:vocab#"  # a name; there is nothing to dereference
@@ -157,6 +159,8 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(_extracted(document.extracted, name))
     if document.n_members:
         parts.append(_members(document, name))
+    if document.reservations is not NOTHING:
+        parts.append(_wishes(document.reservations, name))
     if document.faults:
         parts.append(_faults(document.faults, name))
     return "".join(parts).encode()
@@ -335,6 +339,21 @@ def _member(member: Member, name: str) -> str:
         f'<{name}> <{_SQ}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
         f"{read_as}"
     )
+
+
+def _wishes(wishes: Reservations, activity: str) -> str:
+    """Return what the publisher asks for."""
+    parts = [
+        f'<{activity}> <{_RC}robotsDirective> "{directive}"{_END}'
+        for directive in wishes.directives
+    ]
+    if wishes.tdm is not None:
+        term = f"<{activity}> <{_RC}tdmReservation>"
+        parts.append(f'{term} "{int(wishes.tdm)}{_INTEGER_END}')
+    if wishes.tdm_policy:
+        policy = literal(wishes.tdm_policy)
+        parts.append(f"<{activity}> <{_RC}tdmPolicy> {policy}{_END}")
+    return "".join(parts)
 
 
 def _faults(faults: Sequence[Fault], activity: str) -> str:

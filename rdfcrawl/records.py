@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.reservations import NOTHING
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
+    from rdfcrawl.reservations import Reservations
 
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 MAX_TASK_CHARS: Final = 8192
@@ -172,6 +175,11 @@ class Document:
         is_followed: its quads are looked through for links.
         http_links: of the header `Link`, unparsed.
         server, sql_state: of the headers `Server` and `X-SQL-State`.
+        wishes: lines of the headers that `reservations` names, and their names.
+        reservations: what the publisher asks for, as far as it is not ignored; complete
+            when `chunks` are read.
+        withheld: why its statements are not stored, if its publisher asks for that.
+        is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
@@ -209,6 +217,10 @@ class Document:
     http_links: str = ""
     server: str = ""
     sql_state: str = ""
+    wishes: tuple[tuple[str, str], ...] = ()
+    reservations: Reservations = NOTHING
+    withheld: Reason | None = None
+    is_nofollow: bool = False
     links: set[Link] = field(default_factory=set)
     is_read: bool = False
     chunks: AsyncIterator[bytes] | None = None

@@ -31,6 +31,8 @@ FRONTIER_ACK_LAG_SECS = 0.0
 
 # Politeness.
 POLITENESS_KEY = "host"
+XROBOTS_POLICY = "respect"
+TDM_POLICY = "respect"
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 DOWNLOAD_DELAY = 1.0
 CONCURRENT_REQUESTS = 32  # hosts visited at once

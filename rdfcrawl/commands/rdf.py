@@ -95,7 +95,7 @@ class Command(ScrapyCommand):
         from rdfcrawl.links import LinkPolicy
         from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
         from rdfcrawl.rdf.graphs import check_iri
-        from rdfcrawl.robots.policy import PRODUCT_TOKEN
+        from rdfcrawl.reservations import PRODUCT_TOKEN
 
         settings = cast("BaseSettings", self.settings)
         if opts.rules:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.reservations import HEED_NOTHING, NOTHING, Heeding, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class Job:
         extractors: that were left by a first reading of a page, see `rest`; None are
             all that it needs.
         rules: file or folder of scraping rules; empty is none.
+        reservations: what the headers of the answer ask for.
+        heeding: which such wishes are obeyed, also those in a page.
+        at_secs: Unix time of the answer.
         limits: on one document.
         unpack: on what it is packed in.
     """
@@ -49,6 +53,9 @@ class Job:
     wants_hyperlinks: bool = False
     extractors: frozenset[Extractor] | None = None
     rules: str = ""
+    reservations: Reservations = NOTHING
+    heeding: Heeding = HEED_NOTHING
+    at_secs: float = 0.0
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
 
@@ -63,6 +70,7 @@ class Job:
         return replace(
             self,
             extractors=outcome.left,
+            reservations=outcome.reservations,
             # Labels of blank nodes must not meet those given out before.
             key=f"{self.key or self.url}#rest",
             limits=replace(self.limits, n_quads=n_quads),
@@ -81,6 +89,8 @@ class Job:
         members: dict[str, Any] = json.loads(text)
         members["limits"] = ParseLimits(**members["limits"])
         members["unpack"] = UnpackLimits(**members["unpack"])
+        members["reservations"] = Reservations.from_json(members["reservations"])
+        members["heeding"] = Heeding.from_json(members["heeding"])
         if members["extractors"] is not None:
             members["extractors"] = frozenset(map(Extractor, members["extractors"]))
         return cls(**members)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.records import Link, Member, Relation
+from rdfcrawl.reservations import NOTHING, Reservations
 
 MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted
 
@@ -28,6 +29,7 @@ class Outcome:
         n_members: of an archive.
         extracted: statements by extractor.
         links: of pages and of the header `Link`.
+        reservations: what header and page ask for, as far as it is not ignored.
         left: extractors that need a bounded process and were not run.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
@@ -41,6 +43,7 @@ class Outcome:
     n_members: int = 0
     extracted: dict[str, int] = field(default_factory=dict)
     links: set[Link] = field(default_factory=set)
+    reservations: Reservations = NOTHING
     left: frozenset[Extractor] = frozenset()
     n_quads: int = 0
     is_partial: bool = False
@@ -56,6 +59,7 @@ class Outcome:
             "n_members": self.n_members,
             "extracted": self.extracted,
             "links": [(x.url, x.relation, x.media_type) for x in self.links],
+            "reservations": asdict(self.reservations),
             "left": sorted(self.left),
             "n_quads": self.n_quads,
             "is_partial": self.is_partial,
@@ -77,6 +81,7 @@ class Outcome:
             Link(url, Relation(relation), media_type)
             for url, relation, media_type in members["links"]
         }
+        members["reservations"] = Reservations.from_json(members["reservations"])
         members["left"] = frozenset(map(Extractor, members["left"]))
         members["faults"] = [
             Fault(Reason(reason), detail, count)

@@ -20,6 +20,7 @@ from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parse import Parse, is_blank
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.records import Member
+from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,12 @@ class Reading:
             if self._context_url and decision.format is None:
                 decision = formats.Decision(formats.JSON_LD, "content-type")
         self._decision = decision
-        self.outcome = Outcome(format=decision.format, decided_by=decision.decided_by)
+        self._is_member = False  # what is being read is packed with others
+        self.outcome = Outcome(
+            format=decision.format,
+            decided_by=decision.decided_by,
+            reservations=job.reservations,
+        )
         if job.http_links:
             self.outcome.links |= links_of(job.http_links, base=job.url)
 
@@ -84,6 +90,8 @@ class Reading:
         try:
             if is_blank(self._source):
                 self._log.note(Reason.EMPTY)
+            elif self._is_closed():
+                pass
             elif self._decision.packing is not None:
                 yield from self._unpack(self._decision.packing)
             else:
@@ -101,6 +109,13 @@ class Reading:
         """Statements written so far; counting them again takes as long as a copy."""
         writing = self._writing
         return self.outcome.n_quads + (writing.n_quads if writing else 0)
+
+    def _is_closed(self) -> bool:
+        """Tell whether nothing may be taken from it; a page may say other."""
+        job = self._job
+        if job.reservations is NOTHING or not job.reservations.closes(job.heeding):
+            return False
+        return not self._is_page(self._source, self._decision)
 
     def _output(self, graph: str | None, key: str) -> Output:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
@@ -162,6 +177,7 @@ class Reading:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import Page  # noqa: PLC0415
         from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
+        from rdfcrawl.html.wishes import PageWishes  # noqa: PLC0415
 
         job = self._job
         page = Page(
@@ -172,6 +188,12 @@ class Reading:
         )
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
+        wishes = PageWishes(
+            job.reservations,
+            job.heeding,
+            at_secs=job.at_secs,
+            is_member=self._is_member,
+        )
         reading = PageReading(
             page,
             extractors=job.extractors,
@@ -182,11 +204,14 @@ class Reading:
             limits=job.limits,
             log=self._log,
             output=output,
+            wishes=wishes,
         )
         yield from reading
         outcome = self.outcome
         outcome.is_partial |= reading.is_partial
         outcome.links |= page.links
+        if not self._is_member:
+            outcome.reservations = wishes.found
         outcome.left = reading.left
         for extractor, n_quads in reading.extracted.items():
             known = outcome.extracted.get(extractor, 0)
@@ -237,6 +262,7 @@ class Reading:
             if outcome.format is None:
                 outcome.format = packed.decision.format
                 outcome.decided_by = packed.decision.decided_by
+            self._is_member = any(packed.names)
             yield from self._member(packed)
         outcome.is_partial |= any(self._log.count(each) for each in INCOMPLETE)
 

@@ -72,6 +72,7 @@ class Answer:
         cache_control: of `Cache-Control`, unparsed.
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
         server: of `Server`.
+        wishes: lines of the headers that `reservations` names, and their names.
         sql_state: of `X-SQL-State`, by which Virtuoso says that it has stopped early.
         body: a small body; only answers of 2xx have one.
         path: spool file of a large body.
@@ -94,6 +95,7 @@ class Answer:
     http_links: str = ""
     server: str = ""
     sql_state: str = ""
+    wishes: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     path: Path | None = None
     excuse: bytes = b""

@@ -58,6 +58,7 @@ class Attempt:
             http_links=answer.http_links,
             server=answer.server,
             sql_state=answer.sql_state,
+            wishes=answer.wishes,
             body=answer.body,
             path=answer.path,
             excuse=answer.excuse,

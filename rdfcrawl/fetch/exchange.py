@@ -22,6 +22,7 @@ from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.plain_get import PlainGets, Received
 from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.watch import Transfer, Watch
+from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
 _SQL_STATE: Final = "X-SQL-State"
+MAX_WISHES: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
 
@@ -311,6 +313,12 @@ def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> Non
         answer.server = _text(value)
     if value := get(_SQL_STATE):
         answer.sql_state = _text(value)
+    if ROBOTS_TAG in headers or TDM_RESERVATION in headers:
+        answer.wishes = tuple(
+            (name, _text(value))
+            for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
+            for value in headers.getall(name, [])[:MAX_WISHES]
+        )
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         answer.retry_after = _text(get(hdrs.RETRY_AFTER, ""))

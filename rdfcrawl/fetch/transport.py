@@ -17,8 +17,8 @@ from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.robots.policy import PRODUCT_TOKEN
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -53,6 +53,7 @@ class Turned:
     filtered: int = 0
     too_deep: int = 0
     covered: int = 0
+    nofollow: int = 0
     no_rdf: int = 0  # distributions that are said to be something else
 
 

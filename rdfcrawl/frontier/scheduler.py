@@ -209,6 +209,7 @@ class FrontierScheduler(BaseScheduler):
             "link/filtered": turned.filtered,
             "link/too_deep": turned.too_deep,
             "link/covered": turned.covered,
+            "link/nofollow": turned.nofollow,
             "link/no_rdf": turned.no_rdf,
         }
         for name, value in figures.items():

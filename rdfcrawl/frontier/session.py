@@ -361,6 +361,9 @@ class CrawlSession:
 
     async def add_links(self, document: Document, links: set[bytes]) -> int:
         """Offer the links of a document to the frontier; return how many went on."""
+        if document.is_nofollow:
+            self.intake.turned.nofollow += len(links)
+            return 0
         if self._n_outages != self._link.outage.n_outages:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
@@ -384,6 +387,9 @@ class CrawlSession:
     async def add_children(self, document: Document) -> int:
         """Offer what a source leads to; return how many records went on."""
         children = document.children
+        if document.is_nofollow:  # what is a part of the source itself is no link
+            children = [child for child in children if child.is_own]
+            self.intake.turned.nofollow += len(document.children) - len(children)
         await self._prime([child.record.url for child in children])
         limit = _limit_of(document)
         intake = self._intake_for(document.record)

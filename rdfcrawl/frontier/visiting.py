@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Record
+    from rdfcrawl.records import Document, Record
     from rdfcrawl.remembered import Member
+    from rdfcrawl.reservations import Reservations
     from rdfcrawl.sources.base import Sources
 
 
@@ -36,6 +37,10 @@ class VisitingSpider(Protocol):
 
     def sources_of(self, record: Record) -> Sources:
         """Return the sources that know the arguments of a record."""
+        ...
+
+    def heed(self, document: Document, wishes: Reservations) -> None:
+        """Make a document what its publisher asks for."""
         ...
 
     async def process_visit(self, response: Response) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.relations import strongest_relation
+from rdfcrawl.reservations import read_directives
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -126,5 +127,5 @@ def _asks_nofollow(meta: LexborNode) -> bool:
     attrs = meta.attributes
     if (attrs["name"] or "").strip().lower() not in _ROBOTS:
         return False
-    asked = (attrs["content"] or "").lower().replace(",", " ").split()
-    return "nofollow" in asked or "none" in asked
+    asked = read_directives(attrs["content"] or "", now=0.0)
+    return "nofollow" in asked.directives

@@ -15,6 +15,7 @@ from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.html.rules import scrape
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.timebox import OutOfTime, Timebox
+from rdfcrawl.html.wishes import PageWishes
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class PageReading:
         limits: on one document.
         log: takes the faults; those of an extractor name it.
         output: of the document.
+        wishes: of its publisher; without any, none is looked for.
 
     Raises:
         NeedsSandbox: on iteration, before anything was read: parsing may take long.
@@ -54,6 +56,7 @@ class PageReading:
     Attributes:
         extracted: statements by extractor, of all that were run.
         left: extractors that the page needs and that were not run.
+        wishes: of its publisher, complete when the links were read.
         is_partial: an extractor failed, so that statements are missing.
     """
 
@@ -69,12 +72,14 @@ class PageReading:
         limits: ParseLimits,
         log: FaultLog,
         output: Output,
+        wishes: PageWishes | None = None,
     ) -> None:
         self._page, self._rules = page, rules
         self._wanted, self._excluded = extractors, excluded
         self._wants_hyperlinks = wants_hyperlinks
         self._environment, self._limits = environment, limits
         self._log, self._output = log, output
+        self.wishes = wishes or PageWishes()
         self.extracted: dict[Extractor, int] = {}
         self.left: frozenset[Extractor] = frozenset()
         self.is_partial = False
@@ -85,6 +90,8 @@ class PageReading:
         page = self._page
         needed = self._needed()
         is_whole = has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
+        if self._wanted is None and self.wishes.are_in_body(page):
+            is_whole = True
         if not page.is_json and self._is_heavy(is_whole=bool(needed) or is_whole):
             self._environment.demand_bounds("a page of very many tags")
         if self._environment.is_bounded:
@@ -94,6 +101,9 @@ class PageReading:
         self.left = needed & self._excluded
         if self._wanted is None:  # else the page is read for what was left of it
             self._read_page_itself(is_whole=is_whole)
+        if self.wishes.are_against_reading:
+            self.left = frozenset()
+            return
         for extractor in ORDER:
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
@@ -116,6 +126,10 @@ class PageReading:
 
     def _find_links(self, is_whole: bool) -> None:
         page = self._page
+        if self.wishes.may_be_there:
+            self.wishes.read(page.tree if is_whole else page.head_tree)
+        if self.wishes.are_against_links:
+            return
         page.links |= links_of_page(
             page,
             wants_hyperlinks=self._wants_hyperlinks,

@@ -6,12 +6,13 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.errors import Fault, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import Status, Worker, describe, describe_worker, status_of
 from rdfcrawl.records import Document
+from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.reservations import Reservations
     from rdfcrawl.stores.segments import SegmentLimits
 
 logger = logging.getLogger(__name__)
@@ -96,8 +98,12 @@ class AccountPipeline:
         if not isinstance(item, Document):
             self._counts["item_scraped_count"] += 1
             return other(item)
+        if item.withheld is not None:
+            _withhold(item)
         self._segments.write_document(describe(item, self._worker))
         self._count(item)
+        if item.reservations is not NOTHING:
+            self._count_wishes(item.reservations)
         return item
 
     def _count(self, document: Document) -> None:
@@ -129,8 +135,22 @@ class AccountPipeline:
         for fault in document.faults:
             counts[f"fault/{fault.reason}"] += fault.count
 
+    def _count_wishes(self, wishes: Reservations) -> None:
+        for directive in wishes.directives:
+            self._counts[f"robots_tag/{directive}"] += 1
+        if wishes.tdm is not None:
+            self._counts["tdm/reserved" if wishes.tdm else "tdm/not_reserved"] += 1
+
     def _tell_statistics(self) -> None:
         """Bring what was counted into Scrapy's statistics."""
         for name, n in self._counts.items():
             self._stats.inc_value(name, n)
         self._counts.clear()
+
+
+def _withhold(document: Document) -> None:
+    """Account for statements that were not stored, as their publisher asks."""
+    if document.withheld is not None:
+        detail = f"{document.n_quads} statements" if document.n_quads else ""
+        document.faults.append(Fault(document.withheld, detail))
+    document.n_quads = 0

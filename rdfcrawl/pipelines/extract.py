@@ -95,6 +95,9 @@ class ExtractPipeline:
             http_links=document.http_links,
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
+            reservations=document.reservations,
+            heeding=self._spider.options.heeding,
+            at_secs=document.ended_ms / 1000,
             limits=self._options.limits,
             unpack=self._options.unpack,
         )
@@ -107,6 +110,12 @@ class ExtractPipeline:
     async def read_in_child(self, source: bytes | Path, job: Job) -> SandboxedReading:
         """Return what a child reads."""
         return await self._sandbox.read(source, job)
+
+    def note(self, document: Document, outcome: Outcome) -> None:
+        """Bring into a document what became of it; it may be read in two parts."""
+        if outcome.reservations is not document.reservations:
+            self._spider.heed(document, outcome.reservations)
+        _note(document, outcome)
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
@@ -162,7 +171,7 @@ class _Chunks(Counted):
         await self.aclose()
         if child is not None:
             await child.close()
-            _note(self._document, child.outcome)
+            self._pipeline.note(self._document, child.outcome)
         raise StopAsyncIteration
 
     def _begin(self) -> None:
@@ -186,7 +195,7 @@ class _Chunks(Counted):
             self._inline = None
             return None
         self._inline = None
-        _note(self._document, reading.outcome)
+        self._pipeline.note(self._document, reading.outcome)
         if reading.outcome.left:
             self._job = self._job.rest(reading.outcome)
         else:
@@ -222,7 +231,7 @@ class _NearContexts:
 
 
 def _note(document: Document, outcome: Outcome) -> None:
-    """Bring into the document what became of it; it may be read in two parts."""
+    """Add what an outcome says to what is known."""
     if document.format is None:
         document.format, document.decided_by = outcome.format, outcome.decided_by
     document.packings = document.packings or outcome.packings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.errors import Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
@@ -93,11 +93,7 @@ class StorePipeline:
             return other(item)
         document = item
         if document.is_deleted:
-            await self._digests.forget(document)
-            writer = await self._store.begin(
-                graph_iri(document.url), document.started_ms
-            )
-            await writer.end()
+            await self.forget(document)
         elif document.chunks is not None:
             document.chunks = _Tee(self, document, document.chunks)
         return document
@@ -105,6 +101,12 @@ class StorePipeline:
     def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
         """Open a document in the store."""
         return self._store.begin(graph_iri(document.url), document.started_ms)
+
+    async def forget(self, document: Document) -> None:
+        """Replace what the store may have of a document by nothing."""
+        await self._digests.forget(document)
+        writer = await self.begin_of(document)
+        await writer.end()
 
     async def end(
         self, document: Document, writer: DocumentWriter, digest: Digest | None
@@ -141,6 +143,8 @@ class _Tee:
     async def __anext__(self) -> bytes:
         try:
             async for chunk in self._chunks:
+                if self._document.withheld is Reason.NOINDEX:
+                    return chunk  # it is read for its links
                 if self._writer is None:
                     self._writer = await self._pipeline.begin_of(self._document)
                 await self._writer.write(chunk)
@@ -160,7 +164,12 @@ class _Tee:
         if not self._is_counted:
             document.n_quads = self._n_quads
         writer = self._writer
-        if writer is None and _replaces(document):
+        if document.withheld:  # of a page, this is known at its end
+            await self.aclose()
+            writer = None
+            if may_come_again(document):
+                await self._pipeline.forget(document)
+        elif writer is None and _replaces(document):
             writer = self._writer = await self._pipeline.begin_of(document)
         if writer is not None:
             await self._pipeline.end(document, writer, self._digest)

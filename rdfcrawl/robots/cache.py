@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, Document
+from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
-    PRODUCT_TOKEN,
     Access,
     Rules,
     judge,

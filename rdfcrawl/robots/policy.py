@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.parser import read_records
 from rdfcrawl.robots.paths import PathRules
-
-PRODUCT_TOKEN: Final = "rdfcrawl"  # noqa: S105  a name, not a secret
-"""The name that groups of rules are meant for (RFC 9309 2.2.1)."""
 
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 

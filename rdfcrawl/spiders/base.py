@@ -14,7 +14,7 @@ from scrapy.utils.misc import arg_to_iter
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Child, Document, Record, Urgency
+from rdfcrawl.records import MAX_RETRIES, Child, Document, Record, Relation, Urgency
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import Member
+    from rdfcrawl.reservations import Reservations
     from rdfcrawl.seeds import BadSeed, Seed
     from rdfcrawl.sources.base import Desk, Sources
     from rdfcrawl.sources.datasets import Datasets
@@ -278,6 +279,8 @@ class RdfSpider(Spider):
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
             try:
+                if document.wishes and 200 <= document.status < 300:
+                    self._note_wishes(document)
                 if document.record.kind.is_source:
                     await self._harvest(document, visit, response)
                 else:
@@ -291,6 +294,28 @@ class RdfSpider(Spider):
                 visit.current = None
                 release(document)
 
+    def _note_wishes(self, document: Document) -> None:
+        """Take note of what the headers of an answer ask for."""
+        from rdfcrawl.reservations import read_headers
+
+        now = document.ended_ms / 1000
+        heeding = self.options.heeding
+        self.heed(document, read_headers(document.wishes, heeding, now=now))
+
+    def heed(self, document: Document, wishes: Reservations) -> None:
+        """Make a document what its publisher asks for.
+
+        Whoever names `nofollow` in `follow` wants links that nobody vouches for.
+        """
+        heeding = self.options.heeding
+        document.reservations = wishes
+        document.withheld = wishes.withholds(heeding)
+        document.is_nofollow = wishes.forbids_following(heeding)
+        if document.is_nofollow and not wishes.closes(heeding):
+            arguments = self._joined().arguments_of(document.record)
+            is_wanted = Relation.NOFOLLOW in arguments.follow.relations
+            document.is_nofollow = not is_wanted
+
     async def _harvest(
         self, document: Document, visit: Visit, response: Response
     ) -> None:
@@ -301,10 +326,17 @@ class RdfSpider(Spider):
         """
         process = self.crawler.engine.scraper.start_itemproc_async
         index = visit.index(document)
+        wishes = document.reservations
+        if wishes.closes(self.options.heeding):
+            document.is_read = True
+            await process(document, response=response)
+            return
         try:
             sources = self.sources_of(document.record)
             async with closing(sources.harvest(document)) as documents:
                 async for each in documents:
+                    if wishes and each is not document:
+                        self.heed(each, wishes)
                     await process(each, response=response)
                     if index in visit.returned:
                         return

@@ -1,0 +1,106 @@
+"""What a page asks of robots and of miners in its `<meta>` elements.
+
+They count wherever they stand, as they do for search engines: also in the body.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.reservations import HEED_NOTHING, NOTHING, Heeding, read_metas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from selectolax.lexbor import LexborHTMLParser
+
+    from rdfcrawl.html.page import Page
+    from rdfcrawl.reservations import Reservations
+
+MAX_METAS: Final = 1000
+_WORDS: Final = (b"robots", b"tdm-")
+
+
+class PageWishes:
+    """What is asked for by a page and by the headers that came with it.
+
+    Args:
+        header: what the headers ask for.
+        heeding: what is looked for, and obeyed.
+        at_secs: Unix time of the answer.
+        is_member: the page is one of several documents in an archive.
+
+    Attributes:
+        found: all that is asked for.
+    """
+
+    def __init__(
+        self,
+        header: Reservations = NOTHING,
+        heeding: Heeding = HEED_NOTHING,
+        *,
+        at_secs: float = 0.0,
+        is_member: bool = False,
+    ) -> None:
+        self.found = header
+        self._heeding = heeding
+        self._at_secs = at_secs
+        self._is_member = is_member
+        self._is_hinted = False
+
+    def are_in_body(self, page: Page) -> bool:
+        """Look whether there may be any; tell whether its body has to be parsed."""
+        if not self._heeding.reads_any or page.is_json:
+            return False
+        lower = page.utf8.lower()
+        agent = self._heeding.agent.encode()
+        self._is_hinted = any(word in lower for word in (*_WORDS, agent))
+        if not self._is_hinted:
+            return False
+        return _named(agent).search(lower, page.head_bytes) is not None
+
+    def read(self, tree: LexborHTMLParser) -> None:
+        """Read the elements of a page."""
+        metas = read_metas(_iter_metas(tree), self._heeding, now=self._at_secs)
+        self.found = self.found.refined(metas)
+
+    @property
+    def may_be_there(self) -> bool:
+        """Whether the page may have such elements, as far as was looked."""
+        return self._is_hinted
+
+    @property
+    def are_against_reading(self) -> bool:
+        """Whether nothing is taken from the page.
+
+        What is only not to be stored is read all the same, for its links; but of an
+        archive, all that is read is stored.
+        """
+        if self.found.closes(self._heeding):
+            return True
+        return self._is_member and self.found.withholds(self._heeding) is not None
+
+    @property
+    def are_against_links(self) -> bool:
+        """Whether the links of the page are left out here.
+
+        Those of a document of its own are left out when it is known who wants them.
+        """
+        if self.found.closes(self._heeding):
+            return True
+        return self._is_member and self.found.forbids_following(self._heeding)
+
+
+def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:
+    for meta in tree.css("meta[name][content]")[:MAX_METAS]:
+        attrs = meta.attributes
+        yield (attrs["name"] or "").strip().lower(), attrs["content"] or ""
+
+
+@lru_cache(maxsize=8)
+def _named(agent: bytes) -> re.Pattern[bytes]:
+    return re.compile(
+        rb"(?<=[\s\"'/])name\s*=\s*[\"']?\s*(?:robots|tdm-|%s)" % re.escape(agent)
+    )

@@ -1,0 +1,289 @@
+"""What publishers ask of those who take their documents, beside robots.txt.
+
+Robots directives stand in the header `X-Robots-Tag` or in a `<meta>` of a page, and
+the reservation of text and data mining in `tdm-reservation`, a header or a `<meta>`.
+`docs/politeness.md` says what each of them means for a crawl of data.
+
+Source: Robots meta tag and X-Robots-Tag specifications (Google Search Central); TDM
+Reservation Protocol, W3C Community Group Final Report of 10 May 2024.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PRODUCT_TOKEN: Final = "rdfcrawl"  # noqa: S105  a name, not a secret
+"""The name that rules and directives are meant for (RFC 9309 2.2.1)."""
+
+ROBOTS_TAG: Final = "X-Robots-Tag"
+TDM_RESERVATION: Final = "TDM-Reservation"
+TDM_POLICY: Final = "TDM-Policy"
+
+# A closed set: each is a statistic. Others, and those that allow what nobody forbids,
+# are passed over.
+DIRECTIVES: Final = frozenset(
+    {
+        *("noindex", "nofollow", "noarchive", "nosnippet", "noai", "noimageai"),
+        "unavailable_after",
+    }
+)
+_MAX_TAG_CHARS: Final = 4096
+_MAX_POLICY_CHARS: Final = 1024
+# Directives with a value; any other word before a colon names a crawler.
+_WITH_VALUE: Final = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
+# A comma may stand after the day of the week in a date.
+_RULE = re.compile(
+    r"\s*+(?:([^\s:,]++)\s*+:)?\s*+((?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri"
+    r"|sat(?:ur)?|sun)(?:day)?\s*+,)?[^,]*+)(?:,|\Z)",
+    re.IGNORECASE,
+)
+
+
+class Heed(StrEnum):
+    """What is done about a wish of a publisher."""
+
+    RESPECT = "respect"
+    RECORD = "record"  # it is kept in the provenance, and nothing else
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heeding:
+    """Which wishes are obeyed.
+
+    Attributes:
+        robots: what is done about robots directives.
+        tdm: about reservations of text and data mining.
+        agent: product token that directives may address us by; lower case.
+    """
+
+    robots: Heed = Heed.IGNORE
+    tdm: Heed = Heed.IGNORE
+    agent: str = PRODUCT_TOKEN
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, str]) -> Self:
+        """Return the one whose fields these are."""
+        return cls(
+            robots=Heed(members["robots"]),
+            tdm=Heed(members["tdm"]),
+            agent=members["agent"],
+        )
+
+    @property
+    def reads_any(self) -> bool:
+        """Whether wishes are looked for at all."""
+        return self.robots is not Heed.IGNORE or self.tdm is not Heed.IGNORE
+
+
+HEED_NOTHING: Final = Heeding()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservations:
+    """What a publisher asks of those who take a document.
+
+    Attributes:
+        directives: to robots; some of `DIRECTIVES`, sorted.
+        is_expired: the time of `unavailable_after` is over.
+        tdm: whether the rights to text and data mining are reserved; None if the
+            publisher does not say.
+        tdm_policy: URL of what they may be had by; unchecked, perhaps empty.
+    """
+
+    directives: tuple[str, ...] = ()
+    is_expired: bool = False
+    tdm: bool | None = None
+    tdm_policy: str = ""
+
+    def __bool__(self) -> bool:
+        return self is not NOTHING and self != NOTHING
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> Self:
+        """Return the one whose fields these are."""
+        return cls(**{**members, "directives": tuple(members["directives"])})
+
+    def refined(self, other: Self) -> Self:
+        """Return these with those that are said nearer to the document.
+
+        Of robots directives, all hold; of the reservation of text and data mining,
+        what a page says goes before what its header does (TDMRep, "Processing
+        priority").
+        """
+        if not other:
+            return self
+        tdm, policy = (self.tdm, self.tdm_policy)
+        if other.tdm is not None:
+            tdm, policy = other.tdm, other.tdm_policy
+        return replace(
+            self,
+            directives=tuple(sorted({*self.directives, *other.directives})),
+            is_expired=self.is_expired or other.is_expired,
+            tdm=tdm,
+            tdm_policy=policy,
+        )
+
+    def heeded(self, heeding: Heeding) -> Self:
+        """Return what of them is not ignored."""
+        kept = self
+        if heeding.robots is Heed.IGNORE:
+            kept = replace(kept, directives=(), is_expired=False)
+        if heeding.tdm is Heed.IGNORE:
+            kept = replace(kept, tdm=None, tdm_policy="")
+        return kept
+
+    def closes(self, heeding: Heeding) -> bool:
+        """Tell whether nothing may be taken from the document at all."""
+        return self.tdm is True and heeding.tdm is Heed.RESPECT
+
+    def withholds(self, heeding: Heeding) -> Reason | None:
+        """Return why the statements of the document are not stored, if they are not."""
+        if self.closes(heeding):
+            return Reason.TDM_RESERVED
+        is_off = self.is_expired or "noindex" in self.directives
+        return Reason.NOINDEX if is_off and heeding.robots is Heed.RESPECT else None
+
+    def forbids_following(self, heeding: Heeding) -> bool:
+        """Tell whether links of the document are not followed."""
+        is_nofollow = "nofollow" in self.directives and heeding.robots is Heed.RESPECT
+        return is_nofollow or self.closes(heeding)
+
+
+NOTHING: Final = Reservations()
+
+
+def read_headers(
+    headers: Iterable[tuple[str, str]], heeding: Heeding, *, now: float
+) -> Reservations:
+    """Return what the headers of an answer ask for.
+
+    Args:
+        headers: those of the names above, one pair per line.
+        heeding: whose agent is meant, and what is not looked for.
+        now: Unix time.
+    """
+    found = NOTHING
+    policy = ""
+    for name, value in headers:
+        if name == ROBOTS_TAG:
+            found = found.refined(read_directives(value, heeding.agent, now=now))
+        elif name == TDM_RESERVATION:
+            found = found.refined(Reservations(tdm=read_tdm(value)))
+        elif name == TDM_POLICY:
+            policy = value.strip()[:_MAX_POLICY_CHARS]
+    if found.tdm is not None:
+        found = replace(found, tdm_policy=policy)
+    return found.heeded(heeding)
+
+
+def read_directives(
+    value: str, agent: str = PRODUCT_TOKEN, *, now: float
+) -> Reservations:
+    """Return the directives of one line of `X-Robots-Tag`, or of one `<meta>`.
+
+    A name with a colon addresses what follows it in the line to one crawler; what is
+    addressed to others is passed over.
+
+    >>> read_directives("otherbot: noindex, nofollow", now=0).directives
+    ()
+    >>> read_directives("none, rdfcrawl: noarchive", now=0).directives
+    ('noarchive', 'nofollow', 'noindex')
+    """
+    found: set[str] = set()
+    is_expired = False
+    for name, text in _iter_ours(value[:_MAX_TAG_CHARS], agent):
+        if name == "none":
+            found |= {"noindex", "nofollow"}
+        elif name == "unavailable_after":
+            until = _parse_date(text[:100])
+            if until is not None:
+                found.add(name)
+                is_expired = is_expired or until < now
+        elif name in DIRECTIVES:
+            found.add(name)
+    if not found:
+        return NOTHING
+    return Reservations(directives=tuple(sorted(found)), is_expired=is_expired)
+
+
+def read_tdm(value: str) -> bool | None:
+    """Return what `tdm-reservation` says; None if it is neither 1 nor 0."""
+    return {"1": True, "0": False}.get(value.strip())
+
+
+def read_metas(
+    metas: Iterable[tuple[str, str]], heeding: Heeding, *, now: float
+) -> Reservations:
+    """Return what the `<meta>` elements of a page ask for.
+
+    Args:
+        metas: names in lower case, and contents.
+        heeding: see `read_headers`.
+        now: Unix time.
+    """
+    headers: list[tuple[str, str]] = []
+    for name, content in metas:
+        if name in ("robots", heeding.agent):
+            headers.append((ROBOTS_TAG, content))
+        elif name == "tdm-reservation":
+            headers.append((TDM_RESERVATION, content))
+        elif name == "tdm-policy":
+            headers.append((TDM_POLICY, content))
+    return read_headers(headers, heeding, now=now)
+
+
+def _iter_ours(value: str, agent: str) -> Iterator[tuple[str, str]]:
+    """Yield the directives meant for everybody or for us, and their values."""
+    is_ours = True
+    at = 0
+    while at < len(value):
+        match = _RULE.match(value, at)
+        if match is None:  # two colons and the like
+            at = value.find(",", at) + 1 or len(value)
+            continue
+        at = match.end()
+        name, text = (match[1] or "").lower(), match[2].strip()
+        if name in _WITH_VALUE:
+            if is_ours:
+                yield name, text
+            continue
+        if name:
+            is_ours = name in (agent, "*")
+        if is_ours:
+            inner, colon, rest = text.partition(":")
+            word = inner.strip().lower()
+            # Old pages separate directives by blanks alone.
+            words = [word] if colon else word.split()
+            for each in words:
+                yield each, rest.strip()
+
+
+def _parse_date(text: str) -> float | None:
+    """Return the Unix time of a date by RFC 822, RFC 850 or ISO 8601."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 (few need it)
+
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            found = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    try:
+        return found.timestamp()
+    except (OverflowError, ValueError):
+        return None
