@@ -82,6 +82,7 @@ class Reason(StrEnum):
     WAY_FAILED = "way_failed"
     # the crawl
     LEASES_LOST = "leases_lost"
+    BAD_RECORD = "bad_record"
     INTERNAL = "internal"
 
 

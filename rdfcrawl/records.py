@@ -94,7 +94,7 @@ class Record:
         depth: links followed from a seed to here; seeds have 0, at most 255.
         parent: URL of the document that named it; empty for seeds.
         chain: URLs that redirected here from other hosts, in order.
-        lost: leases lost with it in flight (a worker died); 0 to 3.
+        lost: 1 if a worker died that held it: it is handled with care since; else 0.
         retries: times it was tried and put back; 0 to `MAX_RETRIES`.
         task: which part of a source is meant (a page, a partition, a cursor), in the
             words of its kind; ASCII without control characters, at most
@@ -104,6 +104,8 @@ class Record:
             it is fetched again; empty for all others.
         profile: number of the arguments that it is dealt with by: those of the spider
             that queued it (`frontier/profiles.py`).
+        blame: eighths of lives that it lost, as workers died while it was asked for or
+            read; kept by `lua/reap.lua`.
     """
 
     url: str
@@ -116,6 +118,7 @@ class Record:
     task: str = ""
     change: str = ""
     profile: int = 0
+    blame: int = 0
 
 
 class Urgency(IntEnum):
@@ -266,6 +269,8 @@ class Visit:
         not_before_secs: the host is to be left alone for so long after the visit.
         host_refused: the host did not answer or said that it is busy.
         is_lost: the lease is lost; somebody else may visit the host by now.
+        unreadable: index -> what the frontier has there and nobody can read; of
+            `documents`, one says so.
         current: of `documents`, the one that is processed; others that it stands for
             may be in the pipelines in its place.
     """
@@ -284,6 +289,7 @@ class Visit:
     not_before_secs: float = 0.0
     host_refused: bool = False
     is_lost: bool = False
+    unreadable: dict[int, bytes] = field(default_factory=dict)
     current: Document | None = None
 
     def index(self, document: Document) -> int:

@@ -103,6 +103,8 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
+    if kind == "claim":
+        return  # what the last claim of a worker gave, for a repetition
     if kind == "cnt":
         state.counters.update(
             {k: int(v) for k, v in (await _hash(redis, name)).items()}
@@ -125,11 +127,10 @@ async def _read_key(
         encoding = cast("bytes", await redis.object("encoding", name)).decode()
         marks = {int(mark) for mark in await redis.smembers(name)}
         state.buckets[int(rest)] = encoding, marks
-    elif kind == "dead":
+    else:
+        assert kind == "dead", f"no such key in the data model: {name}"
         entries = [entry.partition(b"\0") for entry in await _list(redis, name)]
         state.dead = [(key.decode(), item) for key, _, item in entries]
-    else:
-        raise AssertionError(f"no such key in the data model: {name}")
 
 
 async def _hash(redis: Redis, name: str) -> dict[str, str]:

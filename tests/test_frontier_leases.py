@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-from tests.frontier_state import candidates, check_frontier, expire_leases
+from rdfcrawl.errors import Reason
+from rdfcrawl.frontier.intake import SEED_BAND
+from rdfcrawl.records import Record
+from tests.frontier_state import (
+    candidates,
+    check_frontier,
+    expire_leases,
+    new_intake,
+)
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -135,6 +143,96 @@ class TestClaim:
         assert due is not None
         assert 9.0 < due <= 10.0
         await check_frontier(frontier)
+
+
+class TestClaimAgain:
+    """A claim whose answer did not arrive."""
+
+    async def test_it_gives_the_same_again(self, make_frontier: MakeFrontier) -> None:
+        """If a claim is repeated under its number, then it gives the same visits."""
+        frontier = await make_frontier(batch=2, partitions=3)
+        for i in range(6):
+            await add(frontier, 3, f"h{i}.example")
+        number = frontier.new_claim()
+        first, _ = await frontier.claim([0, 1, 2], most_keys=1, number=number)
+        again, _ = await frontier.claim([0, 1, 2], most_keys=1, number=number)
+        assert len(first) == 3
+
+        def told(visit: Visit) -> tuple[object, ...]:
+            return visit.key, visit.epoch, visit.records, visit.partition
+
+        assert list(map(told, again)) == list(map(told, first))
+        await check_frontier(frontier)
+        other, _ = await frontier.claim(
+            [0, 1, 2], most_keys=9, number=frontier.new_claim()
+        )
+        assert len(other) == 3
+        await check_frontier(frontier)
+
+    async def test_what_was_lost_meanwhile_is_not_given(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a lease ran out before the claim is repeated, it is not given again."""
+        frontier = await make_frontier()
+        await add(frontier, 1)
+        number = frontier.new_claim()
+        await frontier.claim([0], most_keys=1, number=number)
+        await expire_leases(frontier)
+        await frontier.reap()
+        assert await frontier.claim([0], most_keys=1, number=number) == ([], None)
+        await check_frontier(frontier)
+
+
+class TestUnreadable:
+    """What is in a queue and is no record."""
+
+    @pytest.mark.parametrize(
+        "item",
+        [
+            pytest.param(b"", id="empty"),
+            pytest.param(b"\x00", id="one byte"),
+            pytest.param(b"\x0f\x00/r/x", id="unknown kind"),
+            pytest.param(b"\x00\x00no URL", id="no URL"),
+            pytest.param(b"\x00\x00/caf\xe9", id="no ASCII"),
+            pytest.param(b"\x00\x00/x\r\nHost: y", id="control characters"),
+            pytest.param(b"\x00\x00/r/x\x00", id="cut off"),
+            pytest.param(b"\x00\x00/r/x\x00\x00\x00\x03x", id="no number"),
+        ],
+    )
+    async def test_it_is_set_aside_alone(
+        self, make_frontier: MakeFrontier, redis: Redis, item: bytes
+    ) -> None:
+        """If one item is no record, then the others of its batch are visited."""
+        frontier = await make_frontier(batch=10)
+        urls = await add(frontier, 4)
+        prefix = frontier._prefixes[0]
+        await redis.lset(f"{prefix}:q:a.example:2", 1, cast("str", item))
+        seen: list[str] = []
+        for _ in range(3):
+            for visit in await claim(frontier):
+                bad = [i for i in range(len(visit.records)) if i not in visit.pending]
+                faults = [f for d in visit.documents for f in d.faults]
+                assert len(faults) == len(bad) == len(visit.unreadable)
+                assert {fault.reason for fault in faults} <= {Reason.BAD_RECORD}
+                seen += [visit.records[i].url for i in visit.pending] + ["?"] * len(bad)
+                await frontier.release([visit])
+                await frontier.ack([visit])
+        assert sorted(seen) == sorted(["?", urls[0], *urls[2:]])
+        assert (await frontier.counts()).is_over
+
+    async def test_it_is_put_back_as_it_is(
+        self, make_frontier: MakeFrontier, redis: Redis
+    ) -> None:
+        """If a visit with an unreadable item is given back, then so is the item."""
+        frontier = await make_frontier()
+        await add(frontier, 2)
+        name = f"{frontier._prefixes[0]}:q:a.example:2"
+        await redis.lset(name, 1, "?!")
+        visit = await claim_one(frontier)
+        visit.returned = dict(enumerate(visit.records))
+        await frontier.release([visit])
+        name = f"{frontier._prefixes[0]}:q:a.example:0"
+        assert (await redis.lrange(name, 0, -1))[1] == b"?!"
 
 
 class TestRelease:
@@ -467,24 +565,101 @@ class TestReap:
         await check_frontier(frontier)
         assert (await frontier.counts()).queued == 2
 
-    async def test_three_lost_leases_are_the_end(
+    @pytest.mark.parametrize(("what", "n_deaths"), [("read", 3), ("asked", 24)])
+    @pytest.mark.parametrize("parent", ["", "https://a.example/"])
+    async def test_what_kills_its_workers_is_given_up(
+        self,
+        make_frontier: MakeFrontier,
+        what: Literal["read", "asked"],
+        n_deaths: int,
+        parent: str,
+    ) -> None:
+        """If workers die while a URI is read, it has three lives; while asked for, 24.
+
+        Before that, it must have become a suspect by a first death.
+        """
+        frontier = await make_frontier(batch=1)
+        urls = await add(frontier, 1)
+        guilty = Record("https://a.example/guilty", parent=parent)
+        intake = new_intake(frontier)
+        await frontier.add([intake.candidate(guilty, SEED_BAND)])
+        for n in range(n_deaths + 1):
+            visit = await claim_one(frontier)
+            assert urls_of(visit) == [guilty.url]
+            assert visit.records[0] == replace(
+                guilty, lost=int(n > 0), blame=max(0, n - 1) * 24 // n_deaths
+            )
+            if n > 0:
+                assert await frontier.begin(visit, what)
+            await expire_leases(frontier)
+            back, dead = (0, 1) if n == n_deaths else (1, 0)
+            assert await frontier.reap() == (1, back, dead)
+            await restart(frontier)
+            await check_frontier(frontier)
+        (state,) = await check_frontier(frontier)
+        assert state.dead_urls() == [guilty.url]
+        assert [each.url for each in frontier.buried] == [guilty.url]
+        assert urls_of(await claim_one(frontier)) == urls
+        assert (await frontier.add(candidates(frontier, [guilty.url]))).seen == 1
+
+    async def test_what_was_not_begun_loses_no_life(
         self, make_frontier: MakeFrontier
     ) -> None:
-        """If a URI loses its third lease, then it is dead, and the others go on."""
+        """If workers die before they ask for a URI, then it loses no life."""
         frontier = await make_frontier(batch=1)
-        urls = await add(frontier, 2)
-        outcomes = []
-        for _ in range(3):
+        urls = await add(frontier, 1)
+        for _ in range(30):
             visit = await claim_one(frontier)
-            assert urls_of(visit) == urls[:1]
             await expire_leases(frontier)
-            outcomes.append(await frontier.reap())
+            assert await frontier.reap() == (1, 1, 0)
             await restart(frontier)
-        assert outcomes == [(1, 1, 0), (1, 1, 0), (1, 0, 1)]
+        visit = await claim_one(frontier)
+        assert urls_of(visit) == urls
+        assert (visit.records[0].lost, visit.records[0].blame) == (1, 0)
+        assert await frontier.begin(visit, "read")
+        await frontier.release([visit])
         (state,) = await check_frontier(frontier)
-        assert state.dead_urls() == urls[:1]
-        assert urls_of(await claim_one(frontier)) == urls[1:]
-        assert (await frontier.add(candidates(frontier, urls))).seen == 2
+        assert "at" not in state.hosts["a.example"]
+
+    async def test_what_was_begun_goes_behind_the_others(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a worker dies with a suspect begun, then the next one asks others."""
+        frontier = await make_frontier(batch=3)
+        urls = await add(frontier, 3)
+        await claim(frontier)
+        order = []
+        for _ in range(3):
+            await expire_leases(frontier)
+            await frontier.reap()
+            await restart(frontier)
+            visit = await claim_one(frontier)
+            order += urls_of(visit)
+            await frontier.begin(visit, "asked")
+        assert order == urls
+        await check_frontier(frontier)
+
+    async def test_a_lost_lease_begins_nothing(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a suspect's lease was lost, then its former holder must not ask for it."""
+        frontier = await make_frontier()
+        await add(frontier, 1)
+        await claim(frontier)
+        await expire_leases(frontier)
+        await frontier.reap()
+        await restart(frontier)
+        old = await claim_one(frontier)
+        await expire_leases(frontier)
+        await frontier.reap()
+        await restart(frontier)
+        new = await claim_one(frontier)
+        assert not await frontier.begin(old, "read")
+        assert await frontier.begin(new, "asked")
+        await expire_leases(frontier)
+        await frontier.reap()
+        await restart(frontier)
+        assert (await claim_one(frontier)).records[0].blame == 1
 
     async def test_many_leases_are_taken_back_in_several_calls(
         self, make_frontier: MakeFrontier

@@ -70,6 +70,7 @@ class Transport:
             prime=session.prime,
             question=partial(_question, spider),
         )
+        self.visitor.begin = partial(session.begin, what="asked")
         self._is_exempt = partial(_is_exempt, spider)
         self._shared = SharedContexts(
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)

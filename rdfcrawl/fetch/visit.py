@@ -46,6 +46,10 @@ class Visitor:
         is_new: marks a redirect target as seen in the frontier, and says whether
             it had not been: one that had is somebody else's to fetch.
         hops: judges where redirects lead.
+
+    Attributes:
+        begin: called with a visit whose only record is a suspect (`Record.lost`),
+            before it is asked for.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Visitor:
         self.prime = prime
         self.question = question
         self.hops = hops or Hops()
+        self.begin: Callable[[Visit], Awaitable[None]] | None = None
         self._asks = {kind: options.ask(kind) for kind in Kind}
         self.sleepers = Sleepers()
 
@@ -158,6 +163,8 @@ class _Course:
         """Ask for one after another, until there is nothing more to ask for."""
         while self._queue and self._busy is None:
             attempt = self._queue[0]
+            if attempt.record.lost and self._visitor.begin is not None:
+                await self._visitor.begin(self._visit)
             asked = await self._asked(attempt)
             if asked is None:
                 self._queue.popleft()

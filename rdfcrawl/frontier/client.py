@@ -7,12 +7,14 @@ is one round trip. The Lua operations and their invariants are in `lua/`.
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from itertools import count
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.payload import pack, unpack
-from rdfcrawl.records import Visit
+from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
+from rdfcrawl.frontier.payload import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, Scripts
-    from rdfcrawl.records import Record
+    from rdfcrawl.records import Record, Visit
 
 SCHEMA = 1
 # A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
@@ -96,6 +98,8 @@ class Frontier:
         self._scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
+        self._name = secrets.token_hex(6)
+        self._claims = count(1)
 
     # -- the crawl ---------------------------------------------------------------
 
@@ -238,14 +242,22 @@ class Frontier:
 
     # -- visits --------------------------------------------------------------------
 
+    def new_claim(self) -> int:
+        """Return the number of a new claim; only the last one can be repeated."""
+        return next(self._claims)
+
     async def claim(
-        self, partitions: Sequence[int], *, most_keys: int
+        self, partitions: Sequence[int], *, most_keys: int, number: int | None = None
     ) -> tuple[list[Visit], float | None]:
         """Lease hosts that are due.
+
+        Safe to repeat after a failure under the same number: what was leased before
+        is given again.
 
         Args:
             partitions: where to look.
             most_keys: most hosts per partition.
+            number: of this claim (`new_claim`), if it may have to be repeated.
 
         Returns:
             The visits, and the seconds until the next host of these partitions is
@@ -259,6 +271,8 @@ class Frontier:
             _ms(options.delay_secs),
             _ms(options.window_secs),
         ]
+        if number is not None:
+            arguments += (self._name, number)
         answers = await self._scripts.run(
             "claim", [(self._prefixes[p], arguments) for p in partitions]
         )
@@ -267,10 +281,22 @@ class Frontier:
         for partition, (next_due, *rows) in zip(
             partitions, cast("list[list[Any]]", answers), strict=True
         ):
-            visits.extend(_visit(partition, row) for row in rows)
+            visits.extend(visit_of(partition, row) for row in rows)
             if next_due >= 0:
                 due.append(next_due)
         return visits, (min(due) / 1000 if due else None)
+
+    async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
+        """Write down what is about to be done with the one record of a visit.
+
+        It is a suspect (`Record.lost`); if the worker dies of it, this counts.
+
+        Returns:
+            Whether the visit is leased still.
+        """
+        arguments: list[Argument] = [visit.key, visit.epoch, what]
+        calls = [(self._prefixes[visit.partition], arguments)]
+        return (await self._scripts.run("begin", calls))[0] == 1
 
     async def release(self, visits: Sequence[Visit]) -> int:
         """Unlock the hosts of visits that are over, and put back what they left.
@@ -295,7 +321,8 @@ class Frontier:
             len(visit.returned),
         ]
         for index in sorted(visit.returned):
-            arguments += (index, pack(visit.returned[index], visit.key))
+            item = visit.unreadable.get(index)
+            arguments += (index, item or pack(visit.returned[index], visit.key))
         return arguments
 
     async def ack(self, visits: Sequence[Visit]) -> int:
@@ -330,8 +357,7 @@ class Frontier:
         """Take back the batches of dead workers, in all partitions.
 
         Returns:
-            Batches, URIs put back, URIs dead after three lost leases; the last are
-            added to `buried`.
+            Batches, URIs put back, URIs given up; the last are added to `buried`.
         """
         arguments: list[Argument] = [100, _ms(self.options.delay_secs)]
         answers = await self._scripts.run(
@@ -339,7 +365,7 @@ class Frontier:
         )
         rows = cast("list[tuple[int, int, list[bytes]]]", answers)
         buried = [
-            unpack(item, key.decode())
+            record_of(item, key.decode()) or stand_in(item)
             for _, _, dead in rows
             for key, item in zip(dead[::2], dead[1::2], strict=True)
         ]
@@ -427,27 +453,14 @@ def _refused(
 ) -> Candidate | None:
     """Return the candidate of a URI that was refused, if it is of this profile."""
     key, _, fingerprint = name.decode().rpartition(" ")
-    if unpack(item[1:], key).profile != profile:
+    record = record_of(item[1:], key)
+    if record is None or record.profile != profile:
         return None
     return Candidate(partition, key, int(fingerprint), item, budget)
 
 
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _visit(partition: int, row: list[Any]) -> Visit:
-    key = row[0].decode()
-    records = tuple(unpack(item, key) for item in row[4:])
-    return Visit(
-        key=key,
-        partition=partition,
-        epoch=row[1],
-        records=records,
-        delay_secs=row[2] / 1000,
-        failures=row[3],
-        pending=list(range(len(records))),
-    )
 
 
 def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:

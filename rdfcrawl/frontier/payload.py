@@ -2,7 +2,7 @@ r"""The bytes that stand for one URI in a queue of the frontier.
 
 A payload is small, because there is one per queued URI:
 
-    head    one byte: kind (bits 0-3), leases lost (4-5), retries (6-7)
+    head    one byte: kind (bits 0-3), suspected of killing workers (4-5), retries (6-7)
     depth   one byte
     URL     compact against the key of its queue (`uri.compact`)
     \0 s p  if there is a parent: s = one byte, length of a prefix that the parent
@@ -11,8 +11,9 @@ A payload is small, because there is one per queued URI:
     \0 \x02 c  if it is fetched again for a change
     \0 \x01 t  if there is a task
     \0 \x03 n  if its profile is not 0
+    \0 \x04 n  if it has lost n eighths of a life
 
-The Lua operations read and change the head only (`lua/claim.lua`, `lua/reap.lua`).
+The Lua operations read and change the head and the last of these (`lua/prelude.lua`).
 URLs are ASCII without control characters (WHATWG), so \0 can part them; the byte s
 is read by position.
 """
@@ -23,7 +24,7 @@ from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import compact, expand
 
 _MAX_SHARED = 255
-_TASK, _CHANGE, _PROFILE = "\x01", "\x02", "\x03"  # no URL begins so
+_TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # no URL begins so
 _KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -34,7 +35,14 @@ def pack(record: Record, key: str) -> bytes:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
     url, parent = record.url, record.parent
     text = f"{chr(head)}{chr(min(record.depth, 255))}{compact(url, key)}"
-    if parent or record.chain or record.task or record.change or record.profile:
+    if (
+        parent
+        or record.chain
+        or record.task
+        or record.change
+        or record.profile
+        or record.blame
+    ):
         shared = _shared_length(url, parent)
         text = f"{text}\0{chr(shared)}{parent[shared:]}"
         for hop in record.chain:
@@ -45,25 +53,47 @@ def pack(record: Record, key: str) -> bytes:
             text = f"{text}\0{_TASK}{record.task}"
         if record.profile:
             text = f"{text}\0{_PROFILE}{record.profile}"
+        if record.blame:
+            text = f"{text}\0{_BLAME}{record.blame}"
     return text.encode("latin-1")  # one byte per character: URLs are ASCII
 
 
 def unpack(payload: bytes, key: str) -> Record:
-    """Return the record of a payload taken from the queue of a politeness key."""
+    """Return the record of a payload taken from the queue of a politeness key.
+
+    Raises:
+        ValueError, LookupError: it is none.
+    """
     text = payload.decode("latin-1")
     head, depth = payload[0], payload[1]
     kind, lost, retries = _KINDS[head & 15], head >> 4 & 3, head >> 6
     end = text.find("\0", 2)
     if end < 0:
-        return Record(expand(text[2:], key), kind, depth, "", (), lost, retries)
-    url = expand(text[2:end], key)
+        url = _url(text[2:], key)
+        return Record(url, kind, depth, "", (), lost, retries)
+    url = _url(text[2:end], key)
     tail, *chain = text[end + 2 :].split("\0")
     parent = url[: payload[end + 1]] + tail
+    blame = int(chain.pop()[1:]) if chain and chain[-1][:1] == _BLAME else 0
     profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
     task = chain.pop()[1:] if chain and chain[-1].startswith(_TASK) else ""
     change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
     hops = tuple(chain)
-    return Record(url, kind, depth, parent, hops, lost, retries, task, change, profile)
+    return Record(
+        url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
+    )
+
+
+def _url(text: str, key: str) -> str:
+    """Return the URL of its compact form.
+
+    Raises:
+        ValueError: it is none.
+    """
+    url = expand(text, key)
+    if "://" in url and url.isascii() and url.isprintable():
+        return url
+    raise ValueError("no URL")
 
 
 def _shared_length(url: str, parent: str) -> int:

@@ -265,7 +265,7 @@ class FrontierScheduler(BaseScheduler):
                 self._stop(error)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
-        """Send URIs that three workers died with through the pipelines."""
+        """Send URIs that were given up through the pipelines."""
         now_ms = time.time_ns() // 1_000_000
         engine = self._crawler.engine
         for record in records if engine else ():
@@ -274,7 +274,7 @@ class FrontierScheduler(BaseScheduler):
                 url=record.url,
                 started_ms=now_ms,
                 ended_ms=now_ms,
-                faults=[Fault(Reason.LEASES_LOST, "three workers died with it")],
+                faults=[Fault(Reason.LEASES_LOST, "workers died of it")],
             )
             await engine.scraper.start_itemproc_async(document, response=None)
 

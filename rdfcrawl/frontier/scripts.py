@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
     Argument = bytes | str | int
 
-Operation = Literal["add", "claim", "release", "ack", "renew", "reap", "set"]
+Operation = Literal["add", "claim", "begin", "release", "ack", "renew", "reap", "set"]
 OPERATIONS: tuple[Operation, ...] = (
     "add",
     "claim",
+    "begin",
     "release",
     "ack",
     "renew",

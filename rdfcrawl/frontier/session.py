@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from rdfcrawl.frontier.addresses import AddressBook
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Child, Document, Record
+    from rdfcrawl.records import Child, Document, Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -398,6 +398,10 @@ class CrawlSession:
         self.worker.offer(candidates)
         await self._defer(limit)
         return len(candidates)
+
+    async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
+        """Write down what is about to be done with a suspect; see `Frontier.begin`."""
+        await self.worker.begin(visit, what)
 
     async def is_new(self, url: str) -> bool:
         """Mark a URL as seen; return whether it had not been."""

@@ -15,7 +15,7 @@ from collections import deque
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
@@ -129,6 +129,13 @@ class Worker:
         if len(self._buffer) >= _ADD_URIS:
             self._commit_now.set()
 
+    async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
+        """Write down what is about to be done with the record of a suspect."""
+        is_ours = await self._persistent(
+            lambda: self.frontier.begin(visit, what), what="begin"
+        )
+        visit.is_lost = visit.is_lost or not is_ours
+
     async def room(self) -> None:
         """Wait while too many links are unsent."""
         while self.n_buffered > self.options.max_buffered // 2:
@@ -175,6 +182,7 @@ class Worker:
         self._commit_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for visit in (*self._ready, *self._active):
+            # An unreadable one is found unreadable again.
             visit.returned = dict(enumerate(visit.records))
             visit.documents.clear()
             self._finished.append(visit)
@@ -231,8 +239,10 @@ class Worker:
         if not partitions:
             return False, max(0.0, min(self._due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
+        number = self.frontier.new_claim()
         visits, next_due = await self._persistent(
-            lambda: self.frontier.claim(partitions, most_keys=most_keys), what="claim"
+            lambda: self.frontier.claim(partitions, most_keys=most_keys, number=number),
+            what="claim",
         )
         try:
             for visit in visits:

@@ -278,6 +278,9 @@ class RdfSpider(Spider):
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
+            if document.record.lost and document.path is None:
+                # What lies in a file is read by a child process, and harms nobody here.
+                await self._joined().begin(visit, "read")
             try:
                 if document.wishes and 200 <= document.status < 300:
                     self._note_wishes(document)

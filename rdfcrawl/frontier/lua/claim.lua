@@ -1,11 +1,36 @@
 -- Leases keys that are due, each with a batch of its URIs.
--- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms.
+-- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, name and
+-- number of the claim ('' for none).
 -- A batch is what fits into the window at the key's delay. An item that lost a lease
 -- is handed out alone: if it kills its worker again, it takes no others with it.
+-- A claim that is repeated under its number, as the answer did not arrive, gives what
+-- it gave before; each name has one claim at a time.
 -- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, item, …}, …}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local name, number = ARGV[6] or '', ARGV[7]
 local now = now_ms()
+
+local function visit_of(key, epoch, delay, failures, items)
+  local visit = {key, epoch, delay, failures}
+  for _, item in ipairs(items) do visit[#visit + 1] = item end
+  return visit
+end
+
+-- Gives what a claim gave before, as far as it is leased still.
+local function given_before(leases)
+  local visits = {}
+  for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
+    if redis.call('HGET', host_of(key), 'lk') == epoch then
+      local h = redis.call('HMGET', host_of(key), 'd', 'f')
+      local items = redis.call('LRANGE', flight_of(key, epoch), 0, -1)
+      local delay = tonumber(h[1] or default_delay)
+      visits[#visits + 1] =
+        visit_of(key, tonumber(epoch), delay, tonumber(h[2] or 0), items)
+    end
+  end
+  return visits
+end
 
 local function take(key, most)
   local retries = queue_of(key, RETRY_BAND)
@@ -24,13 +49,24 @@ local function take(key, most)
   for band = RETRY_BAND + 1, LAST_BAND do
     if #items == most then break end
     local popped = redis.call('LPOP', queue_of(key, band), most - #items)
-    for _, item in ipairs(popped or {}) do items[#items + 1] = item end
+    for _, item in ipairs(popped or {}) do
+      items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
+    end
   end
   return items
 end
 
-local taken = 0
+local ticket, taken, leases = T .. ':claim:' .. name, 0, {}
 local visits = {0}
+if name ~= '' then
+  local before = redis.call('GET', ticket)
+  local last, given = string.match(before or '', '^(%d+) (.*)$')
+  if last == number then
+    visits = given_before(given)
+    table.insert(visits, 1, -1)
+    return visits
+  end
+end
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most_keys)) do
   local host = host_of(key)
   local h = redis.call('HMGET', host, 'n', 'd', 'f', 'ep')
@@ -45,13 +81,15 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LI
     redis.call('RPUSH', flight_of(key, epoch), unpack(items))
     redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
     taken = taken + #items
-    local visit = {key, epoch, delay, tonumber(h[3] or 0)}
-    for _, item in ipairs(items) do visit[#visit + 1] = item end
-    visits[#visits + 1] = visit
+    visits[#visits + 1] = visit_of(key, epoch, delay, tonumber(h[3] or 0), items)
+    leases[#leases + 1] = string.format('%d:', epoch) .. key .. '\0'
   end
 end
 count('q', -taken)
 count('l', taken)
+if taken > 0 and name ~= '' then
+  redis.call('SET', ticket, number .. ' ' .. table.concat(leases), 'PX', lease)
+end
 local first = redis.call('ZRANGE', T .. ':ready', 0, 0, 'WITHSCORES')
 visits[1] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
 return visits

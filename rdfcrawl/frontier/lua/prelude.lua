@@ -12,7 +12,6 @@
 -- only as the first write of a script, so that each of these frees before it adds.
 local T = KEYS[1]
 local RETRY_BAND, LAST_BAND = 0, 3
-local LEASES_TO_DEATH = 3
 
 local function now_ms()
   local t = redis.call('TIME')
@@ -26,7 +25,11 @@ local function count(field, by)
   if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end
 end
 
-local function is_suspect(item) return math.floor(string.byte(item, 1) / 16) % 4 > 0 end
+-- Items that a dead worker held are suspects: they are handed out alone, and what is
+-- being done with them is written down before it is done (`begin.lua`).
+local function is_suspect(item)
+  return math.floor((string.byte(item, 1) or 0) / 16) % 4 > 0
+end
 
 -- Puts a key among the ready ones if it has work and nobody holds it.
 local function make_ready(key, n, lock, not_before, paused)

@@ -1,36 +1,53 @@
 -- Takes back batches whose lease ran out: their worker is dead, or cut off for as long.
 -- ARGV: most batches, ms to leave such a key alone.
--- A batch that was still locked was being worked on: each of its items loses a life,
--- as any may have killed the worker. A released one only waited for its commit; its
--- items count as tried, so that redirect targets which they had marked as seen are
--- fetched all the same.
+-- A batch that was still locked was being worked on, and any of it may have killed the
+-- worker: its items are suspects from now on. A suspect loses a life if its document
+-- was just read in the worker, and an eighth of one if it was asked for, or read by a
+-- child process: that takes its time and harms nobody. One that was not begun loses
+-- nothing. A released batch only waited for its commit; its items count as tried, so
+-- that redirect targets which they had marked as seen are fetched all the same.
 -- Returns {batches, items put back, {key, item, … of the dead}}.
 local now = now_ms()
 local rest = tonumber(ARGV[2])
 local back, dead, buried = 0, 0, {}
+local EIGHTHS = {asked = 1, read = 8} -- what a death costs, by what was being done
+local LIVES = 3
 
-local function lose_a_life(item)
-  local head = string.byte(item, 1)
-  local lost = math.floor(head / 16) % 4 + 1
-  return string.char(head + 16) .. string.sub(item, 2), lost >= LEASES_TO_DEATH
+local function make_suspect(item)
+  if item == '' or is_suspect(item) then return item end
+  return string.char(string.byte(item, 1) + 16) .. string.sub(item, 2)
+end
+
+-- Adds to the last field of an item, whose layout is in `payload.py`.
+local function with_blame(item, eighths)
+  local before = tonumber(string.match(item, '%z\4(%d+)$') or 0)
+  local rest_of_item = string.gsub(item, '%z\4%d+$', '')
+  if not string.find(rest_of_item, '\0', 3, true) then
+    rest_of_item = rest_of_item .. '\0\0' -- it has no parent
+  end
+  local blame = before + eighths
+  return rest_of_item .. '\0\4' .. string.format('%d', blame), blame >= LIVES * 8
 end
 
 local function mark_tried(item)
   local head = string.byte(item, 1)
-  if head >= 192 then return item end
+  if not head or head >= 64 then return item end
   return string.char(head + 64) .. string.sub(item, 2)
 end
 
 local function reap(key, epoch)
   local host, flight = host_of(key), flight_of(key, epoch)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'na')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'na', 'at')
   local was_locked = h[2] == epoch
   local items, put_back = redis.call('LRANGE', flight, 0, -1), 0
+  local eighths = was_locked and #items == 1 and is_suspect(items[1]) and EIGHTHS[h[5]]
   for i = #items, 1, -1 do
     local item, is_dead = items[i], false
     if item ~= '' then
-      if was_locked then
-        item, is_dead = lose_a_life(item)
+      if eighths then
+        item, is_dead = with_blame(item, eighths)
+      elseif was_locked then
+        item = make_suspect(item)
       else
         item = mark_tried(item)
       end
@@ -40,7 +57,8 @@ local function reap(key, epoch)
         buried[#buried + 1] = item
         dead = dead + 1
       else
-        redis.call('LPUSH', queue_of(key, RETRY_BAND), item)
+        -- One that was begun goes behind the others: it may do it again.
+        redis.call(eighths and 'RPUSH' or 'LPUSH', queue_of(key, RETRY_BAND), item)
         put_back = put_back + 1
       end
     end
@@ -48,7 +66,7 @@ local function reap(key, epoch)
   redis.call('DEL', flight)
   local n = tonumber(h[1]) + put_back
   redis.call('HSET', host, 'n', n)
-  if was_locked then redis.call('HDEL', host, 'lk') end
+  if was_locked then redis.call('HDEL', host, 'lk', 'at') end
   make_ready(key, n, h[2] and not was_locked, math.max(now + rest, tonumber(h[4] or 0)), h[3])
   back = back + put_back
 end

@@ -14,7 +14,7 @@ local function release(at)
   local h = redis.call('HMGET', host, 'n', 'lk', 'pz')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
-  redis.call('HDEL', host, 'lk')
+  redis.call('HDEL', host, 'lk', 'at')
   local flight = flight_of(key, epoch)
   for i = at + 4 + 2 * r, at + 6, -2 do
     redis.call('LSET', flight, ARGV[i], '')

@@ -1,0 +1,88 @@
+"""From the answer of a claim to a visit; what nobody can read is set aside alone."""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.frontier.payload import unpack
+from rdfcrawl.records import Document, Record, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
+
+
+def visit_of(partition: int, row: Sequence[Any]) -> Visit:
+    """Return the visit of one key that a claim gave.
+
+    Args:
+        partition: of the key.
+        row: key, epoch, delay in ms, failures, item, …
+    """
+    key: str = row[0].decode()
+    try:
+        records = tuple([unpack(item, key) for item in row[4:]])
+    except (ValueError, LookupError):
+        return _partly_readable(partition, key, row)
+    return Visit(
+        key=key,
+        partition=partition,
+        epoch=row[1],
+        records=records,
+        delay_secs=row[2] / 1000,
+        failures=row[3],
+        pending=list(range(len(records))),
+    )
+
+
+def record_of(item: bytes, key: str) -> Record | None:
+    """Return the record of a payload, or None if it is none."""
+    try:
+        return unpack(item, key)
+    except (ValueError, LookupError):
+        return None
+
+
+def stand_in(item: bytes) -> Record:
+    """Return the record that stands for a payload that is none."""
+    digest = blake2b(item, digest_size=8).hexdigest()
+    return Record(f"urn:rdfcrawl:unreadable:{digest}", depth=1)
+
+
+def _partly_readable(partition: int, key: str, row: Sequence[Any]) -> Visit:
+    """Return a visit whose unreadable records are documents with a fault already."""
+    items = row[4:]
+    found = [record_of(item, key) for item in items]
+    unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
+    records = tuple(
+        record or stand_in(item) for record, item in zip(found, items, strict=True)
+    )
+    return Visit(
+        key=key,
+        partition=partition,
+        epoch=row[1],
+        records=records,
+        delay_secs=row[2] / 1000,
+        failures=row[3],
+        pending=[i for i in range(len(records)) if i not in unreadable],
+        documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
+        unreadable=unreadable,
+    )
+
+
+def _fault(record: Record, key: str, item: bytes) -> Document:
+    """Return the document that says that a payload could not be read."""
+    now_ms = time.time_ns() // 1_000_000
+    detail = f"in the queue of {key}: {item[:_MAX_SHOWN]!r}"[: Fault.MAX_DETAIL]
+    return Document(
+        record=record,
+        url=record.url,
+        started_ms=now_ms,
+        ended_ms=now_ms,
+        faults=[Fault(Reason.BAD_RECORD, detail)],
+    )
