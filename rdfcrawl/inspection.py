@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import body_of
-from rdfcrawl.errors import ConfigError, NeedsSandbox
+from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extract.job import Job
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
@@ -190,7 +190,11 @@ async def _find(question: Question, web: _ClosedWeb, folder: Path) -> Document:
         url = requestable(question.target)
     except BadUri as error:
         raise ConfigError(f"{question.target}: {error}") from error
-    return await (await web.open()).look_up(url)
+    document = await (await web.open()).look_up(url)
+    for fault in document.faults:
+        if fault.reason is Reason.GUARD_BLOCKED and document.url == url:
+            raise ConfigError(f"{url}: {fault.detail}")
+    return document
 
 
 def _job(question: Question, document: Document) -> Job:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rdfcrawl import __version__
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.ftp_logins import FtpLogins
-from rdfcrawl.fetch.guard import Guard, parse_networks
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
+from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.reservations import PRODUCT_TOKEN, Heed, Heeding
+from rdfcrawl.setting_values import integer, number
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=StrEnum)
 
-_MAX_INT = 2**53
 _CRAWL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
 
@@ -227,36 +227,6 @@ def redis_url_of(settings: BaseSettings) -> str | None:
     return None
 
 
-def number(
-    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
-) -> float:
-    """Return a number from the settings.
-
-    Raises:
-        ConfigError: it is none, or out of range.
-    """
-    value = settings.get(name)
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{name}={value!r}: want a number") from None
-    if not least <= result <= most:
-        raise ConfigError(f"{name}={value}: want {least:g} to {most:g}")
-    return result
-
-
-def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
-    """Return a whole number from the settings.
-
-    Raises:
-        ConfigError: it is none, or out of range.
-    """
-    result = number(settings, name, least, most)
-    if result != int(result):
-        raise ConfigError(f"{name}={result}: want a whole number")
-    return int(result)
-
-
 def _frontier(settings: BaseSettings, budget: int) -> FrontierOptions:
     return FrontierOptions(
         partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
@@ -297,7 +267,7 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
         verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
-        guard=_guard(settings),
+        guard=guard_of(settings),
     )
 
 
@@ -328,17 +298,6 @@ def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
     if not all("://" in url and key for url, key in pairs):
         raise ConfigError(f"{name}: want a key, or URL=KEY for each portal")
     return tuple(pairs)
-
-
-def _guard(settings: BaseSettings) -> Guard:
-    networks = settings.getlist("GUARD_ALLOW_NETS")
-    try:
-        return Guard(parse_networks(map(str, networks)))
-    except ValueError as error:
-        raise ConfigError(
-            f"GUARD_ALLOW_NETS={','.join(map(str, networks))}: {error}; "
-            "want networks such as 10.0.0.0/8, separated by commas"
-        ) from None
 
 
 def _heeding(settings: BaseSettings) -> Heeding:

@@ -113,6 +113,7 @@ _NEEDED_PIPELINES: Final = (
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
+_HTTP_HANDLER: Final = "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
@@ -211,11 +212,22 @@ def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]
     if proxies and settings.getbool("HTTPPROXY_ENABLED") and not with_scrapy:
         names = ", ".join(f"{scheme}_proxy" for scheme in sorted(proxies))
         yield f"{names}: visits connect directly without FETCH_WITH_SCRAPY=True"
+    if with_scrapy:
+        yield from _iter_unguarded(settings)
     for name, instead in ATTRIBUTES.items():
         if getattr(spider, name, None) is not None:
             yield f"{name} of spider {spider.name} has no effect on visits: {instead}"
     if not _has(_enabled(settings, "ITEM_PIPELINES"), _STORE):
         yield f"ITEM_PIPELINES: without {_STORE} no quads are stored"
+
+
+def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
+    """Yield a line for each handler that connects without asking the guard."""
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    for scheme in ("http", "https"):
+        handler = handlers.get(scheme)
+        if handler is not None and not _is_a(handler, _HTTP_HANDLER):
+            yield f"DOWNLOAD_HANDLERS: {scheme}={handler} connects without the guard"
 
 
 def _is_changed(settings: BaseSettings, name: str) -> bool:

@@ -64,6 +64,8 @@ RETRY_TIMES = 2
 HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
 REDIRECT_MAX_TIMES = 5
 GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
+GUARD_PORTS = "80,443,1024-65535"
+GUARD_MAX_PORTS = 16  # of one address
 FETCH_WITH_SCRAPY = False
 # Scrapy's list, without an import of its HTTP handler at every start.
 RETRY_EXCEPTIONS = [

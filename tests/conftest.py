@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from rdfcrawl.fetch.options import FetchOptions
+from rdfcrawl.guard.policy import MAX_PORT, Guard, parse_networks
 from tests.conformance_suites import Suites
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ pytest_plugins = ["crawl_fixtures", "redis_fixtures"]
 # The commands that tests start keep their bytecode, as installed ones do: to compile
 # it anew is a third of the CPU of a small crawl.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# The servers of tests are on loopback, many of them on one address.
+LOOPBACK_NETS = "127.0.0.0/8,::1"
+LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +284,7 @@ def fetch_options(tmp_path: Path) -> Callable[..., FetchOptions]:
             timeout_secs=5.0,
             connect_secs=2.0,
             backoff_base_secs=0.01,
+            guard=LOOPBACK,
         )
         return replace(options, **changes)
 

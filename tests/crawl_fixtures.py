@@ -20,10 +20,12 @@ from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.embedded import ensure_server
 from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.guard.policy import MAX_PORT
 from rdfcrawl.provenance import VOCABULARY
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
 from tests.command_forks import CommandForks
+from tests.conftest import LOOPBACK_NETS
 from tests.processes import children, peak_bytes
 
 if TYPE_CHECKING:
@@ -236,6 +238,9 @@ class Commands:
             "HOST_BACKOFF_SECS": 0.05,
             "STATS_DUMP": True,
             "MEMUSAGE_ENABLED": False,
+            "GUARD_ALLOW_NETS": LOOPBACK_NETS,
+            "GUARD_PORTS": f"1-{MAX_PORT}",  # dead ones are low
+            "GUARD_MAX_PORTS": MAX_PORT,
         }
         given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
         stderr_path = folder / f"stderr-{next(self._numbers)}.txt"

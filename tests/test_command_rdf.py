@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
+from tests.conftest import LOOPBACK_NETS
+
 if TYPE_CHECKING:
     from tests.conftest import RawServer
     from tests.crawl_webs import Loopback
 
 ROOT = Path(__file__).resolve().parents[1]
+LAB = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
 PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
 <link rel="alternate" type="text/turtle" href="/data.ttl">
 <script type="application/ld+json">
@@ -31,7 +34,7 @@ TURTLE = b"@prefix e: <http://a.example/> . e:s e:p e:o , 1 , 'x'@en .\n"
 def rdf(*words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command."""
     return subprocess.run(
-        [sys.executable, "-m", "scrapy", "rdf", *map(str, words)],
+        [sys.executable, "-m", "scrapy", "rdf", LAB, *map(str, words)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -82,7 +85,7 @@ def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
     """If a literal has an escape sequence, then it is not sent to a terminal."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "rdf", server.url("/page")],
+        [sys.executable, "-m", "scrapy", "rdf", LAB, server.url("/page")],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=follower,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import LOOPBACK_NETS
 from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def on_a_terminal(*words: str) -> str:
     """Run a command whose stderr is a terminal; return all that was drawn."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", *words],
+        [
+            *(sys.executable, "-m", "scrapy", *words),
+            f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
+        ],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -26,6 +26,7 @@ from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.binary import find_server
 from tests.command_forks import ROOT
+from tests.conftest import LOOPBACK_NETS
 from tests.crawl_fixtures import Commands, CrawlResult
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Scrapyd:
             "REDIS_SERVER": find_server(),
             "DOWNLOAD_DELAY": 0,
             "VISIT_MAX_DOCUMENTS": 4,
+            "GUARD_ALLOW_NETS": LOOPBACK_NETS,
             "VISIT_SPOOL_BYTES": 200,  # so that children parse nearly all
         }
         settings = [f"{name}={value}" for name, value in given.items()]
@@ -311,7 +313,7 @@ def test_crawl_outlives_the_reader_of_its_output(
     """If scrapyd is stopped, or any other reader, then its crawls still end well."""
     server = loopback({"/one": loopback.response(b"<> <urn:x:p> <#o> .")})
     words = ("crawl", "linkeddata", f"-aseeds={server.url('/one')}")
-    settings = ("-s", f"CRAWL_DIR={tmp_path}")
+    settings = ("-s", f"CRAWL_DIR={tmp_path}", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
     log = tmp_path / "log.txt"
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy", *words, *settings, "--logfile", str(log)],

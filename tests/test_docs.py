@@ -31,6 +31,7 @@ from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.provenance import Status
+from tests.conftest import LOOPBACK_NETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -203,7 +204,7 @@ def test_faults_page_lists_all_reasons() -> None:
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
     key = re.compile(
-        r"(?:context|document|fault|frontier|http|link|robots|robots_tag|store|tdm)(?:/[a-z_*]+)+"
+        r"(?:context|document|fault|frontier|guard|http|link|robots|robots_tag|store|tdm)(?:/[a-z_*]+)+"
     )
     counted = set()
     for node in nodes():
@@ -347,7 +348,8 @@ def test_python_examples_run(block: str, tmp_path: Path) -> None:
         "import subprocess, sys\n"
         "def crawl(seeds):\n"
         "    subprocess.run([sys.executable, '-m', 'scrapy', 'crawl', 'linkeddata',\n"
-        "        '-a', 'seeds=' + ','.join(seeds), '-s', 'DOWNLOAD_DELAY=0'],\n"
+        "        '-a', 'seeds=' + ','.join(seeds), '-s', 'DOWNLOAD_DELAY=0',\n"
+        f"        '-s', 'GUARD_ALLOW_NETS={LOOPBACK_NETS}'],\n"
         "        check=True)\n"
     )
     (tmp_path / "crawl" / "linkeddata" / "quads").mkdir(parents=True)

@@ -25,14 +25,13 @@ from rdfcrawl.fetch.context_cache import (
     SharedContexts,
 )
 from rdfcrawl.fetch.context_get import lifetime_secs
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import ContextStore, open_contexts
-from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.guard import Guard, parse_networks
-from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.guard.gate import Gate
+from rdfcrawl.guard.policy import Guard, parse_networks
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.cache import RobotsOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -94,22 +93,18 @@ async def worker(
         shared = SharedContexts(redis, "rc:{{c}}:{}".format, count=count)
     robots = RobotsOptions() if has_robots else None
     with Spool(fetch.spool_dir, memory_limit_bytes=1 << 22) as spool:
-        async with HttpExchange(fetch, spool) as exchange:
-            rules = None
-            if robots is not None:
-                rules = RobotsCache(RobotsFetch(exchange, spool, fetch), robots)
-            store = open_contexts(
-                fetch,
-                spool,
-                near=Way(exchange=exchange, robots=rules),
-                robots=robots,
-                options=options,
-                hosts=hosts or Hosts(),
-                shared=shared,
-                count=count,
-            )
-            yield Worker(store, counts)
-            await store.close()
+        store = open_contexts(
+            fetch,
+            spool,
+            gate=Gate(fetch.guard),
+            robots=robots,
+            options=options,
+            hosts=hosts or Hosts(),
+            shared=shared,
+            count=count,
+        )
+        yield Worker(store, counts)
+        await store.close()
         assert spool.memory_bytes == 0
         assert not list(spool.folder.iterdir())
 
@@ -124,10 +119,10 @@ async def test_context_is_fetched_once(
     server = await raw_server({"/c": raw_server.response(CONTEXT, LD)})
     url = server.url("/c")
     async with worker(fetch_options()) as one:
-        assert one.store.peek(url, document_url=ELSEWHERE) is None
+        assert one.store.peek(url) is None
         first = await one.load(url)
         again = await one.load(url, "http://another.example/")
-        assert first == again == one.store.peek(url + "#x", document_url=ELSEWHERE)
+        assert first == again == one.store.peek(url + "#x")
         assert (first.url, first.content) == (url, CONTEXT)
         assert one.counts == {"fetched": 1, "memory": 2}
     assert server.targets == ["/c"]
@@ -292,7 +287,7 @@ async def test_bad_context_is_refused(
         assert server.url("/c") in detail
         n_asked = len(server.requests)
         with pytest.raises(SourceFault):
-            one.store.peek(server.url("/c"), document_url=ELSEWHERE)
+            one.store.peek(server.url("/c"))
         assert detail == await one.refusal(server.url("/c"))
         assert one.counts == {"failed": 1, "memory": 2}
     assert len(server.requests) == n_asked
@@ -325,7 +320,7 @@ async def test_url_off_the_web_is_refused(fetch_options: MakeOptions, url: str) 
     async with worker(fetch_options()) as one:
         await one.refusal(url)
         with pytest.raises(SourceFault):
-            one.store.peek(url, document_url=ELSEWHERE)
+            one.store.peek(url)
 
 
 async def test_passing_fault_is_tried_twice(
@@ -403,23 +398,15 @@ async def test_robots_of_a_public_host_do_not_lead_to_a_private_one(
     assert private.n_connections == 0
 
 
-async def test_private_document_has_the_contexts_of_its_origin(
+async def test_private_context_is_refused_to_its_own_origin(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a crawled private site has contexts, then its own documents get them only."""
+    """If a document was public and its host turns private, then nobody is asked."""
     private = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
-    neighbour = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
-    page, url = private.url("/page"), private.url("/c")
     async with worker(fetch_options()) as one:
-        assert "guard_blocked" in await one.refusal(url)
-        assert (await one.load(url, page)).content == CONTEXT
-        assert "guard_blocked" in await one.refusal(url)
-        assert "guard_blocked" in await one.refusal(url, neighbour.url("/page"))
-        assert "guard_blocked" in await one.refusal(neighbour.url("/c"), page)
-        near = one.store.peek(url, document_url=page)
-        assert near is not None
-    assert private.targets == ["/c"]
-    assert neighbour.n_connections == 0
+        url, page = private.url("/c"), private.url("/page")
+        assert "guard_blocked" in await one.refusal(url, page)
+    assert private.n_connections == 0
 
 
 async def test_private_context_behind_a_public_one_is_for_nobody(
@@ -566,7 +553,7 @@ async def test_stale_context_is_asked_for_with_its_validators(
     async with worker(fetch_options(), STALE) as one:
         first = await one.load(server.url("/c"))
         assert await one.load(server.url("/c")) == first
-        assert one.store.peek(server.url("/c"), document_url=ELSEWHERE) == first
+        assert one.store.peek(server.url("/c")) == first
         assert one.counts == {"fetched": 1, "not_modified": 1, "memory": 1}
     assert server.targets == ["/c", "/d"] * 2
     assert name not in server.requests[2].headers
@@ -658,7 +645,7 @@ async def test_workers_share_what_one_fetched(
         first = await one.load(server.url("/c"))
     async with worker(fetch_options(), redis=redis) as two:
         assert await two.load(server.url("/c")) == first
-        assert two.store.peek(server.url("/c"), document_url=ELSEWHERE) == first
+        assert two.store.peek(server.url("/c")) == first
         assert two.counts == {"shared": 1, "memory": 1}
     assert server.targets == ["/c"]
 
@@ -727,19 +714,6 @@ async def test_validators_are_shared(
     async with worker(fetch_options(), redis=redis) as three:
         assert (await three.load(server.url("/c"))).content == CONTEXT
         assert three.counts == {"shared": 1}
-
-
-async def test_private_context_is_shared_within_its_origin_only(
-    raw_server: RawServers, fetch_options: MakeOptions, redis: Redis
-) -> None:
-    """If Redis has a context for a private site, then no other document gets it."""
-    server = await raw_server({"/c": response(CONTEXT)}, host=PRIVATE)
-    async with worker(fetch_options(), redis=redis) as one:
-        await one.load(server.url("/c"), server.url("/page"))
-    async with worker(fetch_options(), redis=redis) as two:
-        assert "guard_blocked" in await two.refusal(server.url("/c"))
-        assert await two.load(server.url("/c"), server.url("/page"))
-    assert server.targets == ["/c"]
 
 
 @pytest.mark.parametrize("directive", ["no-store", "private"])
@@ -835,8 +809,7 @@ async def test_claim_of_a_dead_worker_ends(
     server = await raw_server({"/c": response(CONTEXT)})
     async with redis_server.client() as client:
         shared = SharedContexts(client, "rc:{{c}}:{}".format, count=print)
-        own = f" {server.url('/c')}"
-        assert await shared.claim([own]) == (own, None)
+        assert await shared.claim(server.url("/c")) is None
         (lock,) = await client.keys("*:claim")
         assert 0 < await client.pttl(lock) <= 60_000
         await client.pexpire(lock, 150)
@@ -894,5 +867,5 @@ async def test_peek_asks_nobody(
     """If a context is not in memory, then looking for it makes no request."""
     server = await raw_server({"/c": response(CONTEXT)})
     async with worker(fetch_options()) as one:
-        assert one.store.peek(server.url("/c"), document_url=ELSEWHERE) is None
+        assert one.store.peek(server.url("/c")) is None
     assert server.n_connections == 0

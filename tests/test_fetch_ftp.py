@@ -22,9 +22,9 @@ from rdfcrawl.fetch.ftp_container import ContainerWriter
 from rdfcrawl.fetch.ftp_listing import parse_facts, parse_list_line
 from rdfcrawl.fetch.ftp_logins import FtpLogins
 from rdfcrawl.fetch.ftp_replies import FtpRefused, status_of
-from rdfcrawl.fetch.guard import Guard
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import requestable
@@ -791,7 +791,7 @@ async def test_listing_that_breaks_off_is_a_part(fetch_options: MakeOptions) -> 
 async def test_guard_is_asked(fetch_options: MakeOptions) -> None:
     """If a guard refuses the address, then no connection is made."""
     with OddFtp(files={"/a": TURTLE}) as server:
-        answer = await get_one(server.url("a"), fetch_options(), guard=Guard())
+        answer = await get_one(server.url("a"), fetch_options(guard=Guard()))
         assert answer.fault is not None
         assert answer.fault.reason is Reason.GUARD_BLOCKED
         assert not server.commands

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.options import CrawlOptions
     from rdfcrawl.spiders.base import RdfSpider
 
 logger = logging.getLogger(__name__)
@@ -97,7 +99,8 @@ class Command(ScrapyCrawlCommand):
         process.start()
         if refusal.error is not None:
             fail(str(refusal.error))
-        self.exitcode = 0 if reasons == ["finished"] else 1
+        n_refused = crawler.stats.get_value("guard/seeds", 0) if crawler.stats else 0
+        self.exitcode = 0 if reasons == ["finished"] and not n_refused else 1
 
 
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
@@ -127,15 +130,37 @@ def check_operator(
     spider.update_settings(settings)
     try:
         merge_components(settings)
-        CrawlArguments.parse(spider.given(arguments, settings), spider.takes)
-        CrawlOptions.read(settings, spider.name)
+        given = spider.given(arguments, settings)
+        parsed = CrawlArguments.parse(given, spider.takes)
+        options = CrawlOptions.read(settings, spider.name)
         extract_options(settings)
         segment_limits(settings)
         progress_options(settings)
         check_components(settings)
+        _check_named(parsed, options)
     except ConfigError as error:
         fail(str(error))
     return settings
+
+
+def _check_named(arguments: CrawlArguments, options: CrawlOptions) -> None:
+    """See that what the operator names on the command line may be connected to.
+
+    Raises:
+        ConfigError: the guard would refuse it.
+    """
+    from rdfcrawl.arguments import NAMED
+    from rdfcrawl.guard.operator import looked_up_refusal
+
+    for name in ("seeds", *NAMED):
+        urls = getattr(arguments, name)
+        if isinstance(urls, tuple) and urls:
+            # Behind a proxy, it is the proxy that looks names up.
+            refusal = looked_up_refusal(
+                urls, options.fetch.guard, looks_up=not options.fetches_with_scrapy
+            )
+            if refusal:
+                raise ConfigError(f"argument {name}: {refusal}")
 
 
 def fail(message: str) -> NoReturn:

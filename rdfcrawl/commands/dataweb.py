@@ -229,7 +229,7 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _report_start(served: ServedHere, directory: Path) -> None:
-    from rdfcrawl.dataweb.process import SEEDS_NAME, TRUTH_NAME
+    from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME, TRUTH_NAME
 
     web = served.web
     _write(
@@ -237,6 +237,7 @@ def _report_start(served: ServedHere, directory: Path) -> None:
         f" {web.nodes[0].plan.address} is the first",
         f"seeds: {directory / SEEDS_NAME}",
         f"truth: {directory / TRUTH_NAME}",
+        f"a crawl of it needs -s GUARD_ALLOW_NETS={NETWORK}",
         "press Ctrl-C to stop",
     )
 

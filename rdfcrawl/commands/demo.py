@@ -89,12 +89,12 @@ def _check_redis(settings: BaseSettings | None) -> None:
 
 
 def _crawl(folder: Path, overrides: list[str]) -> int:
-    from rdfcrawl.dataweb.process import SEEDS_NAME
+    from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME
 
     command = ["scrapy", "workers", "-n", "2", "linkeddata"]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
-    settings += overrides
+    settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
     _say("$ " + " ".join([*command, *given, *settings]) + "\n")
     line = [sys.executable, "-m", *command, *given, *settings]
     return subprocess.run(line, check=False).returncode

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.dataweb.config import WebConfig
 
+NETWORK = "127.0.0.0/8"  # that a crawl of a web must be allowed, as GUARD_ALLOW_NETS
 SEEDS_NAME, TRUTH_NAME, LOG_NAME = "seeds.txt", "truth.nq", "log.json"
 START_SECS = 60.0  # the largest web of the experiments takes 2
 ANSWER_SECS = 30.0

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.ftp import FtpExchange
@@ -14,6 +14,7 @@ from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.guard.gate import Gate
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
@@ -62,13 +63,16 @@ async def open_web(
     """
     options = replace(options, spool_dir=folder / "spool")
     n_bytes = options.visit_memory_bytes
+    gate = Gate(options.guard)
     async with AsyncExitStack() as stack:
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
         )
         exchange = SchemeExchange(
-            await stack.enter_async_context(HttpExchange(options, spool)),
-            await stack.enter_async_context(FtpExchange(options, spool, logins=logins)),
+            await stack.enter_async_context(HttpExchange(options, spool, gate=gate)),
+            await stack.enter_async_context(
+                FtpExchange(options, spool, logins=logins, gate=gate)
+            ),
         )
         manners = robots = None
         if robots_agent:
@@ -77,7 +81,7 @@ async def open_web(
         contexts = open_contexts(
             options,
             spool,
-            near=Way(exchange=exchange, robots=robots),
+            gate=gate,
             robots=manners,
             options=ContextOptions(),
             hosts=Hosts(),

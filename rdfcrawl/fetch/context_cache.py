@@ -21,7 +21,7 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, ContextDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from redis.asyncio import Redis
 
@@ -40,7 +40,6 @@ class ContextEntry:
         url: where it was found, after redirects.
         content: JSON, UTF-8; empty if there is a fault.
         fault: why it cannot be had; empty if it can.
-        is_blocked: the fault is the guard's.
         etag, last_modified: validators of the content.
         fresh_until: it is used without asking until then.
         stale_until: and with asking, or if nobody answers, until then.
@@ -50,7 +49,6 @@ class ContextEntry:
     url: str = ""
     content: bytes = b""
     fault: str = ""
-    is_blocked: bool = False
     etag: str = ""
     last_modified: str = ""
     fresh_until: float
@@ -173,28 +171,23 @@ class SharedContexts:
         oldest: Any = await self._redis.zpopmin(index, n)
         await self._redis.unlink(*(key for key, _ in oldest))
 
-    async def claim(self, names: Sequence[str]) -> tuple[str, ContextEntry | None]:
+    async def claim(self, name: str) -> ContextEntry | None:
         """Become the one who fetches, or wait for what another worker fetches.
 
-        Args:
-            names: what is claimed, by the first of them; the other may put its entry
-                under any.
-
         Returns:
-            Nothing for the one who fetches, who must `release` the first name; else
-            what the other fetched, and its name.
+            Nothing for the one who fetches, who must `release` the name; else what
+            the other fetched.
         """
-        lock = self._of(names[0]) + ":claim"
+        lock = self._of(name) + ":claim"
         try:
             while not await self._redis.set(lock, b"", nx=True, px=_ms(CLAIM_SECS)):
                 await asyncio.sleep(_POLL_SECS)
-                for name in names:
-                    entry = await self.get(name)
-                    if entry is not None and entry.is_fresh:
-                        return name, entry
+                entry = await self.get(name)
+                if entry is not None and entry.is_fresh:
+                    return entry
         except RedisError:
             self._count("unshared")
-        return names[0], None
+        return None
 
     async def release(self, name: str) -> None:
         """Let others fetch."""

@@ -1,4 +1,4 @@
-"""One context from the web: guarded, polite, within its limits.
+"""One context from the web: polite, within its limits.
 
 Source: JSON-LD 1.1 API, section 9.4 (LoadDocumentCallback).
 """
@@ -19,17 +19,17 @@ from rdfcrawl.fetch.context_cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.http_links import json_ld_alternate
-from rdfcrawl.rdf.graphs import is_same_origin
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Answer
     from rdfcrawl.fetch.context_cache import Turns
-    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
     from rdfcrawl.fetch.exchange import HttpExchange
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.robots.cache import RobotsCache
 
 logger = logging.getLogger(__name__)
 
@@ -61,21 +61,18 @@ class Got(NamedTuple):
     Attributes:
         entry: what is known of the context from now on.
         how: what became of the fetch.
-        is_near: only documents of its own origin may have it.
     """
 
     entry: ContextEntry
     how: How
-    is_near: bool
 
 
 class ContextGet:
     """Fetches contexts.
 
     Args:
-        guarded: connects to what the guard allows.
-        far: the way of all requests, over `guarded`.
-        near: the way to the origin of the document itself, if the guard refuses it.
+        exchange: does the GETs; it is closed with this.
+        robots: rules that are obeyed; None obeys none.
         spool: keeps bodies on their way.
         fetch: limits on every GET.
         options: limits on contexts.
@@ -86,17 +83,16 @@ class ContextGet:
     def __init__(
         self,
         *,
-        guarded: HttpExchange,
-        far: Way,
-        near: Way,
+        exchange: HttpExchange,
+        robots: RobotsCache | None,
         spool: Spool,
         fetch: FetchOptions,
         options: ContextOptions,
         hosts: Hosts,
         turns: Turns,
     ) -> None:
-        self.guarded = guarded
-        self.far, self.near = far, near
+        self.exchange = exchange
+        self.robots = robots
         self.spool = spool
         self.fetch = fetch
         self.options = options
@@ -126,13 +122,13 @@ class ContextGet:
         except Exception:  # the edge: the document is read without the context
             logger.exception("Unexpected error on context %(url)s", {"url": url})
             return self._failed(url, Fault(Reason.INTERNAL), course)
-        return Got(entry, course.how, course.is_near)
+        return Got(entry, course.how)
 
     async def close(self) -> None:
         """Close the connections."""
-        if self.far.robots is not None:
-            await self.far.robots.close()
-        await self.guarded.close()
+        if self.robots is not None:
+            await self.robots.close()
+        await self.exchange.close()
 
     def _failed(self, url: str, fault: Fault, course: _Course) -> Got:
         options = self.options
@@ -140,16 +136,15 @@ class ContextGet:
         if passes and course.known is not None:
             # RFC 5861 section 4: better an old context than none.
             entry = course.known.prolonged(options.passing_secs)
-            return Got(entry, "stale", course.is_near)
+            return Got(entry, "stale")
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
         until = time.time() + (options.passing_secs if passes else options.fault_secs)
         entry = ContextEntry(
             fault=f"{what[:200]} <{url}>"[: Fault.MAX_DETAIL],
-            is_blocked=fault.reason is Reason.GUARD_BLOCKED,
             fresh_until=until,
             stale_until=until,
         )
-        return Got(entry, "failed", course.is_near)
+        return Got(entry, "failed")
 
 
 class _Course:
@@ -167,7 +162,6 @@ class _Course:
         self._document_url = document_url
         self.known = known
         self.how: How = "fetched"
-        self.is_near = False
 
     async def run(self) -> ContextEntry:
         """Return what is found at the end.
@@ -202,17 +196,16 @@ class _Course:
             raise SourceFault(Reason.NOT_WANTED)
         if hosts.prime is not None:
             await hosts.prime(url)
-        way = await self._way(url)
         # The host of the document is leased to this worker, which may have asked it
         # for a page just now, and may again once the document is done with.
         is_leased = hosts.key_of(url) == hosts.key_of(self._document_url)
         if is_leased:
             await hosts.sleep(getter.options.delay_secs)
-        delay_secs = await self._obey(way, url)
-        answer = await self._try(way, url, delay_secs)
+        delay_secs = await self._obey(url)
+        answer = await self._try(url, delay_secs)
         if judge_answer(answer, getter.fetch) is Verdict.AGAIN:
             getter.spool.release(answer)
-            answer = await self._try(way, url, delay_secs)
+            answer = await self._try(url, delay_secs)
             judge_answer(answer, getter.fetch)
         if is_leased:
             await hosts.sleep(delay_secs)
@@ -225,40 +218,24 @@ class _Course:
         known = self.known
         return answer.status == 304 and known is not None and known.url == url
 
-    async def _try(self, way: Way, url: str, delay_secs: float) -> Answer:
+    async def _try(self, url: str, delay_secs: float) -> Answer:
         getter = self._get
         await getter.turns.take(getter.hosts.key_of(url), delay_secs)
-        return await way.exchange.get(url, self._ask_of(url))
+        return await getter.exchange.get(url, self._ask_of(url))
 
-    async def _way(self, url: str) -> Way:
-        """Return how a hop is asked.
-
-        Raises:
-            SourceFault: `GUARD_BLOCKED`.
-        """
-        fault = await self._get.guarded.check(url)
-        if fault is None:
-            return self._get.far
-        # All the way: who asks for the same by another document must not get it.
-        if not all(
-            is_same_origin(each, self._document_url) for each in (self._url, url)
-        ):
-            raise SourceFault(fault.reason, fault.detail)
-        self.is_near = True
-        return self._get.near
-
-    async def _obey(self, way: Way, url: str) -> float:
+    async def _obey(self, url: str) -> float:
         """Return how long the host is to be left alone after the request.
 
         Raises:
             SourceFault: robots.txt does not allow it.
         """
         options = self._get.options
-        if way.robots is None:
+        robots = self._get.robots
+        if robots is None:
             return options.delay_secs
-        rules = await way.robots.rules(origin_of(url))
+        rules = await robots.rules(origin_of(url))
         if isinstance(rules, list):
-            raise SourceFault(Reason.ROBOTS_UNREACHABLE)
+            raise SourceFault(rules[0].reason, rules[0].detail)
         if rules.delay_secs > options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"
             raise SourceFault(Reason.CRAWL_DELAY_TOO_LONG, detail)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Answer, Ask, Exchange
     from rdfcrawl.fetch.context_cache import Turns
-    from rdfcrawl.robots.cache import RobotsCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,16 +81,3 @@ class PacedExchange:
         """See `Exchange.get`."""
         await self._turns.take(self._hosts.key_of(url), self._delay_secs)
         return await self._exchange.get(url, ask)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """How hosts are asked: those of all the web, or the document's own.
-
-    Attributes:
-        exchange: does the GETs.
-        robots: rules that are obeyed; None obeys none.
-    """
-
-    exchange: Exchange
-    robots: RobotsCache | None = None

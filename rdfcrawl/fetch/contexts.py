@@ -1,7 +1,7 @@
 """The contexts of JSON-LD that a crawl refers to: each is fetched once for all.
 
 A context comes from the memory of the worker, else from what its crawl has in Redis,
-else from the web: through a guarded connection, by the manners of a visit. Those that
+else from the web, by the manners of a visit. Those that
 come with the package are not asked for here.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.context_cache import (
@@ -18,10 +18,9 @@ from rdfcrawl.fetch.context_cache import (
     Turns,
 )
 from rdfcrawl.fetch.context_get import ContextGet
-from rdfcrawl.fetch.context_manners import PacedExchange, Way
+from rdfcrawl.fetch.context_manners import PacedExchange
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.rdf.graphs import is_same_origin, origin
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri import BadUri, requestable
 
@@ -32,21 +31,10 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.guard.gate import Gate
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
-
-
-class _Names(NamedTuple):
-    """Where entries for a document are kept.
-
-    Attributes:
-        own: what the guard decided for the origin of the document.
-        public: what everybody may have.
-    """
-
-    own: str
-    public: str
 
 
 class ContextStore:
@@ -75,13 +63,13 @@ class ContextStore:
         self._loading: dict[str, asyncio.Task[ContextEntry]] = {}
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 
-    def peek(self, url: str, *, document_url: str) -> ContextDocument | None:
+    def peek(self, url: str) -> ContextDocument | None:
         """Return a context that is in memory and fresh; None if it must be loaded.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it could not be had shortly before.
         """
-        entry = self._at_hand(_checked(url), document_url)
+        entry = self._at_hand(_checked(url))
         if entry is None:
             return None
         self._count("memory")
@@ -93,23 +81,22 @@ class ContextStore:
         Args:
             url: absolute.
             document_url: the crawled document that refers to it, or whose contexts
-                do. The guard lets it have contexts of its own origin.
+                do.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it cannot be had; the detail says why.
         """
         url = _checked(url)
-        entry = self._at_hand(url, document_url)
+        entry = self._at_hand(url)
         if entry is not None:
             self._count("memory")
             return entry.document()
-        names = _names(url, document_url)
-        task = self._loading.get(names.own)
+        task = self._loading.get(url)
         if task is None:
             self._spend(url, document_url)
-            task = asyncio.create_task(self._load(names, url, document_url))
-            self._loading[names.own] = task
-            task.add_done_callback(lambda _: self._loading.pop(names.own, None))
+            task = asyncio.create_task(self._load(url, document_url))
+            self._loading[url] = task
+            task.add_done_callback(lambda _: self._loading.pop(url, None))
         # One who is cancelled does not take it from the others.
         return (await asyncio.shield(task)).document()
 
@@ -121,13 +108,10 @@ class ContextStore:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._fetch.close()
 
-    def _at_hand(self, url: str, document_url: str) -> ContextEntry | None:
-        """Return a fresh entry in memory that the document may have."""
-        for name in _names(url, document_url):
-            entry = self._memory.get(name)
-            if entry is not None and entry.is_fresh:
-                return entry
-        return None
+    def _at_hand(self, url: str) -> ContextEntry | None:
+        """Return a fresh entry in memory."""
+        entry = self._memory.get(url)
+        return entry if entry is not None and entry.is_fresh else None
 
     def _spend(self, url: str, document_url: str) -> None:
         """Count a load for a document: it cannot make the crawl ask whom it likes.
@@ -145,43 +129,36 @@ class ContextStore:
             detail = f"over {most} contexts of one document <{url}>"
             raise SourceFault(Reason.REMOTE_CONTEXT, detail[: Fault.MAX_DETAIL])
 
-    async def _load(self, names: _Names, url: str, document_url: str) -> ContextEntry:
-        known = self._memory.get(names.own) or self._memory.get(names.public)
+    async def _load(self, url: str, document_url: str) -> ContextEntry:
+        known = self._memory.get(url)
         shared = self._shared
         if shared is None:
-            return await self._fetched(names, url, document_url, known)
-        for name in names:
-            entry = await shared.get(name)
-            if entry is not None and entry.is_fresh:
-                return self._keep(name, entry)
-            known = entry if entry is not None and entry.is_usable else known
-        name, entry = await shared.claim(names)
+            return await self._fetched(url, document_url, known)
+        entry = await shared.get(url)
+        if entry is not None and entry.is_fresh:
+            return self._keep(url, entry)
+        known = entry if entry is not None and entry.is_usable else known
+        entry = await shared.claim(url)
         if entry is not None:
-            return self._keep(name, entry)
+            return self._keep(url, entry)
         try:
-            return await self._fetched(names, url, document_url, known)
+            return await self._fetched(url, document_url, known)
         finally:
-            await shared.release(names.own)
+            await shared.release(url)
 
-    def _keep(self, name: str, entry: ContextEntry) -> ContextEntry:
+    def _keep(self, url: str, entry: ContextEntry) -> ContextEntry:
         self._count("shared")
-        self._memory.put(name, entry)
+        self._memory.put(url, entry)
         return entry
 
     async def _fetched(
-        self,
-        names: _Names,
-        url: str,
-        document_url: str,
-        known: ContextEntry | None,
+        self, url: str, document_url: str, known: ContextEntry | None
     ) -> ContextEntry:
         got = await self._fetch(url, document_url=document_url, known=known)
         self._count(got.how)
-        is_own = got.is_near or got.entry.is_blocked
-        name = names.own if is_own else names.public
-        self._memory.put(name, got.entry)
+        self._memory.put(url, got.entry)
         if self._shared is not None:
-            await self._shared.put(name, got.entry)
+            await self._shared.put(url, got.entry)
         return got.entry
 
 
@@ -189,7 +166,7 @@ def open_contexts(
     fetch: FetchOptions,
     spool: Spool,
     *,
-    near: Way,
+    gate: Gate,
     robots: RobotsOptions | None,
     options: ContextOptions,
     hosts: Hosts,
@@ -199,27 +176,25 @@ def open_contexts(
     """Return a store that fetches; needs a running loop.
 
     Args:
-        fetch: limits and manners, and the guard.
+        fetch: limits and manners.
         spool: keeps bodies on their way.
-        near: the way to the origin of the document itself, which the guard does not
-            keep from it.
-        robots: how robots.txt is obeyed everywhere else; None: it is not.
+        gate: judges each connection.
+        robots: how robots.txt is obeyed; None: it is not.
         options: of the store.
         hosts: how they are told apart, and waited for.
         shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
-    guarded = HttpExchange(fetch, spool, guard=fetch.guard)
-    guarded.open()
+    exchange = HttpExchange(fetch, spool, gate=gate)
+    exchange.open()
     turns = Turns(shared)
     rules = None
     if robots is not None:
-        paced = PacedExchange(guarded, turns, hosts, delay_secs=options.delay_secs)
+        paced = PacedExchange(exchange, turns, hosts, delay_secs=options.delay_secs)
         rules = RobotsCache(RobotsFetch(paced, spool, fetch), robots)
     getter = ContextGet(
-        guarded=guarded,
-        far=Way(exchange=guarded, robots=rules),
-        near=near,
+        exchange=exchange,
+        robots=rules,
         spool=spool,
         fetch=fetch,
         options=options,
@@ -240,11 +215,3 @@ def _checked(url: str) -> str:
     except BadUri as exc:
         detail = f"{exc.fault.detail} <{url}>"[: Fault.MAX_DETAIL]
         raise SourceFault(Reason.REMOTE_CONTEXT, detail) from exc
-
-
-def _names(url: str, document_url: str) -> _Names:
-    own = ""
-    if is_same_origin(url, document_url):
-        scheme, host, port = origin(url)
-        own = f"{scheme}://{host}:{port}"
-    return _Names(f"{own} {url}", url)

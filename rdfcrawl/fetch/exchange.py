@@ -9,28 +9,24 @@ from typing import TYPE_CHECKING, Final, Self
 
 import aiohttp
 from aiohttp import hdrs
-from aiohttp.helpers import is_ip_address
 from yarl import URL
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.content_encoding import Decoder
-from rdfcrawl.fetch.guard import GuardBlocked
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.plain_get import PlainGets, Received
-from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.watch import Transfer, Watch
+from rdfcrawl.guard.gate import Gate
+from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from aiohttp.abc import AbstractResolver
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Ask
-    from rdfcrawl.fetch.guard import Guard
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Sink, Spool
 
@@ -54,15 +50,15 @@ class HttpExchange:
     Args:
         options: limits and manners.
         spool: keeps the bodies.
-        guard: says which addresses may be connected to; without one, all may.
+        gate: judges each connection; one of its own by `options.guard`, if not given.
     """
 
     def __init__(
-        self, options: FetchOptions, spool: Spool, *, guard: Guard | None = None
+        self, options: FetchOptions, spool: Spool, *, gate: Gate | None = None
     ) -> None:
         self._options = options
         self._spool = spool
-        self._guard = guard
+        self._gate = gate or Gate(options.guard)
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -75,16 +71,13 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
-        self._names: AbstractResolver = NameResolver()
-        guard = self._guard
-        if guard is not None:
-            self._names = GuardedResolver(self._names, guard)
+        self._names = GuardedResolver(NameResolver(), self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 resolver=self._names,
-                socket_factory=guard.open_socket if guard else None,
+                socket_factory=self._gate.open_socket,
                 limit=0,  # the number of open visits is the limit
                 keepalive_timeout=options.keep_alive_secs,
                 ssl=options.verify_certificates,
@@ -127,26 +120,6 @@ class HttpExchange:
         if answer.fault is not None and (answer.body or answer.path):
             answer.is_partial = True
         return answer
-
-    async def check(self, url: str) -> Fault | None:
-        """Return why the guard refuses a URL, before it is asked for.
-
-        What it connects to is checked in any case; a name that cannot be found is
-        no matter of the guard.
-        """
-        if self._guard is None:
-            return None
-        host = host_of(url).strip("[]")
-        try:
-            if is_ip_address(host):
-                self._guard.check(host)
-            else:
-                await self._names.resolve(host)
-        except GuardBlocked as exc:
-            return Fault(Reason.GUARD_BLOCKED, str(exc.strerror))
-        except (OSError, UnicodeError):
-            return None
-        return None
 
     async def _get(
         self, url: str, ask: Ask, answer: Answer, transfer: Transfer

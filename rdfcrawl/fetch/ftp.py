@@ -22,6 +22,7 @@ from rdfcrawl.fetch.ftp_course import Course
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, anonymous
 from rdfcrawl.fetch.ftp_wire import Broken, Manners, NoConnection
 from rdfcrawl.fetch.watch import Watch
+from rdfcrawl.guard.gate import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.ftp_address import FtpAddress
     from rdfcrawl.fetch.ftp_logins import FtpLogins, Login
-    from rdfcrawl.fetch.guard import Guard
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import Transfer
@@ -66,7 +66,7 @@ class FtpExchange:
         options: limits and manners.
         spool: keeps the bodies.
         logins: users and passwords; others are anonymous.
-        guard: says which addresses may be connected to; without one, all may.
+        gate: judges each connection; one of its own by `options.guard`, if not given.
         limits: further ones.
     """
 
@@ -76,14 +76,14 @@ class FtpExchange:
         spool: Spool,
         *,
         logins: FtpLogins = NO_LOGINS,
-        guard: Guard | None = None,
+        gate: Gate | None = None,
         limits: FtpLimits | None = None,
     ) -> None:
         self.options = options
         self.spool = spool
         self.limits = limits or FtpLimits()
         self._logins = logins
-        self._guard = guard
+        self._gate = gate or Gate(options.guard)
         self._anonymous = anonymous(options.user_agent)
         self._manners: Manners | None = None
         self._watch: Watch | None = None
@@ -159,7 +159,7 @@ class FtpExchange:
             self._manners = Manners(
                 connect_secs=self.options.connect_secs,
                 stall_secs=self.limits.stall_secs,
-                guard=self._guard,
+                gate=self._gate,
                 tls=_tls_context(verifies=self.options.verify_certificates),
             )
         connection = FtpConnection(address, login, self._manners)

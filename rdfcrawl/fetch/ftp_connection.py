@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rdfcrawl.errors import Fault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.ftp_greeting import Terms, greet
 from rdfcrawl.fetch.ftp_listing import Format, parse_facts, parse_time
 from rdfcrawl.fetch.ftp_replies import FtpRefused
 from rdfcrawl.fetch.ftp_wire import Broken, Wire, epsv_port
+from rdfcrawl.guard.gate import GuardBlocked
+from rdfcrawl.guard.policy import Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -271,7 +273,12 @@ class FtpConnection:
                 self._lacks.add("PASV")
                 port = epsv_port(wire.sendcmd("EPSV"))
         address = (host, port, *peer[2:])
-        return wire.open_socket(wire.af, address, self._manners.stall_secs)
+        try:
+            return wire.open_socket(
+                wire.af, address, self._manners.stall_secs, Use.FTP_DATA
+            )
+        except GuardBlocked as exc:
+            raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
 
     def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
         """Turn a data connection to TLS, in the session of the control connection.

@@ -1,4 +1,4 @@
-"""The dialogue with an FTP server: `ftplib`'s, with bounds, a guard and TLS."""
+"""The dialogue with an FTP server: `ftplib`'s, with bounds, the guard and TLS."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.guard import GuardBlocked
+from rdfcrawl.guard.gate import GuardBlocked
+from rdfcrawl.guard.policy import Use
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.guard import Guard
+    from rdfcrawl.guard.gate import Gate
 
 MAX_REPLY_CHARS: Final = 64 * 1024
 
@@ -37,18 +38,18 @@ class Manners:
     Attributes:
         connect_secs: for connecting, and for each reply while it goes on.
         stall_secs: longest silence within a transfer.
-        guard: says which addresses may be connected to; without one, all may.
+        gate: judges each connection.
         tls: context of all connections of the process.
     """
 
     connect_secs: float
     stall_secs: float
-    guard: Guard | None
+    gate: Gate
     tls: ssl.SSLContext
 
 
 class Wire(ftplib.FTP):
-    """The dialogue: `ftplib`'s, with bounds, a guard and TLS."""
+    """The dialogue: `ftplib`'s, with bounds, the guard and TLS."""
 
     def __init__(self, host: str, manners: Manners) -> None:
         super().__init__(encoding="latin-1")
@@ -62,26 +63,38 @@ class Wire(ftplib.FTP):
         return isinstance(self.sock, ssl.SSLSocket)
 
     def dial(self, port: int) -> None:
-        """Connect to the first address of the host that answers."""
+        """Connect to the first address of the host that answers.
+
+        Raises:
+            NoConnection: there is none.
+            SourceFault: `GUARD_BLOCKED`.
+        """
+        try:
+            self._dial(port)
+        except GuardBlocked as exc:
+            raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
+
+    def _dial(self, port: int) -> None:
+        gate = self._manners.gate
+        gate.check_port(self.host, port, Use.FTP)
         try:
             found = socket.getaddrinfo(
                 self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
             )
         except (OSError, UnicodeError) as exc:
             raise NoConnection(Reason.DNS, exc) from exc
-        guard = self._manners.guard
-        allowed = [
-            info for info in found if guard is None or guard.allows(str(info[4][0]))
-        ]
-        if found and not allowed:
-            blocked = GuardBlocked(f"{self.host} ({found[0][4][0]})")
-            raise SourceFault(Reason.GUARD_BLOCKED, str(blocked.strerror))
+        addresses = [str(address[0]) for *_, address in found]
+        allowed = gate.allowed(self.host, port, addresses)
         failure: OSError = OSError("no address")
-        for family, _, _, _, address in allowed:
+        for family, _, _, _, address in found:
+            if str(address[0]) not in allowed:
+                continue
             try:
                 self.sock = self.open_socket(
                     family, address, self._manners.connect_secs
                 )
+            except GuardBlocked:
+                raise
             except OSError as exc:
                 failure = exc
                 continue
@@ -93,12 +106,15 @@ class Wire(ftplib.FTP):
         raise NoConnection(reason, failure) from failure
 
     def open_socket(
-        self, family: int, address: Any, timeout_secs: float
+        self, family: int, address: Any, timeout_secs: float, use: Use = Use.FTP
     ) -> socket.socket:
-        """Return a connection to an address that the guard allows."""
-        guard = self._manners.guard
-        if guard is not None:
-            guard.check(str(address[0]))
+        """Return a connection to an address.
+
+        Raises:
+            GuardBlocked: the guard does not allow it.
+            OSError: there is none.
+        """
+        self._manners.gate.check(str(address[0]), int(address[1]), use)
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             # During a long transfer the dialogue is silent: what watches the

@@ -76,7 +76,8 @@ class Hops:
 
         rules = await robots.rules(origin_of(target), pace=turn)
         if isinstance(rules, list):
-            return rules
+            blocked = (each for each in rules if each.reason is Reason.GUARD_BLOCKED)
+            return next(blocked, None) or rules
         fault = robots.refusal(rules, target)
         if fault is None or fault.reason is Reason.ROBOTS_DISALLOWED:
             pace.slow_down(rules.delay_secs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.guard import GuardBlocked
+from rdfcrawl.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Answer
@@ -37,6 +37,11 @@ _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] =
 )
 
 
+def guard_fault(blocked: GuardBlocked) -> Fault:
+    """Return the fault of what the guard refuses."""
+    return Fault(Reason.GUARD_BLOCKED, blocked.detail[: Fault.MAX_DETAIL])
+
+
 def note_failure(answer: Answer, exc: Exception) -> bool:
     """Set the fault of `answer` from what ended its exchange.
 
@@ -47,7 +52,7 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
         answer.fault = exc.fault
         return True
     if isinstance(exc.__cause__, GuardBlocked):
-        answer.fault = Fault(Reason.GUARD_BLOCKED, str(exc.__cause__.strerror))
+        answer.fault = guard_fault(exc.__cause__)
         return True
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
     answer.fault = Fault(reason, _detail(exc))

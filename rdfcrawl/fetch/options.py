@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
 from rdfcrawl.fetch.answer import Ask
-from rdfcrawl.fetch.guard import Guard
+from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class FetchOptions:
         backoff_base_secs: first wait after a failure; it doubles with each.
         backoff_max_secs: longest wait of that kind.
         retry_after_max_secs: longest `Retry-After` that is obeyed.
-        guard: addresses that a guarded exchange may connect to.
+        guard: addresses and ports that may be connected to.
 
     Raises:
         ConfigError: a value is out of range.

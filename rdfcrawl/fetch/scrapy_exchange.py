@@ -19,6 +19,8 @@ from scrapy.http.request import NO_CALLBACK
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.exchange import note_headers
+from rdfcrawl.fetch.network_faults import guard_fault
+from rdfcrawl.fetch.scrapy_handler import GuardRefused
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -68,6 +70,8 @@ class ScrapyExchange:
         )
         try:
             response = await self._crawler.engine.download_async(request)
+        except GuardRefused as exc:
+            answer.fault = guard_fault(exc.blocked)
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except Exception as exc:  # the edge: handlers raise what they like

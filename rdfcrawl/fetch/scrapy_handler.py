@@ -1,30 +1,122 @@
-"""Scrapy's own handler of `http` and `https`, imported when a request needs it.
+"""Scrapy's own handler of `http` and `https`, guarded, imported when it is needed.
 
 A crawl makes visits and needs none, and the import takes as long as all of aiohttp.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from scrapy.exceptions import CannotResolveHostError, IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.settings import guard_of
+
 if TYPE_CHECKING:
-    from scrapy.core.downloader.handlers import DownloadHandlerProtocol
+    from typing import Self
+
+    from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+
+    from rdfcrawl.guard.policy import Why
+
+logger = logging.getLogger(__name__)
+
+
+class GuardRefused(IgnoreRequest):
+    """The guard does not let a request be sent.
+
+    Attributes:
+        blocked: what it says.
+    """
+
+    def __init__(self, blocked: GuardBlocked) -> None:
+        super().__init__(blocked.detail)
+        self.blocked = blocked
 
 
 class ScrapyHttpHandler:
-    """Stands for what Scrapy would take, and gives it when it is made."""
+    """What Scrapy would take, made when it is needed, behind the guard.
+
+    Args:
+        handler: Scrapy's.
+        gate: judges each connection.
+    """
 
     lazy = True
 
+    def __init__(self, handler: Any, gate: Gate) -> None:
+        self._handler = handler
+        self._gate = gate
+
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> DownloadHandlerProtocol:
-        """Return Scrapy's handler."""
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the handler of a crawler."""
+        from twisted.internet import reactor  # noqa: PLC0415  (it must be installed)
+
+        from rdfcrawl.guard.twisted_names import install  # noqa: PLC0415  (see above)
+
+        install(reactor)
         path = crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
         handler: Any = build_from_crawler(load_object(path), crawler)
-        return cast("DownloadHandlerProtocol", handler)
+        pool = getattr(handler, "_pool", None)
+        if pool is not None:
+            # It would connect anew outside of the request that is judged; whoever made
+            # the request repeats it in their own time.
+            pool.retryAutomatically = False
+        gate = Gate(guard_of(crawler.settings), count=partial(_count, crawler.stats))
+        return cls(handler, gate)
+
+    async def download_request(self, request: Request) -> Response:
+        """Send a request.
+
+        Raises:
+            GuardRefused: it would lead to where it must not.
+        """
+        try:
+            self._check(request.url)
+            if request.meta.get("proxy"):
+                # The proxy is the operator's, and it is the one that looks names up.
+                response: Response = await self._handler.download_request(request)
+                return response
+            return await self._download(request)
+        except GuardBlocked as blocked:
+            if request.callback is not NO_CALLBACK:  # nobody else tells of it
+                logger.error("%s: %s", request.url, blocked.detail)  # noqa: TRY400
+            raise GuardRefused(blocked) from blocked
+
+    async def _download(self, request: Request) -> Response:
+        from rdfcrawl.guard.twisted_names import judging  # noqa: PLC0415  (see above)
+
+        with judging(self._gate) as lookup:
+            try:
+                response: Response = await self._handler.download_request(request)
+            except CannotResolveHostError:
+                if lookup.blocked is not None and not lookup.n_allowed:
+                    raise lookup.blocked from None
+                raise
+        return response
+
+    def _check(self, url: str) -> None:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._gate.check_literal(parts.hostname or "", port)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._handler.close()
+
+
+def _count(stats: StatsCollector | None, why: Why) -> None:
+    if stats is not None:
+        stats.inc_value(f"guard/{why}")
 
 
 class _IsTunnelError(type):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from rdfcrawl.fetch.context_cache import SharedContexts, Turns
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts, Way
+from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.ftp import FtpExchange
@@ -17,6 +17,7 @@ from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.guard.gate import Gate
 from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.guard.policy import Why
     from rdfcrawl.records import Record
 
 
@@ -52,14 +54,17 @@ class Transport:
             options.fetch.spool_dir,
             memory_limit_bytes=options.fetch.visit_memory_bytes,
         )
+        self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
         self._http: HttpExchange | None = None
         web: Exchange
         if options.fetches_with_scrapy:
             web = ScrapyExchange(crawler, self._spool)
         else:
-            web = self._http = HttpExchange(options.fetch, self._spool)
+            web = self._http = HttpExchange(options.fetch, self._spool, gate=self._gate)
             self._http.open()
-        self._ftp = FtpExchange(options.fetch, self._spool, logins=options.ftp_logins)
+        self._ftp = FtpExchange(
+            options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
+        )
         self.exchange: Exchange = SchemeExchange(web, self._ftp)
         self.visitor = Visitor(
             self.exchange,
@@ -108,7 +113,7 @@ class Transport:
         return open_contexts(
             options,
             self._spool,
-            near=Way(exchange=self.exchange, robots=self.robots),
+            gate=self._gate,
             robots=_robots_options(crawler, options) if self.robots else None,
             options=ContextOptions(delay_secs=session.options.frontier.delay_secs),
             hosts=Hosts(
@@ -158,6 +163,11 @@ def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:
 def _count(stats: StatsCollector | None, what: str) -> None:
     if stats is not None:
         stats.inc_value(f"context/{what}")
+
+
+def _refused(stats: StatsCollector | None, why: Why) -> None:
+    if stats is not None:
+        stats.inc_value(f"guard/{why}")
 
 
 # A handler, a middleware and the spider share it, and Scrapy gives such a thing no

@@ -24,12 +24,18 @@ class Verdict(Enum):
     """It may be better in a moment."""
     NO_CONNECTION = auto()
     """The origin cannot be reached: nothing else of it need be tried."""
+    BLOCKED = auto()
+    """The guard refuses it, and whatever else has its origin."""
     BUSY = auto()
     """The host asks to be left alone."""
 
 
-_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
-
+_MEANINGS: Final = {
+    Reason.TIMEOUT: Verdict.AGAIN,
+    Reason.TRUNCATED_BODY: Verdict.AGAIN,
+    Reason.BAD_HTTP: Verdict.AGAIN,
+    Reason.GUARD_BLOCKED: Verdict.BLOCKED,
+}
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
@@ -56,8 +62,7 @@ def judge_answer(
     if answer.fault is not None:
         if answer.is_host_fault:
             return Verdict.NO_CONNECTION
-        passes = answer.fault.reason in _PASSING
-        return Verdict.AGAIN if passes else Verdict.DONE
+        return _MEANINGS.get(answer.fault.reason, Verdict.DONE)
     if status in REDIRECTS:
         return Verdict.REDIRECT
     if status == 304 and is_conditional:

@@ -181,6 +181,9 @@ class _Course:
                     self._give_up_origin(attempt)
                 case Verdict.BUSY:
                     self._busy = attempt
+                case Verdict.BLOCKED:
+                    self._finish(attempt)
+                    self._finish_blocked(attempt)
                 case _:
                     self._finish(attempt)
 
@@ -346,6 +349,22 @@ class _Course:
             if other.origin == attempt.dead_origin:
                 other.dead_origin = other.origin
                 self._set_aside.append(other)
+            else:
+                left.append(other)
+        self._queue = left
+
+    def _finish_blocked(self, attempt: Attempt) -> None:
+        """Finish what else there is of an origin that the guard refuses.
+
+        It would refuse each of them, after the delay of the host.
+        """
+        if len(attempt.requested) > 1 or attempt.best is None:
+            return  # it was led there
+        left: deque[Attempt] = deque()
+        for other in self._queue:
+            if other.origin == origin_of(attempt.requested[0]):
+                other.best = other.document(Answer(), attempt.best.faults)
+                self._finish(other)
             else:
                 left.append(other)
         self._queue = left

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from rdfcrawl.errors import Fault, StoreFault
+from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.items import other
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.errors import Fault
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.stores.segments import SegmentLimits
@@ -32,6 +33,9 @@ logger = logging.getLogger(__name__)
 _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
 }
+
+
+_MAX_TOLD: Final = 5  # seeds; the statistics have the number of all
 
 
 class AccountPipeline:
@@ -48,6 +52,7 @@ class AccountPipeline:
         self._segments: QuadSegments
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush
+        self._n_refused = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -132,8 +137,22 @@ class AccountPipeline:
             counts["document/members"] += document.n_members
         if document.n_links:
             counts["link/offered"] += document.n_links
+        if document.faults:
+            self._count_faults(document)
+
+    def _count_faults(self, document: Document) -> None:
+        counts = self._counts
         for fault in document.faults:
             counts[f"fault/{fault.reason}"] += fault.count
+            if fault.reason is Reason.GUARD_BLOCKED and _is_of_operator(document):
+                self._tell_refusal(document.url, fault)
+
+    def _tell_refusal(self, url: str, fault: Fault) -> None:
+        """Tell the operator that a seed of theirs is refused."""
+        self._counts["guard/seeds"] += 1
+        self._n_refused += 1
+        if self._n_refused <= _MAX_TOLD:
+            logger.error("seed %s: %s", url, fault.detail)
 
     def _count_wishes(self, wishes: Reservations) -> None:
         for directive in wishes.directives:
@@ -154,3 +173,10 @@ def _withhold(document: Document) -> None:
         detail = f"{document.n_quads} statements" if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
     document.n_quads = 0
+
+
+def _is_of_operator(document: Document) -> bool:
+    """Tell whether a document is a seed itself, and not what it redirects to."""
+    record = document.record
+    is_seed = record.depth == 0 and not record.parent and not record.chain
+    return is_seed and len(document.requested) <= 1

@@ -224,7 +224,7 @@ class _NearContexts:
             NeedsSandbox: it was not.
         """
         del document_url  # a page may name another than its own as its base
-        context = self._transport().contexts.peek(url, document_url=self._document_url)
+        context = self._transport().contexts.peek(url)
         if context is None:
             raise NeedsSandbox(f"context {url}")
         return context

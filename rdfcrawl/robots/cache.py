@@ -69,6 +69,7 @@ class RobotsResponse:
         location: of `Location`, unresolved.
         retry_after_secs: of `Retry-After`.
         fault: why there was no answer.
+        is_blocked: the guard lets nobody ask the origin itself.
     """
 
     status: int
@@ -76,6 +77,7 @@ class RobotsResponse:
     location: str = ""
     retry_after_secs: float | None = None
     fault: Fault | None = None
+    is_blocked: bool = False
 
 
 @dataclass(slots=True)
@@ -249,10 +251,12 @@ class RobotsCache:
     async def _follow(self, origin: str, get: Get) -> RobotsResponse:
         """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
         url = origin + ROBOTS_PATH
-        for _ in range(MAX_ROBOTS_REDIRECTS + 1):
+        for n in range(MAX_ROBOTS_REDIRECTS + 1):
             if self._turn is not None and host_of(url) != host_of(origin):
                 await self._turn(url)
             response = await get(url)
+            if n == 0 and _is_refused(response):
+                return replace(response, is_blocked=True)
             if not (300 <= response.status < 400 and response.location):
                 return response
             try:
@@ -319,7 +323,9 @@ class RobotsCache:
             response = unreachable.get(origin_of(urls[index]))
             if response is None:
                 left.append(index)
-            elif self._is_last(visit, record, is_mixed=is_mixed):
+            elif _is_refused(response) or self._is_last(
+                visit, record, is_mixed=is_mixed
+            ):
                 visit.documents.append(_refused(record, _faults(response)))
             elif is_mixed:
                 record = replace(record, retries=record.retries + 1)
@@ -327,7 +333,7 @@ class RobotsCache:
             else:
                 visit.returned[index] = record
         visit.pending[:] = left
-        if not is_mixed:
+        if not is_mixed and not all(map(_is_refused, unreachable.values())):
             visit.host_refused = True
             wait_secs = self._wait_secs(visit, unreachable)
             visit.not_before_secs = max(visit.not_before_secs, wait_secs)
@@ -359,7 +365,15 @@ def origin_of(url: str) -> str:
     return url if end < 0 else url[:end]
 
 
+def _is_refused(response: RobotsResponse) -> bool:
+    """Tell whether the guard refused it, which it does again the next time."""
+    fault = response.fault
+    return fault is not None and fault.reason is Reason.GUARD_BLOCKED
+
+
 def _faults(response: RobotsResponse) -> list[Fault]:
+    if response.is_blocked and response.fault:
+        return [response.fault]
     detail = f"status {response.status}" if response.status else "no answer"
     fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
     return [fault, response.fault] if response.fault else [fault]

@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T", "str", "Seed")
 _SEEDS_AT_ONCE = 500
+_MAX_REFUSED = 10_000  # seeds that are told of
 
 
 class RdfSpider(Spider):
@@ -157,11 +158,16 @@ class RdfSpider(Spider):
 
         session = self._joined()
         bad: list[BadSeed] = []
-        seeds = _good(iter_typed_seeds(self.arguments.seeds), bad)
+        refused: dict[str, str] = {}
+        typed = _good(iter_typed_seeds(self.arguments.seeds), bad)
+        seeds = (seed for seed in typed if self._may_ask(seed.url, refused))
         for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
-        await session.add_seeds(_good(self._start_urls(), bad))
-        for group in in_groups(_good(iter_seeds(self.named()), bad), _SEEDS_AT_ONCE):
+        start_urls = _good(self._start_urls(), bad)
+        await session.add_seeds(u for u in start_urls if self._may_ask(u, refused))
+        named = _good(iter_seeds(self.named()), bad)
+        allowed = (url for url in named if self._may_ask(url, refused))
+        for group in in_groups(allowed, _SEEDS_AT_ONCE):
             roots = [self.root(url, session.run) for url in group]
             await session.add_sources([Child(root, is_own=True) for root in roots])
         async for children in self.sources.again():
@@ -169,6 +175,18 @@ class RdfSpider(Spider):
         for seed in bad:
             where = f"{seed.path.name}:{seed.line}"
             yield Document(record=Record(where), url=where, faults=[seed.fault])
+        for url, detail in refused.items():
+            fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
+            yield Document(record=Record(url), url=url, faults=[fault])
+
+    def _may_ask(self, url: str, refused: dict[str, str]) -> bool:
+        """Tell whether the guard lets a seed be asked for, as far as it shows."""
+        from rdfcrawl.guard.operator import refusal_of
+
+        detail = refusal_of(url, self.options.fetch.guard)
+        if detail and len(refused) < _MAX_REFUSED:
+            refused[url] = detail
+        return not detail
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
         """Add seeds in the way of their kinds."""

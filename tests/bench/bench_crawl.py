@@ -20,7 +20,7 @@ import redis
 
 import rdfcrawl
 from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
-from rdfcrawl.dataweb.process import ServedWeb, run_dataweb
+from rdfcrawl.dataweb.process import NETWORK, ServedWeb, run_dataweb
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import count_lines, run_measured
 
@@ -130,6 +130,7 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         *("-a", f"seeds=@{folder / 'seeds.txt'}"),
         *("-s", "DOWNLOAD_DELAY=0", "-s", f"CONCURRENT_REQUESTS={_AT_ONCE}"),
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
+        *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
     ]
     redis_secs = 0.0
 

@@ -22,6 +22,7 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.guard.policy import Guard, parse_networks
 from rdfcrawl.records import Kind, Record, Visit
 from tests.bench.figures import Figure, judge
 
@@ -73,7 +74,11 @@ async def compare(port: int, n_requests: int, n_rounds: int) -> list[Figure]:
     base = f"http://127.0.0.1:{port}/resource/"
     figures: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        options = FetchOptions(user_agent="bench", spool_dir=Path(folder))
+        options = FetchOptions(
+            user_agent="bench",
+            spool_dir=Path(folder),
+            guard=Guard(parse_networks(["127.0.0.1"])),
+        )
         with Spool(options.spool_dir, memory_limit_bytes=1 << 26) as spool:
             async with (
                 aiohttp.ClientSession(

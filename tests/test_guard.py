@@ -1,9 +1,10 @@
-"""The guard: no stranger's URL leads the crawler into a network that is not public."""
+"""The guard's policy, and the connections of pages that it judges."""
 
 from __future__ import annotations
 
 import socket
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,23 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings
+from scrapy.utils.project import get_project_settings
 
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.guard import (
-    Guard,
-    GuardBlocked,
-    parse_networks,
-)
-from rdfcrawl.fetch.resolver import GuardedResolver
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.options import _guard
+from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.names import GuardedResolver
+from rdfcrawl.guard.policy import (
+    MAX_PORT,
+    Guard,
+    Use,
+    Why,
+    literal_address,
+    parse_networks,
+    parse_ports,
+)
+from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, requestable
 
@@ -65,7 +72,7 @@ REFUSED = [
     "::ffff:127.0.0.1",  # IPv4-mapped
     "::ffff:0:127.0.0.1",  # IPv4-translated
     "64:ff9b::7f00:1",  # NAT64
-    "64:ff9b::8.8.8.8",
+    "64:ff9b::10.0.0.1",
     "64:ff9b:1::a00:1",
     "100::1",
     "2001::1",  # Teredo
@@ -99,6 +106,7 @@ ALLOWED = [
     "192.0.1.1",
     "223.255.255.255",
     "2606:4700::1111",
+    "64:ff9b::8.8.8.8",  # NAT64: whoever has IPv6 alone reaches IPv4 so
     "2606:4700::5efe:8.8.8.8",
     "2a00:1450:4001:81b::200e",
 ]
@@ -107,20 +115,20 @@ ALLOWED = [
 @pytest.mark.parametrize("address", REFUSED)
 def test_address_is_refused(address: str) -> None:
     """If an address is not on the public internet, then it is not connected to."""
-    assert not Guard().allows(address)
+    assert Guard().refusal(address, 80) is not None
 
 
 @pytest.mark.parametrize("address", ALLOWED)
 def test_address_is_allowed(address: str) -> None:
     """If an address is on the public internet, then it is connected to."""
-    assert Guard().allows(address)
+    assert Guard().refusal(address, 80) is None
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_guard_is_stricter_than_the_library(number: int) -> None:
     """If an IPv4 address is allowed, then Python's registry calls it global too."""
     address = IPv4Address(number)
-    if Guard().allows(str(address)):
+    if Guard().refuses_address(str(address)) is None:
         assert address.is_global
         assert not address.is_multicast
 
@@ -129,7 +137,7 @@ def test_guard_is_stricter_than_the_library(number: int) -> None:
 def test_guard_is_stricter_than_the_library_for_ipv6(number: int) -> None:
     """If an IPv6 address is allowed, then Python's registry calls it global too."""
     address = IPv6Address(number)
-    if Guard().allows(str(address)):
+    if Guard().refuses_address(str(address)) is None:
         assert address.is_global
         assert address.ipv4_mapped is None
         assert address.sixtofour is None
@@ -139,35 +147,137 @@ def test_guard_is_stricter_than_the_library_for_ipv6(number: int) -> None:
 def test_networks_are_allowed() -> None:
     """If a network is allowed, then its addresses are, and no embedding of them."""
     guard = Guard(parse_networks(["10.0.0.0/8", " fd00::/8 ", ""]))
-    assert guard.allows("10.1.2.3")
-    assert guard.allows("fd12::1")
-    assert not guard.allows("127.0.0.1")
-    assert not guard.allows("::ffff:10.1.2.3")
+    assert guard.refusal("10.1.2.3", 80) is None
+    assert guard.refusal("fd12::1", 80) is None
+    assert guard.refusal("127.0.0.1", 80) is Why.LOOPBACK
+    assert guard.refusal("::ffff:10.1.2.3", 80) is Why.TUNNEL
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("0.0.0.0", Why.UNSPECIFIED),
+        ("10.0.0.1", Why.PRIVATE),
+        ("100.64.0.1", Why.SHARED),
+        ("168.63.129.16", Why.CLOUD),
+        ("169.254.169.254", Why.LINK_LOCAL),
+        ("192.0.2.1", Why.DOCUMENTATION),
+        ("198.18.0.1", Why.BENCHMARK),
+        ("255.255.255.255", Why.RESERVED),
+        ("::1", Why.LOOPBACK),
+        ("::", Why.UNSPECIFIED),
+        ("::ffff:127.0.0.1", Why.TUNNEL),
+        ("64:ff9b::7f00:1", Why.LOOPBACK),
+        ("2002:7f00:1::", Why.TUNNEL),
+        ("fd00:ec2::254", Why.PRIVATE),
+        ("fe80::1%eth0", Why.LINK_LOCAL),
+        ("ff02::1", Why.MULTICAST),
+        ("5f00::1", Why.RESERVED),
+        ("127.1", Why.RESERVED),
+    ],
+)
+def test_refusal_has_a_name(address: str, why: Why) -> None:
+    """If an address is refused, then it is said what it is."""
+    assert Guard().refusal(address, 443) is why
+
+
+@pytest.mark.parametrize(
+    ("use", "allowed", "refused"),
+    [
+        (Use.WEB, [80, 443, 1024, 8890, MAX_PORT], [0, 1, 21, 22, 25, 110, 990, 1023]),
+        (Use.FTP, [21, 990, 2121], [20, 22, 25, 1023, MAX_PORT + 1]),
+        (Use.FTP_DATA, [1024, 50_000, MAX_PORT], [20, 21, 22, 80, 443, 1023]),
+    ],
+)
+def test_ports(use: Use, allowed: list[int], refused: list[int]) -> None:
+    """If a port is one of another service, then it is not connected to."""
+    guard = Guard()
+    assert [port for port in allowed if guard.refuses_port(port, use)] == []
+    assert {guard.refusal("1.1.1.1", port, use) for port in refused} == {Why.PORT}
+
+
+def test_ports_are_set() -> None:
+    """If the ports of the web are fewer, then those of FTP and its data stay."""
+    guard = Guard(ports=parse_ports(["80", " 443 "]))
+    assert guard.refuses_port(8080) is Why.PORT
+    assert guard.refuses_port(2121, Use.FTP) is Why.PORT
+    assert guard.refuses_port(21, Use.FTP) is None
+    assert guard.refuses_port(50_000, Use.FTP_DATA) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "::1"),
+        ("localhost", "127.0.0.1"),
+        ("db.localhost", "127.0.0.1"),
+        ("example.org", ""),
+        ("mylocalhost", ""),
+    ],
+)
+def test_literals_are_known_without_a_lookup(host: str, address: str) -> None:
+    """If a host is an address, or named so for all, then nobody need be asked."""
+    assert literal_address(host) == address
+
+
+def test_many_ports_of_an_address_are_a_scan() -> None:
+    """If documents lead to ever more ports of an address, then they are refused."""
+    counts: list[Why] = []
+    gate = Gate(Guard(max_ports=3), count=counts.append)
+    for port in (80, 443, 8080, 80, 443):
+        gate.check("1.1.1.1", port)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check("1.1.1.1", 8081)
+    gate.check("1.1.1.1", 8080)
+    gate.check("1.1.1.2", 8081)
+    gate.check("1.1.1.1", 50_000, Use.FTP_DATA)
+    assert counts == [Why.PORT_SCAN]
 
 
 def test_setting_is_read() -> None:
     """If GUARD_ALLOW_NETS has networks, then the guard allows them."""
-    guard = _guard(Settings({"GUARD_ALLOW_NETS": "127.0.0.0/8,::1"}))
+    given = {"GUARD_ALLOW_NETS": "127.0.0.0/8,::1", "GUARD_PORTS": "80,8000-8999"}
+    guard = guard_of(Settings(given | {"GUARD_MAX_PORTS": "5"}))
     assert guard.allow_nets == (ip_network("127.0.0.0/8"), ip_network("::1"))
+    assert guard.ports == ((80, 80), (8000, 8999))
+    assert guard.max_ports == 5
 
 
-@pytest.mark.parametrize("value", ["10.0.0.1/8", "everything", "10.0.0.0/33"])
-def test_bad_setting_is_refused(value: str) -> None:
-    """If GUARD_ALLOW_NETS is no list of networks, then the crawl does not begin."""
-    with pytest.raises(ConfigError, match="GUARD_ALLOW_NETS"):
-        _guard(Settings({"GUARD_ALLOW_NETS": value}))
+def test_settings_of_the_project_are_the_policy_itself() -> None:
+    """If nothing is set, then the guard is as strict as it is by itself."""
+    assert guard_of(get_project_settings()) == Guard()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GUARD_ALLOW_NETS", "10.0.0.1/8"),
+        ("GUARD_ALLOW_NETS", "everything"),
+        ("GUARD_ALLOW_NETS", "10.0.0.0/33"),
+        ("GUARD_PORTS", "http"),
+        ("GUARD_PORTS", "0-80"),
+        ("GUARD_PORTS", "443-80"),
+        ("GUARD_PORTS", "1-65536"),
+        ("GUARD_PORTS", "80-"),
+        ("GUARD_MAX_PORTS", "0"),
+        ("GUARD_MAX_PORTS", "many"),
+    ],
+)
+def test_bad_setting_is_refused(name: str, value: str) -> None:
+    """If a setting makes no sense, then the crawl does not begin."""
+    with pytest.raises(ConfigError, match=name):
+        guard_of(Settings({"GUARD_MAX_PORTS": 1, name: value}))
 
 
 # -- over real connections -----------------------------------------------------------
 
 
 @asynccontextmanager
-async def opened(
-    options: FetchOptions, guard: Guard | None
-) -> AsyncIterator[HttpExchange]:
-    """Open an exchange that is guarded."""
+async def opened(options: FetchOptions, guard: Guard) -> AsyncIterator[HttpExchange]:
+    """Open an exchange with a guard."""
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
-        async with HttpExchange(options, spool, guard=guard) as exchange:
+        async with HttpExchange(replace(options, guard=guard), spool) as exchange:
             yield exchange
 
 
@@ -240,26 +350,6 @@ async def test_allowed_network_is_reached(
     assert answer.status == 200
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [
-        ("http://127.0.0.1/", Reason.GUARD_BLOCKED),
-        ("http://localhost/", Reason.GUARD_BLOCKED),
-        ("http://[::1]/", Reason.GUARD_BLOCKED),
-        ("http://1.1.1.1/", None),
-        ("http://no-such-name.invalid/", None),
-        (f"http://{'a' * 70}.example/", None),
-    ],
-)
-async def test_url_is_checked_before_it_is_asked(
-    fetch_options: MakeOptions, url: str, reason: Reason | None
-) -> None:
-    """If a URL is checked, then without a connection, and names are looked up."""
-    async with opened(fetch_options(), Guard()) as exchange:
-        fault = await exchange.check(url)
-    assert (fault and fault.reason) == reason
-
-
 class Names(AbstractResolver):
     """A name server of the test's own: each lookup takes the next list."""
 
@@ -288,17 +378,19 @@ class Names(AbstractResolver):
 
 async def test_private_addresses_of_a_name_are_left_out() -> None:
     """If a name has public and private addresses, then only the public ones stay."""
-    names = GuardedResolver(Names(["10.0.0.1", "1.1.1.1", "::1"]), Guard())
-    assert [each["host"] for each in await names.resolve("example.org")] == ["1.1.1.1"]
+    names = GuardedResolver(Names(["10.0.0.1", "1.1.1.1", "::1"]), Gate(Guard()))
+    assert [each["host"] for each in await names.resolve("a.example", 80)] == [
+        "1.1.1.1"
+    ]
 
 
 async def test_name_that_changes_its_address_is_refused() -> None:
     """If a name turns private (DNS rebinding), then each lookup is judged anew."""
     source = Names(["1.1.1.1"], ["127.0.0.1"])
-    names = GuardedResolver(source, Guard())
-    assert await names.resolve("example.org")
-    with pytest.raises(GuardBlocked, match="not on the public internet"):
-        await names.resolve("example.org")
+    names = GuardedResolver(source, Gate(Guard()))
+    assert await names.resolve("a.example", 80)
+    with pytest.raises(GuardBlocked, match="loopback"):
+        await names.resolve("a.example", 80)
     await names.close()
     assert source.is_closed
 

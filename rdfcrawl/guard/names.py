@@ -1,4 +1,4 @@
-"""Names to those of their addresses that may be connected to."""
+"""Names to those of their addresses that may be connected to, for aiohttp."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp.abc import AbstractResolver
 
-from rdfcrawl.fetch.guard import GuardBlocked
-
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
 
-    from rdfcrawl.fetch.guard import Guard
+    from rdfcrawl.guard.gate import Gate
 
 
 class GuardedResolver(AbstractResolver):
@@ -21,9 +19,9 @@ class GuardedResolver(AbstractResolver):
     Takes over the resolver that it asks, and closes it.
     """
 
-    def __init__(self, resolver: AbstractResolver, guard: Guard) -> None:
+    def __init__(self, resolver: AbstractResolver, gate: Gate) -> None:
         self._resolver = resolver
-        self._guard = guard
+        self._gate = gate
 
     async def resolve(
         self,
@@ -34,14 +32,13 @@ class GuardedResolver(AbstractResolver):
         """Return the addresses of `host` that may be connected to.
 
         Raises:
-            GuardBlocked: there are others only.
+            GuardBlocked: there are others only, or the port is refused.
             OSError: there is no such name.
         """
+        self._gate.check_port(host, port)
         found = await self._resolver.resolve(host, port, family)
-        allowed = [each for each in found if self._guard.allows(each["host"])]
-        if found and not allowed:
-            raise GuardBlocked(f"{host} ({found[0]['host']})")
-        return allowed
+        allowed = self._gate.allowed(host, port, [each["host"] for each in found])
+        return [each for each in found if each["host"] in allowed]
 
     async def close(self) -> None:
         """Close the resolver that is asked."""

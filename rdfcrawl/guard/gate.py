@@ -1,0 +1,163 @@
+"""The guard where connections are made: each address is judged when it is dialled.
+
+Neither a redirect, nor a name that changes its address in between (DNS rebinding)
+leads past it, as what was judged is what is connected to. A connection that is kept
+and used again was judged when it was made.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections import OrderedDict
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.guard.policy import Use, Why, literal_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohappyeyeballs import AddrInfoType
+
+    from rdfcrawl.guard.policy import Guard
+
+MAX_ADDRESSES: Final = 10_000  # whose ports are remembered, the latest used
+
+_WORDS: Final = {
+    Why.LOOPBACK: "a loopback address",
+    Why.PRIVATE: "in a private network",
+    Why.LINK_LOCAL: "a link-local address",
+    Why.SHARED: "in the shared network of a provider",
+    Why.CLOUD: "an address within a cloud",
+    Why.DOCUMENTATION: "an address of documentation",
+    Why.BENCHMARK: "an address of benchmarks",
+    Why.MULTICAST: "a multicast address",
+    Why.UNSPECIFIED: "an address of this machine",
+    Why.TUNNEL: "an address that stands for another one",
+    Why.RESERVED: "no address of the public internet",
+}
+
+
+class GuardBlocked(OSError):
+    """The guard refuses a connection.
+
+    Attributes:
+        why: the reason.
+    """
+
+    def __init__(self, why: Why, text: str) -> None:
+        super().__init__(errno.EACCES, text)
+        self.why = why
+
+    @property
+    def detail(self) -> str:
+        """What is refused, and the setting that would allow it."""
+        return str(self.strerror)
+
+
+class Gate:
+    """Asks the guard for all connections of a process, whatever makes them.
+
+    Args:
+        guard: the policy.
+        count: called with the reason of each refusal.
+    """
+
+    def __init__(
+        self, guard: Guard, *, count: Callable[[Why], None] = lambda _: None
+    ) -> None:
+        self.guard = guard
+        self._count = count
+        self._ports: OrderedDict[str, set[int]] = OrderedDict()
+        self._lock = Lock()  # FTP connects in threads
+
+    def check_port(self, host: str, port: int, use: Use = Use.WEB) -> None:
+        """See that a port may be connected to, before any name is looked up.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        if (why := self.guard.refuses_port(port, use)) is not None:
+            raise self.blocked(host, "", port, why)
+
+    def check_literal(self, host: str, port: int, use: Use = Use.WEB) -> None:
+        """See that a host may be connected to, as far as it shows without a lookup.
+
+        Args:
+            host: as a parsed URL has it, without brackets.
+            port: that would be connected to.
+            use: what for.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        self.check_port(host, port, use)
+        address = literal_address(host)
+        if address:
+            self.allowed(host, port, [address])
+
+    def allowed(self, host: str, port: int, addresses: list[str]) -> list[str]:
+        """Return the addresses of a name that may be connected to.
+
+        Raises:
+            GuardBlocked: there are others only.
+        """
+        refuses = self.guard.refuses_address
+        allowed = [address for address in addresses if refuses(address) is None]
+        if addresses and not allowed:
+            address = addresses[0]
+            why = refuses(address) or Why.RESERVED
+            raise self.blocked(host, address, port, why)
+        return allowed
+
+    def check(self, address: str, port: int, use: Use = Use.WEB) -> None:
+        """See that an address may be dialled now, and remember its port.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        why = self.guard.refusal(address, port, use)
+        if why is None and use is not Use.FTP_DATA and self._is_scan(address, port):
+            why = Why.PORT_SCAN
+        if why is not None:
+            raise self.blocked(address, address, port, why)
+
+    def open_socket(self, info: AddrInfoType) -> socket.socket:
+        """Return a socket for the address that is about to be dialled.
+
+        Raises:
+            GuardBlocked: it is refused.
+        """
+        family, kind, protocol, _, address = info
+        self.check(str(address[0]), int(address[1]))
+        return socket.socket(family, kind, protocol)
+
+    def blocked(self, host: str, address: str, port: int, why: Why) -> GuardBlocked:
+        """Return the refusal of a connection, and count it."""
+        self._count(why)
+        if why is Why.PORT:
+            text = f"port {port} of {host} is not among GUARD_PORTS"
+        elif why is Why.PORT_SCAN:
+            most = self.guard.max_ports
+            text = f"port {port} of {host}: over {most} ports of it (GUARD_MAX_PORTS)"
+        else:
+            name = host if host == address else f"{host} ({address})"
+            mask = 128 if ":" in address else 32
+            net = f"{address.partition('%')[0]}/{mask}"
+            text = f"{name} is {_WORDS[why]}; GUARD_ALLOW_NETS={net} would allow it"
+        return GuardBlocked(why, text)
+
+    def _is_scan(self, address: str, port: int) -> bool:
+        with self._lock:
+            ports = self._ports.get(address)
+            if ports is None:
+                ports = self._ports[address] = set()
+                if len(self._ports) > MAX_ADDRESSES:
+                    self._ports.popitem(last=False)
+            else:
+                self._ports.move_to_end(address)
+            if port not in ports and len(ports) >= self.guard.max_ports:
+                return True
+            ports.add(port)
+            return False

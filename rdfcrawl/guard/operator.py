@@ -1,0 +1,103 @@
+"""What the operator names: refused before the crawl begins, if the guard refuses it.
+
+It is judged again when it is connected to, as everything is. Here only an operator who
+forgot a setting is told so at once.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.policy import Use, literal_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.guard.policy import Guard
+
+MAX_NAMES: Final = 20  # are looked up
+LOOKUP_SECS: Final = 3.0  # for all of them
+# All others are names with the port of their scheme, of which nothing shows.
+_shows = re.compile(r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)").match
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
+
+
+def refusal_of(url: str, guard: Guard) -> str:
+    """Return why a URL would be refused, as far as it shows; empty if it would not.
+
+    Args:
+        url: requestable.
+        guard: the policy.
+
+    >>> from rdfcrawl.guard.policy import Guard
+    >>> refusal_of("http://example.org:22/", Guard())
+    'port 22 of example.org is not among GUARD_PORTS'
+    """
+    if not _shows(url):
+        return ""
+    host, port, use = _parts(url)
+    try:
+        Gate(guard).check_literal(host, port, use)
+    except GuardBlocked as blocked:
+        return blocked.detail
+    return ""
+
+
+def looked_up_refusal(
+    urls: Iterable[str], guard: Guard, *, looks_up: bool = True
+) -> str:
+    """Return the first URL that would be refused, and why; empty if none would.
+
+    Args:
+        urls: requestable.
+        guard: the policy.
+        looks_up: look up the first names; one that is not found is not refused.
+    """
+    names: dict[str, list[str]] = {}
+    urls = list(urls)
+    for url in urls:
+        if detail := refusal_of(url, guard):
+            return f"{url}: {detail}"
+        host, _, _ = _parts(url)
+        if not literal_address(host) and len(names) < MAX_NAMES:
+            names[host] = []
+    if looks_up:
+        _look_up(names)
+    for url in urls:
+        host, port, _ = _parts(url)
+        try:
+            Gate(guard).allowed(host, port, list(names.get(host, ())))
+        except GuardBlocked as blocked:
+            return f"{url}: {blocked.detail}"
+    return ""
+
+
+def _look_up(names: dict[str, list[str]]) -> None:
+    """Fill in the addresses of names, as far as there is time."""
+
+    def look_up(host: str) -> None:
+        with suppress(OSError, UnicodeError):
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            names[host] = [str(address[0]) for *_, address in found]
+
+    # Not a pool: nobody waits at the end for a lookup that hangs.
+    threads = [Thread(target=look_up, args=(each,), daemon=True) for each in names]
+    for thread in threads:
+        thread.start()
+    ends_at = time.monotonic() + LOOKUP_SECS
+    for thread in threads:
+        thread.join(max(0.0, ends_at - time.monotonic()))
+
+
+def _parts(url: str) -> tuple[str, int, Use]:
+    parts = urlsplit(url)
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    use = Use.FTP if parts.scheme.startswith("ftp") else Use.WEB
+    return parts.hostname or "", port, use

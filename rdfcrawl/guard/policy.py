@@ -1,0 +1,231 @@
+"""Which addresses and ports may be connected to on behalf of what the web says.
+
+A URL that a stranger wrote must not make the crawler speak to what only it can
+reach: services of its own machine, of its network, of its cloud. Addresses are judged
+as the numbers that they are, so that no spelling leads past it.
+
+Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; RFC 6052
+(NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+PortRange = tuple[int, int]
+
+MAX_PORT: Final = 0xFFFF
+UNPRIVILEGED: Final = 1024
+WEB_PORTS: Final[tuple[PortRange, ...]] = ((80, 80), (443, 443), (1024, MAX_PORT))
+_FTP_PORTS: Final = frozenset({21, 990})
+
+
+class Why(StrEnum):
+    """Why a connection is refused; a variant of the statistic `guard/*`."""
+
+    LOOPBACK = "loopback"
+    PRIVATE = "private"
+    LINK_LOCAL = "link_local"
+    SHARED = "shared"
+    CLOUD = "cloud"
+    DOCUMENTATION = "documentation"
+    BENCHMARK = "benchmark"
+    MULTICAST = "multicast"
+    UNSPECIFIED = "unspecified"
+    TUNNEL = "tunnel"
+    RESERVED = "reserved"
+    PORT = "port"
+    PORT_SCAN = "port_scan"
+
+    @property
+    def is_of_port(self) -> bool:
+        """Whether it is the port that is refused, and not the address."""
+        return self in (Why.PORT, Why.PORT_SCAN)
+
+
+class Use(StrEnum):
+    """What a connection is for; each has ports of its own."""
+
+    WEB = "web"
+    FTP = "ftp"
+    FTP_DATA = "ftp_data"
+
+
+_IPV4: Final = tuple(
+    (IPv4Network(network), why)
+    for network, why in (
+        ("0.0.0.0/8", Why.UNSPECIFIED),
+        ("10.0.0.0/8", Why.PRIVATE),
+        ("100.64.0.0/10", Why.SHARED),  # carrier-grade NAT (RFC 6598)
+        ("127.0.0.0/8", Why.LOOPBACK),
+        ("168.63.129.16/32", Why.CLOUD),  # public, but the host of a virtual machine
+        ("169.254.0.0/16", Why.LINK_LOCAL),  # metadata of clouds
+        ("172.16.0.0/12", Why.PRIVATE),
+        ("192.0.0.0/24", Why.RESERVED),  # IETF protocol assignments
+        ("192.0.2.0/24", Why.DOCUMENTATION),
+        ("192.88.99.0/24", Why.TUNNEL),  # 6to4 relays (RFC 7526)
+        ("192.168.0.0/16", Why.PRIVATE),
+        ("198.18.0.0/15", Why.BENCHMARK),
+        ("198.51.100.0/24", Why.DOCUMENTATION),
+        ("203.0.113.0/24", Why.DOCUMENTATION),
+        ("224.0.0.0/4", Why.MULTICAST),
+        ("240.0.0.0/4", Why.RESERVED),
+    )
+)
+# All that is global unicast; what lies outside of it is named below, or reserved.
+_GLOBAL: Final = IPv6Network("2000::/3")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_IPV6: Final = tuple(
+    (IPv6Network(network), why)
+    for network, why in (
+        ("::/128", Why.UNSPECIFIED),
+        ("::1/128", Why.LOOPBACK),
+        ("::/32", Why.TUNNEL),  # addresses of IPv4: mapped, compatible, translated
+        ("64:ff9b:1::/48", Why.PRIVATE),  # NAT64 of a network of its own (RFC 8215)
+        ("2001::/32", Why.TUNNEL),  # Teredo
+        ("2001::/23", Why.RESERVED),  # IETF protocol assignments
+        ("2001:db8::/32", Why.DOCUMENTATION),
+        ("2002::/16", Why.TUNNEL),  # 6to4
+        ("3fff::/20", Why.DOCUMENTATION),  # RFC 9637
+        ("fc00::/7", Why.PRIVATE),  # unique local; metadata of clouds
+        ("fe80::/10", Why.LINK_LOCAL),
+        ("fec0::/10", Why.PRIVATE),  # site-local (RFC 3879)
+        ("ff00::/8", Why.MULTICAST),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The policy: the public internet, what else is allowed, and ports.
+
+    Attributes:
+        allow_nets: networks that are connected to although they are not public. An
+            IPv4 network allows no IPv6 address that holds one of its addresses.
+        ports: ranges of the ports that are asked for pages, both ends included.
+        max_ports: of one address, so many ports are connected to.
+    """
+
+    allow_nets: tuple[IPNetwork, ...] = ()
+    ports: tuple[PortRange, ...] = WEB_PORTS
+    max_ports: int = 16
+
+    def refusal(self, address: str, port: int, use: Use = Use.WEB) -> Why | None:
+        """Return why an address and a port may not be connected to.
+
+        Args:
+            address: in the spelling of the socket interface, perhaps with a zone;
+                what is no address is refused.
+            port: that would be connected to.
+            use: what for.
+
+        >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
+        (<Why.PRIVATE: 'private'>, None)
+        """
+        return self.refuses_port(port, use) or self.refuses_address(address)
+
+    def refuses_address(self, address: str) -> Why | None:
+        """Return why an address may not be connected to, whatever the port."""
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return Why.RESERVED
+        why = _why(parsed)
+        if why is None or any(parsed in net for net in self.allow_nets):
+            return None
+        return why
+
+    def refuses_port(self, port: int, use: Use = Use.WEB) -> Why | None:
+        """Return why a port may not be connected to, whatever the address.
+
+        >>> Guard().refuses_port(22), Guard().refuses_port(21, Use.FTP)
+        (<Why.PORT: 'port'>, None)
+        """
+        if use is Use.FTP_DATA:  # RFC 2577 3: nothing well known is behind others
+            is_allowed = UNPRIVILEGED <= port <= MAX_PORT
+        else:
+            is_allowed = any(first <= port <= last for first, last in self.ports)
+            is_allowed = is_allowed or (use is Use.FTP and port in _FTP_PORTS)
+        return None if is_allowed else Why.PORT
+
+
+def literal_address(host: str) -> str:
+    """Return the address that a host of a parsed URL spells; empty if it is a name.
+
+    >>> literal_address("[::1]"), literal_address("a.localhost")
+    ('::1', '127.0.0.1')
+    """
+    bare = host.removeprefix("[").removesuffix("]").removesuffix(".")
+    if bare == "localhost" or bare.endswith(".localhost"):  # RFC 6761 6.3
+        return "127.0.0.1"
+    try:
+        return str(ip_address(bare))
+    except ValueError:
+        return ""
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
+    """Return the networks, or single addresses, that texts stand for.
+
+    Raises:
+        ValueError: one of them is none; its message says which.
+
+    >>> parse_networks(["10.0.0.0/8", "::1"])
+    (IPv4Network('10.0.0.0/8'), IPv6Network('::1/128'))
+    """
+    return tuple(ip_network(text.strip()) for text in texts if text.strip())
+
+
+def parse_ports(texts: Iterable[str]) -> tuple[PortRange, ...]:
+    """Return the ranges of ports that texts stand for.
+
+    Raises:
+        ValueError: one of them is none; its message says which.
+
+    >>> parse_ports(["80", "1024-65535"])
+    ((80, 80), (1024, 65535))
+    """
+    return tuple(_port_range(text.strip()) for text in texts if text.strip())
+
+
+def _port_range(text: str) -> PortRange:
+    first, dash, last = text.partition("-")
+    numbers = [each.strip() for each in (first, last if dash else first)]
+    if all(each.isascii() and each.isdigit() for each in numbers):
+        low, high = map(int, numbers)
+        if 1 <= low <= high <= MAX_PORT:
+            return low, high
+    raise ValueError(f"{text!r} is no port and no range of ports")
+
+
+def _why(address: IPAddress) -> Why | None:
+    """Return why an address is not on the public internet."""
+    if isinstance(address, IPv4Address):
+        return next((why for network, why in _IPV4 if address in network), None)
+    if address in _NAT64:
+        # RFC 6052: whoever has IPv6 alone reaches all of IPv4 by these.
+        return _why(IPv4Address(int(address) & 0xFFFF_FFFF))
+    for network, why in _IPV6:
+        if address in network:
+            return why
+    if address not in _GLOBAL:
+        return Why.RESERVED
+    # ISATAP (RFC 5214 6.1): an interface identifier that holds an IPv4 address.
+    if int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE:
+        return _why(IPv4Address(int(address) & 0xFFFF_FFFF))
+    return None

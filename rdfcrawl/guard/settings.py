@@ -1,0 +1,42 @@
+"""The settings of the guard, read and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.guard.policy import Guard, parse_networks, parse_ports
+from rdfcrawl.setting_values import integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from scrapy.settings import BaseSettings
+
+T = TypeVar("T")
+
+
+def guard_of(settings: BaseSettings) -> Guard:
+    """Return what may be connected to.
+
+    Raises:
+        ConfigError: a setting is wrong.
+    """
+    networks = settings.getlist("GUARD_ALLOW_NETS")
+    ports = settings.getlist("GUARD_PORTS")
+    return Guard(
+        _parsed("GUARD_ALLOW_NETS", networks, parse_networks, "10.0.0.0/8,fd00::/8"),
+        _parsed("GUARD_PORTS", ports, parse_ports, "80,443,1024-65535"),
+        integer(settings, "GUARD_MAX_PORTS", 1, 65535),
+    )
+
+
+def _parsed(
+    name: str, values: list[object], parse: Callable[[Iterable[str]], T], example: str
+) -> T:
+    texts = list(map(str, values))
+    try:
+        return parse(texts)
+    except ValueError as error:
+        given = ",".join(texts)
+        raise ConfigError(f"{name}={given}: {error}; want {example}") from None

@@ -1,0 +1,42 @@
+"""Numbers in the settings, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+_MAX_INT = 2**53
+
+
+def number(
+    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
+) -> float:
+    """Return a number from the settings.
+
+    Raises:
+        ConfigError: it is none, or out of range.
+    """
+    value = settings.get(name)
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}={value!r}: want a number") from None
+    if not least <= result <= most:
+        raise ConfigError(f"{name}={value}: want {least:g} to {most:g}")
+    return result
+
+
+def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
+    """Return a whole number from the settings.
+
+    Raises:
+        ConfigError: it is none, or out of range.
+    """
+    result = number(settings, name, least, most)
+    if result != int(result):
+        raise ConfigError(f"{name}={result}: want a whole number")
+    return int(result)
