@@ -180,6 +180,8 @@ def _run(request: bytes, out_fd: int) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    if "SCRIPTED_NAMES" in os.environ:  # as each new process of Python does
+        runpy.run_path(str(ROOT / "tests" / "scripted_names" / "sitecustomize.py"))
     sys.argv[1:] = words
     runpy.run_module("scrapy", run_name="__main__", alter_sys=True)
 

@@ -76,7 +76,7 @@ class Wire(ftplib.FTP):
 
     def _dial(self, port: int) -> None:
         gate = self._manners.gate
-        gate.check_port(self.host, port, Use.FTP)
+        gate.check_literal(self.host, port, Use.FTP)
         try:
             found = socket.getaddrinfo(
                 self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG

@@ -35,7 +35,7 @@ class GuardedResolver(AbstractResolver):
             GuardBlocked: there are others only, or the port is refused.
             OSError: there is no such name.
         """
-        self._gate.check_port(host, port)
+        self._gate.check_literal(host, port)
         found = await self._resolver.resolve(host, port, family)
         allowed = self._gate.allowed(host, port, [each["host"] for each in found])
         return [each for each in found if each["host"] in allowed]

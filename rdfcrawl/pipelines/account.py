@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.errors import Fault
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.stores.segments import SegmentLimits
@@ -144,8 +143,9 @@ class AccountPipeline:
         counts = self._counts
         for fault in document.faults:
             counts[f"fault/{fault.reason}"] += fault.count
-            if fault.reason is Reason.GUARD_BLOCKED and _is_of_operator(document):
-                self._tell_refusal(document.url, fault)
+        fault = document.faults[0]  # behind another one, it is not the seed itself
+        if fault.reason is Reason.GUARD_BLOCKED and _is_of_operator(document):
+            self._tell_refusal(document.url, fault)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:
         """Tell the operator that a seed of theirs is refused."""

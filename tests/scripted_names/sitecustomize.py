@@ -1,0 +1,57 @@
+"""Host names as a test has written them, in every process with this folder on its path.
+
+The environment variable `SCRIPTED_NAMES` names a file of JSON: name -> answers, each a
+list of addresses or the name of an error of `getaddrinfo`. A lookup takes the next
+answer of its name in this process; the last one stays. All other hosts are looked up as
+ever. See `tests/crawl_names.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from typing import Any
+
+_look_up = socket.getaddrinfo
+_answers: dict[str, list[Any]] = {}
+if path := os.environ.get("SCRIPTED_NAMES"):
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123  (at each start)
+        _answers = json.load(file)
+
+
+def _answer(host: object) -> Any:
+    text = host.decode() if isinstance(host, bytes) else str(host)
+    answers = _answers.get(text.removesuffix("."))
+    if answers is None:
+        return None
+    answer = answers.pop(0) if len(answers) > 1 else answers[0]
+    if isinstance(answer, str):
+        raise socket.gaierror(getattr(socket, answer), answer)
+    return answer
+
+
+def getaddrinfo(host: Any, port: Any, *rest: Any, **named: Any) -> Any:
+    """Stand for `socket.getaddrinfo`."""
+    answer = _answer(host)
+    if answer is None:
+        return _look_up(host, port, *rest, **named)
+    flags = {**named, "flags": socket.AI_NUMERICHOST}
+    return [row for each in answer for row in _look_up(each, port, *rest, **flags)]
+
+
+def gethostbyname(host: Any) -> str:
+    """Stand for `socket.gethostbyname`, which Twisted asks."""
+    found = getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
+    return str(found[0][4][0])
+
+
+if _answers:
+    socket.getaddrinfo = getaddrinfo
+    socket.gethostbyname = gethostbyname
+    if twisted := sys.modules.get("twisted.internet._resolver"):  # it has the other one
+        made: Any = twisted.GAIResolver.__init__
+        made.__defaults__ = tuple(
+            getaddrinfo if each is _look_up else each for each in made.__defaults__
+        )
