@@ -1,7 +1,8 @@
 """One tree of exceptions, and the closed list of what can be wrong with a document.
 
 The leaves of the tree say who acts: `ConfigError` the operator, `SourceFault` the
-publisher (the crawl counts it and goes on), `StoreFault` the store (retried).
+publisher (the crawl counts it and goes on), `StoreFault` the store (retried),
+`CrawlGone` the operator again (the crawl has ended under its worker).
 """
 
 from __future__ import annotations
@@ -139,6 +140,10 @@ class SourceFault(RdfcrawlError):
 
 class StoreFault(RdfcrawlError):
     """A store could not take what was written; it is tried again."""
+
+
+class CrawlGone(RdfcrawlError):
+    """Redis no longer has the crawl: its worker stops; shown to the operator."""
 
 
 class NeedsSandbox(RdfcrawlError):

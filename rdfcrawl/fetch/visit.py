@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
 from rdfcrawl.fetch.hops import Hops
@@ -130,6 +130,8 @@ class Visitor:
         course = _Course(self, visit)
         try:
             await course.run()
+        except CrawlGone:  # told by whoever stops the crawl
+            pass
         except Exception:  # the edge: what was fetched before is not lost
             logger.exception("Unexpected error in the visit of %s", visit.key)
             course.blame()

@@ -10,11 +10,12 @@ import json
 import secrets
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
+from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Record, Visit
 
 SCHEMA = 1
+SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
 # A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
 MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
@@ -37,6 +39,7 @@ _ADD_HEAD = 3  # arguments of `add` before the keys
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 15.0
+_CLEARED_SECS = 60
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
 
 
@@ -88,8 +91,10 @@ class Frontier:
         crawl_id: str,
         options: FrontierOptions,
         intset_limit: int = 512,
+        state: ServerState | None = None,
     ) -> None:
         self.redis = redis
+        self.state = state or ServerState("Redis")
         self.crawl_id = crawl_id
         self.options = options
         self.partitions = options.partitions
@@ -119,6 +124,7 @@ class Frontier:
             "schema": SCHEMA,
             "partitions": self.options.partitions,
             "fill": self._fill,
+            INCARNATION: secrets.token_hex(16),
         }
         pipe = self.redis.pipeline(transaction=True)
         for field, value in wanted.items():
@@ -134,6 +140,10 @@ class Frontier:
         self.partitions = int(stored[b"partitions"])
         self._fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
+        mark = cast("bytes", stored[INCARNATION.encode()])
+        self.state.join(
+            self.crawl_id, conf=conf, cleared=self.key("cleared"), mark=mark
+        )
 
     async def begin_run(self) -> int:
         """Return the number of this run: so many runs of the crawl are over.
@@ -147,7 +157,14 @@ class Frontier:
         await self.redis.sadd(self.key("runs"), run)
 
     async def clear(self) -> None:
-        """Forget everything about the crawl; its documents are not touched."""
+        """Forget everything about the crawl; its documents are not touched.
+
+        Its other workers, which are about to see that it is over, may look for it yet:
+        for a while, its incarnation is kept as one that has ended.
+        """
+        conf, cleared = self.key("conf"), self.key("cleared")
+        mark = await self.redis.hget(conf, INCARNATION)
+        self.state.leave()
         # No name of a crawl has "/" in it: partitions are never another crawl's.
         for pattern in (f"rc:{{{self.crawl_id}/*}}:*", f"rc:{{{self.crawl_id}}}:*"):
             doomed: list[bytes] = []
@@ -158,13 +175,22 @@ class Frontier:
                     doomed.clear()
             if doomed:
                 await self.redis.unlink(*doomed)
+        if mark:
+            await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
 
     async def counts(self) -> Counts:
-        """Return the exact counters, summed over all partitions."""
+        """Return the exact counters, summed over all partitions.
+
+        Raises:
+            CrawlGone: the crawl is not in Redis any more.
+        """
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.hmget(f"{prefix}:cnt", *_COUNTERS)
-        rows = await pipe.execute()
+        pipe.hget(self.key("conf"), INCARNATION)
+        pipe.get(self.key("cleared"))
+        *rows, mark, cleared = await pipe.execute()
+        self.state.check(mark, cleared)
         columns = zip(*rows, strict=True)
         return Counts(*(sum(int(n or 0) for n in column) for column in columns))
 

@@ -23,7 +23,7 @@ from rdfcrawl.frontier.binary import MIN_VERSION
 from rdfcrawl.frontier.outage import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
 SCHEMES = ("redis", "rediss", "unix")
 CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
@@ -72,7 +72,10 @@ class _Client(redis.asyncio.Redis):
 
 
 def async_client(
-    settings: BaseSettings | Mapping[str, Any], url: str | None = None
+    settings: BaseSettings | Mapping[str, Any],
+    url: str | None = None,
+    *,
+    on_connect: Callable[[Any], Awaitable[None]] | None = None,
 ) -> redis.asyncio.Redis:
     """Give a client that scrapy-redis's settings describe; it connects when used.
 
@@ -82,6 +85,7 @@ def async_client(
         settings: `REDIS_URL`, `REDIS_HOST`, `REDIS_PORT`, `REDIS_DB`,
             `REDIS_ENCODING` and `REDIS_PARAMS` are read.
         url: goes before all of these (the embedded server's).
+        on_connect: makes a new connection ready, before its first command.
 
     Raises:
         ConfigError: the URL or a parameter is wrong, or asks for a cluster.
@@ -100,6 +104,8 @@ def async_client(
         pool.connection_kwargs.update(  # whatever REDIS_PARAMS or the URL's query say
             decode_responses=False, retry=Retry(NoBackoff(), 0)
         )
+        if on_connect is not None:
+            pool.connection_kwargs["redis_connect_func"] = on_connect
         pool.connection_class(**pool.connection_kwargs)  # checks them; no connection
     except (TypeError, ValueError, RedisError) as error:
         raise ConfigError(f"{where} or REDIS_PARAMS: {one_line(error)}") from error
@@ -154,7 +160,7 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
         has_aof=bool(int(info.get("aof_enabled", 0))),
         maxmemory=int(info.get("maxmemory", 0)),
         maxmemory_policy=str(info.get("maxmemory_policy", "noeviction")),
-        set_max_intset_entries=await _raise_intset_limit(client),
+        set_max_intset_entries=await raise_intset_limit(client),
     )
 
 
@@ -179,7 +185,7 @@ def _check_role(info: Mapping[str, Any]) -> None:
         )
 
 
-async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:
+async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
     """Raise set-max-intset-entries to what is wanted, and give what it is then.
 
     A managed server or an ACL may refuse CONFIG: then its default is assumed.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.frontier.client import Candidate
+from rdfcrawl.frontier.client import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
 LATER_BAND: Final = b"3"  # what is wanted when the host has nothing else
-_SEEN_ONLY: Final = b"k"
 _BANDS: Final = {
     Urgency.SOON: SEED_BAND,
     Urgency.ORDINARY: LINK_BAND,
@@ -356,7 +355,7 @@ class Intake:
         """Return what marks a URL as seen, without queueing it."""
         key = self._key_of(url)
         mark = fingerprint(self._normalize(url))
-        return Candidate(self._partition(key), key, mark, _SEEN_ONLY)
+        return Candidate(self._partition(key), key, mark, SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
         """Return the candidate of a record whose URL is requestable.

@@ -16,6 +16,7 @@ from rdfcrawl.frontier.connection import async_client, describe, server_facts
 from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
 from rdfcrawl.frontier.outage import Outage, one_line
 from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.frontier.server_state import ServerState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,9 @@ class FrontierLink:
     ) -> None:
         self.frontier = frontier
         self._where = where
-        self.outage = Outage(revive=server.revive if server else None)
+        self.outage = Outage(
+            revive=server.revive if server else None, reconnect=self._reconnect
+        )
         self._server = server
 
     @classmethod
@@ -55,8 +58,9 @@ class FrontierLink:
                 ensure_server, options.paths.frontier, options.redis_server
             )
         url = str(server.url if server else options.redis_url)
-        redis = async_client(settings, url)
         where = describe(url)
+        state = ServerState(where)
+        redis = async_client(settings, url, on_connect=state.on_connect)
         try:
             with _explaining(where):
                 facts = await _usable_server(redis)
@@ -77,12 +81,17 @@ class FrontierLink:
             crawl_id=options.crawl_id,
             options=options.frontier,
             intset_limit=facts.set_max_intset_entries,
+            state=state,
         )
         return cls(frontier, server, where)
 
     def explaining(self) -> AbstractContextManager[None]:
         """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
         return _explaining(self._where)
+
+    async def _reconnect(self) -> None:
+        pool = self.frontier.redis.connection_pool
+        await pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
         """Disconnect; the embedded server stops if nobody else is connected."""

@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 FIRST_PAUSE_SECS = 0.05
 MAX_PAUSE_SECS = 2.0
+LAST_SECS = 1.5  # of trying again once the worker stops
 
 REFUSALS = (AuthenticationError, AuthorizationError, ssl.SSLCertVerificationError)
 PASSING = (
@@ -57,9 +58,11 @@ class Outage:
     wait for it.
 
     Args:
-        stopping: once set, an operation that fails is not tried again.
+        stopping: once set, an operation that fails is tried again for `LAST_SECS`.
         revive: called before each new attempt, in a thread, such as
             `EmbeddedServer.revive`.
+        reconnect: closes the connections that nobody uses. It is called when the server
+            has become a replica: whoever is the primary now may be found anew.
     """
 
     def __init__(
@@ -67,10 +70,12 @@ class Outage:
         *,
         stopping: asyncio.Event | None = None,
         revive: Callable[[], object] | None = None,
+        reconnect: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.stopping = stopping or asyncio.Event()
         self._revive = revive
-        self.n_outages = 0
+        self._reconnect = reconnect
+        self._stopped_at: float | None = None
         self._since = 0.0
         # Those that need not wait say nothing: with full memory, reading succeeds.
         self._n_waiting = 0
@@ -96,8 +101,9 @@ class Outage:
         except RedisError as error:
             self._raise_unless_passing(error)
             self._begin(what, error)
+            first = error
         try:
-            result = await self._repeat(call)
+            result = await self._repeat(call, first)
         except BaseException:
             self._n_waiting -= 1
             raise
@@ -106,32 +112,44 @@ class Outage:
             logger.info("Redis is back after %.1f s", time.monotonic() - self._since)
         return result
 
-    async def _repeat(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _repeat(self, call: Callable[[], Awaitable[T]], error: RedisError) -> T:
         pause_secs = FIRST_PAUSE_SECS
         while True:
+            if isinstance(error, ReadOnlyError) and self._reconnect is not None:
+                await self._reconnect()
             await self._pause(pause_secs * random.uniform(0.5, 1.0))
             pause_secs = min(2 * pause_secs, MAX_PAUSE_SECS)
             if self._revive is not None:
                 await asyncio.to_thread(self._revive)
             try:
                 return await call()
-            except RedisError as error:
-                self._raise_unless_passing(error)
+            except RedisError as again:
+                self._raise_unless_passing(again)
+                error = again
 
     def _raise_unless_passing(self, error: RedisError) -> None:
-        if self.stopping.is_set() or not is_outage(error):
+        if self._has_no_time() or not is_outage(error):
             raise error
+
+    def _has_no_time(self) -> bool:
+        if not self.stopping.is_set():
+            return False
+        now = time.monotonic()
+        self._stopped_at = self._stopped_at or now
+        return now - self._stopped_at >= LAST_SECS
 
     def _begin(self, what: str, error: RedisError) -> None:
         if not self._n_waiting:
             self._since = time.monotonic()
-            self.n_outages += 1
             logger.warning(
                 "Redis is away, cannot %s, trying again: %s", what, one_line(error)
             )
         self._n_waiting += 1
 
     async def _pause(self, secs: float) -> None:
+        if self.stopping.is_set():
+            await asyncio.sleep(min(secs, LAST_SECS / 5))
+            return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), secs)
 

@@ -174,6 +174,8 @@ class FrontierScheduler(BaseScheduler):
 
     def _look(self, session: CrawlSession) -> None:
         session.worker.has_started = self._engine.has_started
+        if session.worker.gone is not None and not self._is_stopping:
+            self._stop(str(session.worker.gone), reason="frontier_gone")
         in_progress = self._engine.in_progress
         for request in [r for r in self._out if r not in in_progress]:
             self._finish(request)
@@ -262,7 +264,7 @@ class FrontierScheduler(BaseScheduler):
             index = visit.index(visit.current or item)
             self._put_back(visit, index, is_at_fault=is_at_fault)
             if isinstance(error, StoreFault):
-                self._stop(error)
+                self._stop_storing(error)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send URIs that were given up through the pipelines."""
@@ -278,14 +280,18 @@ class FrontierScheduler(BaseScheduler):
             )
             await engine.scraper.start_itemproc_async(document, response=None)
 
-    def _stop(self, fault: StoreFault) -> None:
-        """Close the spider: a store that takes nothing makes every fetch a waste."""
+    def _stop(self, text: str, *, reason: str) -> None:
+        """Close the spider, as every further fetch would be a waste."""
         engine = self._crawler.engine
         if engine is not None and not self._engine.is_closing:
-            logger.critical("the store takes nothing, the crawl stops: %s", fault)
+            logger.critical("%s", text)
             self._closing = asyncio.create_task(  # kept, or it may be collected
-                engine.close_spider_async(reason="store_fault")
+                engine.close_spider_async(reason=reason)
             )
+
+    def _stop_storing(self, fault: StoreFault) -> None:
+        text = f"the store takes nothing, the crawl stops: {fault}"
+        self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
         """Make all stores durable.
@@ -298,7 +304,7 @@ class FrontierScheduler(BaseScheduler):
             problem = getattr(result, "value", result)
             if isinstance(problem, BaseException):
                 fault = StoreFault(str(problem))
-                self._stop(fault)
+                self._stop_storing(fault)
                 raise fault from problem
 
 

@@ -6,11 +6,15 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
+from redis.exceptions import RedisError
+
 from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.outage import one_line
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.shelf import Shelf
@@ -59,7 +63,7 @@ class CrawlSession:
         self.redis = link.frontier.redis
         self._link = link
         self._persistent = link.outage.persistent
-        self._n_outages = 0
+        self._n_restores = 0
         self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
         self._deferred = Deferred(self.shelf)
         self.run = 0
@@ -136,6 +140,7 @@ class CrawlSession:
             account_for=account_for,
         )
         self.worker.prepare = self._learn
+        self.worker.restore = self._restore
         if options.run is None:
             self.run = await self.frontier.begin_run()
         else:
@@ -196,14 +201,29 @@ class CrawlSession:
             forget: clear the frontier if the crawl is over.
         """
         try:
-            if not (await self.frontier.counts()).is_over:
-                return
-            if forget:
-                await self.frontier.clear()
-            elif self.worker.has_started:  # else nothing may have been queued yet
-                await self.frontier.end_run(self.run)
+            if (await self._persistent(self.frontier.counts, what="counts")).is_over:
+                await self._end(forget=forget)
+        except RedisError as error:
+            if self.worker.gone is None:  # else it was told
+                logger.warning("Redis is away at the end: %s", one_line(error))
         finally:
             await self._link.close()
+
+    async def _end(self, *, forget: bool) -> None:
+        if forget:
+            await self._persistent(self.frontier.clear, what="clear")
+        elif self.worker.has_started:  # else nothing may have been queued yet
+            await self._persistent(
+                lambda: self.frontier.end_run(self.run), what="end the run"
+            )
+
+    async def _restore(self) -> None:
+        """Bring back what Redis may have lost of what all workers share."""
+        await raise_intset_limit(self.redis)
+        for number, scope in list(self._scopes.items()):
+            if scope.extent is not Extent.ANY and scope.entries:
+                name = self.profiles.scope_key(number)
+                await self.redis.sadd(name, *scope.entries)
 
     # -- seeds ---------------------------------------------------------------------
 
@@ -217,6 +237,7 @@ class CrawlSession:
             added = await self._persistent(
                 partial(self.frontier.add, candidates), what="seeds"
             )
+            self.worker.remember(candidates)
             new += added.new
         return new
 
@@ -238,6 +259,7 @@ class CrawlSession:
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
         )
+        self.worker.remember(candidates)
         return added.new
 
     async def _widen_scope(self, seeds: Iterable[str]) -> None:
@@ -364,10 +386,10 @@ class CrawlSession:
         if document.is_nofollow:
             self.intake.turned.nofollow += len(links)
             return 0
-        if self._n_outages != self._link.outage.n_outages:
+        if self._n_restores != self.frontier.state.n_restores:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
-            self._n_outages = self._link.outage.n_outages
+            self._n_restores = self.frontier.state.n_restores
             self._forget_recent()
         if self.options.keys.grouping is Grouping.IP:
             await self._prime([link.decode(errors="replace") for link in links])

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.client import Added, Candidate, Counts
+from rdfcrawl.errors import CrawlGone, StoreFault
+from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
 from rdfcrawl.frontier.homes import home_partitions
 from rdfcrawl.frontier.outage import one_line
 
@@ -39,6 +39,10 @@ _ADD_URIS = 500
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _BEAT_SECS = 5.0
 _TELL_SECS = 1.0  # as often as a display looks
+# What a replica lags behind, or a server that syncs its file each second loses, twice
+# and thrice over; and what that may take in memory.
+_WINDOW_SECS = 10.0
+_MAX_REMEMBERED = 50_000
 STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
@@ -58,6 +62,8 @@ class Worker:
 
     Attributes:
         prepare: called with records that were claimed, before they are visited.
+        restore: called when Redis may have lost what it took last.
+        gone: why the crawl cannot go on, once Redis no longer has it.
     """
 
     def __init__(
@@ -85,6 +91,12 @@ class Worker:
         self._figures = figures
         self._account_for = account_for
         self.prepare: Callable[[Sequence[Record]], Awaitable[None]] | None = None
+        self.restore: Callable[[], Awaitable[None]] | None = None
+        self.gone: CrawlGone | None = None
+        self._n_restores = frontier.state.n_restores
+        # What Redis took in the last seconds, and may lose: when, what.
+        self._remembered: deque[tuple[float, Sequence[Candidate]]] = deque()
+        self._n_remembered = 0
         self._ready: deque[Visit] = deque()
         self._active: set[Visit] = set()
         self._finished: list[Visit] = []  # children not queued yet
@@ -156,6 +168,20 @@ class Worker:
         # better that two fetch it than nobody.
         return added.new == 1 or n_calls > 1
 
+    def remember(self, candidates: Sequence[Candidate]) -> None:
+        """Keep for a while what was added: Redis may come back without it."""
+        now = monotonic()
+        remembered = self._remembered
+        remembered.append((now, candidates))
+        self._n_remembered += len(candidates)
+        if self._must_restore:
+            return
+        while remembered and (
+            now - remembered[0][0] > _WINDOW_SECS
+            or self._n_remembered > _MAX_REMEMBERED
+        ):
+            self._n_remembered -= len(remembered.popleft()[1])
+
     @property
     def n_visits(self) -> int:
         """Visits at hand or being made."""
@@ -181,6 +207,8 @@ class Worker:
         self._claim_now.set()
         self._commit_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.gone is not None:
+            return
         for visit in (*self._ready, *self._active):
             # An unreadable one is found unreadable again.
             visit.returned = dict(enumerate(visit.records))
@@ -192,14 +220,20 @@ class Worker:
             await self._send_links_and_release()
             if await self._commit_stores():
                 await self._ack(float("inf"))
-            await self.frontier.beat(self.options.name, self._figures())
-            await self.frontier.leave(self.options.name)
+            await self._persistent(self._say_goodbye, what="leave")
         except RedisError as error:
+            if isinstance(error, CrawlGone):
+                self.gone = error
+                return
             logger.warning(
                 "Redis is away: %d visits stay leased and are made again: %s",
                 len(self._finished) + len(self._released) + len(self._durable),
                 one_line(error),
             )
+
+    async def _say_goodbye(self) -> None:
+        await self.frontier.beat(self.options.name, self._figures())
+        await self.frontier.leave(self.options.name)
 
     async def _forever(self, job: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run a task until the worker stops; a bug in it must not end the crawl."""
@@ -208,6 +242,9 @@ class Worker:
                 await job()
             except asyncio.CancelledError:
                 raise
+            except CrawlGone as gone:
+                self.gone = gone
+                return
             except Exception:
                 if self._stopping.is_set():
                     return
@@ -310,7 +347,30 @@ class Worker:
             or self._durable
             or self._buffer
             or self._sending
+            or self._must_restore
         )
+
+    # -- restore -----------------------------------------------------------------------
+
+    @property
+    def _must_restore(self) -> bool:
+        """Whether Redis may have lost what it took last, and was not given it again."""
+        return self._n_restores != self.frontier.state.n_restores
+
+    async def _restore(self) -> None:
+        """Add again what Redis may have lost, before anything is acknowledged.
+
+        What only marks a URI as seen is no part of it: the visit that has set the mark
+        may be made again, and must find its redirect targets unseen.
+        """
+        while self._must_restore:
+            n_restores = self.frontier.state.n_restores
+            if self.restore is not None:
+                await self._persistent(self.restore, what="restore")
+            for _, candidates in list(self._remembered):
+                queued = [x for x in candidates if x.item != SEEN_ONLY]
+                await self._persistent(partial(self.frontier.add, queued), what="add")
+            self._n_restores = n_restores
 
     # -- commit ------------------------------------------------------------------------
 
@@ -332,6 +392,7 @@ class Worker:
         Invariant: what is in `_finished` now has offered all of its links. While it
         is on its way it stays in sight: leases are renewed, the crawl is not over.
         """
+        await self._restore()
         self._sent_at = monotonic()
         self._sending += self._buffer
         self._buffer = []
@@ -339,6 +400,7 @@ class Worker:
         if self._sending:
             await self._add(self._sending)
             self._sending = []
+            await self._restore()
         if finished:
             await self._release(finished)
             del self._finished[: len(finished)]
@@ -357,6 +419,7 @@ class Worker:
         added = await self._persistent(
             lambda: self.frontier.add(candidates), what="add"
         )
+        self.remember(candidates)
         total = self.added
         self.added = Added(
             total.new + added.new,
@@ -382,6 +445,7 @@ class Worker:
 
     async def _ack(self, now: float) -> None:
         while self._durable and self._durable[0][0] <= now:
+            await self._restore()
             visits = self._durable[0][1]
             await self._persistent(partial(self.frontier.ack, visits), what="ack")
             self._durable.popleft()
@@ -409,6 +473,7 @@ class Worker:
             logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
             self._due.clear()
         self.counts = await self.frontier.counts()
+        await self.frontier.state.look(self.frontier.redis)
         await self._beat()
 
     async def _seed(self) -> None:

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
@@ -79,7 +80,11 @@ class Crew:
             with link.explaining():
                 first = await self._begin(link)
             code = await self._keep_all(link.frontier)
-            last = await take_snapshot(link.frontier)
+            try:
+                last = await take_snapshot(link.frontier)
+            except CrawlGone as gone:
+                logger.critical("%s", gone)
+                return code or 1
             print_summary(
                 last,
                 self._options.paths,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from scrapy import Spider
 from scrapy.utils.misc import arg_to_iter
 
-from rdfcrawl.errors import ConfigError, Fault, Reason
+from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.records import MAX_RETRIES, Child, Document, Record, Relation, Urgency
@@ -306,6 +306,8 @@ class RdfSpider(Spider):
                     await self._harvest(document, visit, response)
                 else:
                     await process(document, response=response)
+            except CrawlGone:  # told by whoever stops the crawl
+                n_failed += 1
             except Exception:  # the edge: a page that its source cannot read
                 logger.exception("Error in the harvest of %s", document.record.url)
                 n_failed += 1

@@ -1,0 +1,115 @@
+"""A way between workers and Redis that breaks when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class RedisProxy:
+    """Passes connections on to the socket of a Redis server; runs in a thread.
+
+    Attributes:
+        target: socket of the server; may be changed for later connections.
+        port: where it listens, on 127.0.0.1.
+        is_silent: what the server says is swallowed.
+        cut_share: of the answers to operations of the frontier, how many never arrive:
+            they are swallowed, and the connection is closed.
+        n_cut: how many that were.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.port = 0
+        self.is_silent = False
+        self.cut_share = 0.0
+        self.n_cut = 0
+        self._random = random.Random(4)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    @property
+    def url(self) -> str:
+        """The URL for redis-py."""
+        return f"redis://127.0.0.1:{self.port}"
+
+    def cut_all(self) -> None:
+        """Break all connections."""
+        asyncio.run_coroutine_threadsafe(self._cut(), self._loop).result(10)
+
+    async def _cut(self) -> None:
+        for writer in list(self._open):
+            writer.transport.abort()
+
+    async def _close(self) -> None:
+        self._server.close()
+        await self._cut()
+        tasks = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _pass_on(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        is_operation = [False]
+        with suppress(OSError):
+            there, back = await asyncio.open_unix_connection(str(self.target))
+            self._open |= {writer, back}
+            await asyncio.gather(
+                self._forward(reader, back, is_operation),
+                self._answer(there, writer, is_operation),
+                return_exceptions=True,
+            )
+            self._open -= {writer, back}
+            back.transport.abort()
+        writer.transport.abort()
+
+    @staticmethod
+    async def _forward(
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        is_operation: list[bool],
+    ) -> None:
+        while chunk := await reader.read(1 << 16):
+            is_operation[0] = b"EVALSHA" in chunk
+            writer.write(chunk)
+            await writer.drain()
+        writer.transport.abort()
+
+    async def _answer(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        is_operation: list[bool],
+    ) -> None:
+        while chunk := await reader.read(1 << 16):
+            if self.is_silent:
+                continue
+            if is_operation[0] and self._random.random() < self.cut_share:
+                self.n_cut += 1
+                break
+            writer.write(chunk)
+            await writer.drain()
+        writer.transport.abort()
