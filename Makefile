@@ -38,7 +38,7 @@ bench: $(VENV)/installed-dev
 	$(RUN) tests.bench
 
 soak: $(VENV)/installed-dev
-	$(RUN) pytest -m soak
+	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
 
 clean:
 	rm -rf $(VENV) demo crawl build *.egg-info .mypy_cache .ruff_cache .pytest_cache

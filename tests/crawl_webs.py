@@ -30,9 +30,9 @@ class Loopback:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._servers.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._servers.stop(), self._loop).result(120)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(120)
         self._loop.close()
 
     def __call__(
@@ -44,7 +44,7 @@ class Loopback:
     ) -> RawServer:
         """Start a server; see the fixture `raw_server` for what `pages` are."""
         started = self._servers(pages, host=host, port=port)
-        return asyncio.run_coroutine_threadsafe(started, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(started, self._loop).result(120)
 
 
 class TreeWeb:

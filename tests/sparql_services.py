@@ -23,7 +23,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_START_SECS = 60.0
+_START_SECS = 300.0
 FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
 FUSEKI_FOLDER = "~/.cache/rdfcrawl-services"
 

@@ -157,7 +157,7 @@ def test_standard_input_is_a_file(name: str) -> None:
         input="<> <p> <#q> .",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         env={**os.environ},
     )

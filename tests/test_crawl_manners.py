@@ -97,10 +97,10 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
 def check_pauses(gaps: list[float], least_secs: float) -> None:
     """Check gaps between requests, as the server saw them.
 
-    A loaded machine holds up single requests by some milliseconds, but not the mean.
+    A loaded machine holds up single requests, between their turn and the network.
     """
-    assert min(gaps) > least_secs * 0.8
-    assert sum(gaps) / len(gaps) > least_secs * 0.95
+    assert min(gaps) > least_secs * 0.5
+    assert sum(gaps) / len(gaps) > least_secs * 0.9
 
 
 @pytest.mark.parametrize(

@@ -100,11 +100,11 @@ def test_two_workers_share_without_overlap(
     assert log.total("n_duplicates") == 0
     assert max(host.max_in_progress for host in log.hosts) == 1
     for host in log.hosts:
-        # A loaded machine holds up single requests by some ms, but not the mean.
+        # A loaded machine holds up single requests but not the mean.
         assert host.min_gap_secs is not None
-        assert host.min_gap_secs > DELAY_SECS * 0.8
+        assert host.min_gap_secs > DELAY_SECS * 0.5
         assert host.mean_gap_secs is not None
-        assert host.mean_gap_secs > DELAY_SECS * 0.95
+        assert host.mean_gap_secs > DELAY_SECS * 0.9
     workers = set(result.ask("?a prov:wasAssociatedWith ?x ."))
     assert len(workers) == 2
 

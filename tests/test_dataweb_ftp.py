@@ -32,7 +32,7 @@ def web() -> Iterator[LocalWeb]:
 def connect(node: FtpNode) -> ftplib.FTP:
     """A connection, not logged in."""
     parts = urlsplit(node.url)
-    client = ftplib.FTP(timeout=10)
+    client = ftplib.FTP(timeout=60)
     client.connect(parts.hostname or "", parts.port or 21)
     return client
 
@@ -131,7 +131,7 @@ def test_a_server_with_a_certificate_wants_tls(tmp_path: Path, web: LocalWeb) ->
         client.login()
     context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
     context.check_hostname = False
-    with ftplib.FTP_TLS(context=context, timeout=10) as secure:
+    with ftplib.FTP_TLS(context=context, timeout=60) as secure:
         parts = urlsplit(node.url)
         secure.connect(parts.hostname or "", parts.port or 21)
         secure.login()

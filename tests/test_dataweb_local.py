@@ -41,7 +41,7 @@ ALL = WebConfig(
 def fetch(url: str, **fields: str) -> tuple[int, http.client.HTTPMessage, bytes]:
     """Status, fields and body of one GET."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
     try:
         headers = {name.replace("_", "-"): value for name, value in fields.items()}
         connection.request("GET", url.partition(parts.netloc)[2], headers=headers)

@@ -259,7 +259,7 @@ def test_a_taken_port_is_a_clear_error() -> None:
 def fetch(url: str) -> tuple[int, bytes]:
     """GET by the standard library's client."""
     host, _, path = url.removeprefix("http://").partition("/")
-    connection = http.client.HTTPConnection(host, timeout=10)
+    connection = http.client.HTTPConnection(host, timeout=60)
     connection.request("GET", "/" + path.partition("#")[0])
     response = connection.getresponse()
     body = response.read()

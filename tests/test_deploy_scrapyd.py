@@ -40,7 +40,7 @@ pytestmark = pytest.mark.service
 USER, PASSWORD = "crawler", "a secret"
 EGG_VERSION = "7.7.7"  # no checkout has it: what records it ran from the egg
 NEEDED = ("setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
-START_SECS, JOB_SECS = 15.0, 40.0
+START_SECS, JOB_SECS = 120.0, 300.0
 
 wait_until = Commands.wait_until
 open_directly = build_opener(ProxyHandler({})).open
@@ -199,7 +199,7 @@ def deployed(scrapyd: Scrapyd, tmp_path_factory: pytest.TempPathFactory) -> Scra
         env=scrapyd.environment | {"TMPDIR": str(checkout)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

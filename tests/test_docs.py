@@ -450,7 +450,7 @@ def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
 def run(command: list[str], folder: Path) -> str:
     """Run a command to its end, which must be a good one; return what it printed."""
     with start(command, folder) as process:
-        output = process.communicate(timeout=60)[0]
+        output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output
     return output
 
@@ -472,7 +472,7 @@ def run_and_interrupt(command: list[str], folder: Path) -> str:
         begin = read_until(process, "frontier in")
         time.sleep(2.5)
         process.send_signal(signal.SIGINT)
-        return begin + process.communicate(timeout=60)[0]
+        return begin + process.communicate(timeout=600)[0]
 
 
 def free_port() -> int:
@@ -507,7 +507,7 @@ def test_tour_of_the_readme(tmp_path: Path) -> None:
                 else:
                     output = run(["bash", "-c", step.command], tmp_path)
                 check_output(step, output)
-            check_output(demo, demonstration.communicate(timeout=60)[0])
+            check_output(demo, demonstration.communicate(timeout=600)[0])
         finally:
             web.send_signal(signal.SIGINT)
             demonstration.kill()

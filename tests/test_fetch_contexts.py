@@ -49,7 +49,7 @@ ELSEWHERE = "http://elsewhere.example/page"
 # Servers on 127.0.0.1 stand for the public web, all else of loopback is private.
 PUBLIC = Guard(parse_networks(["127.0.0.1"]))
 PRIVATE = "127.0.0.2"
-FAST = ContextOptions(delay_secs=0.0, load_secs=5.0, timeout_secs=2.0)
+FAST = ContextOptions(delay_secs=0.0, load_secs=60.0, timeout_secs=30.0)
 STALE = replace(FAST, fresh_secs=-1.0)
 
 
@@ -280,7 +280,7 @@ async def test_bad_context_is_refused(
 ) -> None:
     """If there is no context, then the fault says why, and it is not asked again."""
     server = await raw_server({"*": reply})
-    options = replace(FAST, timeout_secs=0.2)
+    options = replace(FAST, timeout_secs=1.0)
     async with worker(fetch_options(), options) as one:
         detail = await one.refusal(server.url("/c"))
         assert reason in detail

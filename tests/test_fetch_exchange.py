@@ -294,8 +294,8 @@ async def test_certificate_is_verified_unless_told(
 @pytest.mark.parametrize(
     ("reply", "limits", "body"),
     [
-        pytest.param([5.0], {"timeout_secs": 0.1}, None, id="silent"),
-        pytest.param([SHORT, 5.0], {"timeout_secs": 0.1}, b"hello", id="stalled"),
+        pytest.param([60.0], {"timeout_secs": 1.0}, None, id="silent"),
+        pytest.param([SHORT, 60.0], {"timeout_secs": 1.0}, b"hello", id="stalled"),
         pytest.param(
             [SHORT, 5.0],
             {"min_rate_after_secs": 0.1, "min_bytes_per_sec": 1000},
@@ -315,7 +315,7 @@ async def test_slow_answer_is_given_up(
     server = await raw_server({"/": reply})
     began = asyncio.get_running_loop().time()
     answer = await get_one(server.url(), fetch_options(**limits))
-    assert asyncio.get_running_loop().time() - began < 2.0
+    assert asyncio.get_running_loop().time() - began < 30.0
     assert answer.fault is not None
     assert (answer.fault.reason, answer.is_host_fault) == (Reason.TIMEOUT, False)
     assert answer.body == body
@@ -343,15 +343,15 @@ async def test_cancelled_get_is_cancelled(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
     """If the caller is cancelled, then no fault hides it and no memory is kept."""
-    server = await raw_server({"/": [SHORT, 5.0]})
+    server = await raw_server({"/": [SHORT, 60.0]})
     options = fetch_options()
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
             task = asyncio.create_task(
                 exchange.get(server.url(), options.ask(Kind.PAGE))
             )
-            await asyncio.sleep(0.1)
-            assert spool.memory_bytes == len(b"hello")
+            while spool.memory_bytes != len(b"hello"):  # noqa: ASYNC110 (tells nobody)
+                await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -504,7 +504,7 @@ async def test_what_is_no_ftp_is_a_fault_of_the_host(
 ) -> None:
     """If a server does not speak FTP, then that holds for all that is on it."""
     with OddFtp(greeting=greeting) as server:
-        answer = await get_one(server.url("a"), fetch_options(connect_secs=0.2))
+        answer = await get_one(server.url("a"), fetch_options(connect_secs=1.0))
         assert answer.fault is not None
         assert (answer.fault.reason, answer.status) == (reason, 0)
         assert answer.is_host_fault
@@ -627,7 +627,7 @@ async def test_changed_file_is_not_joined(
 async def test_lost_last_reply_is_no_fault(fetch_options: MakeOptions) -> None:
     """If the reply after the data is lost, then the size says that it is whole."""
     with OddFtp(files={"/a": LARGE}, is_silent_after_data=True) as server:
-        answer = await get_one(server.url("a"), fetch_options(connect_secs=0.2))
+        answer = await get_one(server.url("a"), fetch_options(connect_secs=1.0))
         assert (answer.fault, answer.body == LARGE) == (None, True)
 
 
@@ -781,7 +781,7 @@ async def test_listing_that_breaks_off_is_a_part(fetch_options: MakeOptions) -> 
     with OddFtp(
         listings={"/": listing}, features=("MLST type*;",), is_silent_after_data=True
     ) as server:
-        answer = await get_one(server.url(), fetch_options(connect_secs=0.2))
+        answer = await get_one(server.url(), fetch_options(connect_secs=1.0))
         assert answer.fault is not None
         assert answer.fault.reason is Reason.TRUNCATED_BODY
         assert answer.is_partial

@@ -35,6 +35,7 @@ from rdfcrawl.frontier.connection import (
 )
 from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
 from rdfcrawl.frontier.outage import LAST_SECS, Outage, is_outage
+from tests.processes import is_running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -237,8 +238,8 @@ class TestKilledServer:
             guardian = parent(pid)
             os.kill(guardian, signal.SIGSTOP)  # else it may be back before it is missed
             os.kill(pid, signal.SIGKILL)
-            await asyncio.sleep(0.3)
-            assert outage.is_away
+            while not outage.is_away:  # noqa: ASYNC110 (it tells nobody)
+                await asyncio.sleep(0.01)
             os.kill(guardian, signal.SIGCONT)
             await asyncio.gather(*tasks)
             assert not outage.is_away
@@ -260,7 +261,8 @@ class TestKilledServer:
         pid = await server_pid(client)
         os.kill(parent(pid), signal.SIGKILL)
         outage = Outage(revive=server.revive)
-        await asyncio.sleep(0.2)  # the server gets its SIGTERM
+        while is_running(pid):  # noqa: ASYNC110 (it gets a SIGTERM)
+            await asyncio.sleep(0.01)
         assert await outage.persistent(lambda: server_pid(client), what="ask") != pid
         assert await client.get("a") == b"1"
 
@@ -349,7 +351,7 @@ class TestOutage:
             redis.exceptions.ConnectionError, match=r"(?i)password|auth"
         ):
             await asyncio.wait_for(
-                Outage().persistent(lambda: other.get("a"), what="get"), 5
+                Outage().persistent(lambda: other.get("a"), what="get"), 30
             )
         await other.aclose()
 

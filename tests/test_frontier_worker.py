@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Record, Visit
     from tests.redis_fixtures import MakeFrontier
 
-LONGEST_SECS = 10.0
+LONGEST_SECS = 60.0
 
 
 async def nothing() -> None:
@@ -181,11 +181,11 @@ class TestCommit:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If a flush takes longer than a lease, then no lease is lost by it."""
-        frontier = await make_frontier(batch=1, lease_secs=0.3)
+        frontier = await make_frontier(batch=1, lease_secs=0.8)
         await frontier.add(candidates(frontier, paths(1)))
 
         async def flush() -> None:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(2.0)
 
         worker = new_worker(frontier, flush_stores=flush)
         await worker.open()
@@ -206,7 +206,7 @@ class TestCommit:
         async def flush() -> None:
             flushed.set()
 
-        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.4)
+        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=1.5)
         await worker.open()
         worker.finish(await next_visit(worker))
         await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
@@ -296,7 +296,7 @@ class TestClose:
         worker = new_worker(await make_frontier(), idle_secs=60.0)
         await worker.open()
         await asyncio.sleep(0.5)
-        await asyncio.wait_for(worker.close(), 2.0)
+        await asyncio.wait_for(worker.close(), 30.0)
         assert not worker.is_over
 
 
@@ -312,7 +312,7 @@ class TestBounds:
         worker = new_worker(frontier, max_buffered=100)
         await worker.open()
         await until(lambda: worker.n_visits == 1)
-        await redis.client_pause(500, all=False)
+        await redis.client_pause(1500, all=False)
         worker.offer(candidates(frontier, paths(101, "b.example")))
         waiting = asyncio.create_task(worker.room())
         await asyncio.sleep(0.25)
@@ -553,7 +553,7 @@ class TestEnd:
     ) -> None:
         """If an idle time is set, then the crawl stays open, and takes what comes."""
         frontier = await make_frontier()
-        worker = new_worker(frontier, idle_secs=0.8)
+        worker = new_worker(frontier, idle_secs=1.5)
         await worker.open()
         await asyncio.sleep(0.5)
         assert not worker.is_over

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -216,15 +217,30 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """
 
 
-def run_and_kill(directory: Path, first: int, secs: float) -> int:
-    """Run a writer and kill it; return the last number that it reported flushed."""
+def n_stored(directory: Path) -> int:
+    """Return how many octets all files have."""
+    total = 0
+    for path in directory.rglob("*"):
+        with suppress(FileNotFoundError):  # it has got its last name meanwhile
+            total += path.stat().st_size
+    return total
+
+
+def run_and_kill(directory: Path, first: int, n_bytes: int) -> int:
+    """Run a writer and kill it when it has written some octets after its first report.
+
+    Returns:
+        The last number that it reported flushed.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, directory, str(first)], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     with process:
         reported = process.stdout.readline()
-        time.sleep(secs)
+        begun = n_stored(directory)
+        while n_stored(directory) < begun + n_bytes:
+            time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         reported += process.stdout.read()
     return int(reported.split()[-1])
@@ -253,7 +269,7 @@ def test_killed_writer_leaves_whole_documents_and_all_flushed_ones(
     flushed: set[int] = set()
     first = n_cut = 0
     for run in range(60):
-        last = run_and_kill(tmp_path, first, rng.uniform(0, 0.05))
+        last = run_and_kill(tmp_path, first, rng.randrange(80_000))
         flushed |= set(range(first, last + 1))
         n_cut += recover(tmp_path).n_cut
         written = check_documents(gunzip(tmp_path))
