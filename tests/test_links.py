@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
@@ -147,12 +148,13 @@ def test_literals_are_never_links(text: str, suffix: str) -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["http://s/1", "http://s/2#x", "urn:s", "_:b"]),
+            st.sampled_from(["http://s/1", "http://s/2#x", "http:s/3", "urn:s", "_:b"]),
             st.sampled_from(["http://p/1", "urn:p", RDF_TYPE, f"{DCAT}theme"]),
             st.sampled_from(
                 [
                     *("http://o/1", "https://o/2#y", "HTTP://o/3", "_:c", f"{DCAT}x"),
                     *('"http://l/"', f'"> <{DCAT}x> <http://l/> ."'),
+                    *("ftp://o/4#z", "httpx://o/5", "urn:x:http://o/6", "ftps:o/7"),
                 ]
             ),
         ),
@@ -169,6 +171,7 @@ def test_scan_agrees_with_a_parser(
         for triple in triples
     ).encode()
     expected: set[str] = set()
+    is_web = re.compile(r"(?:https?|ftps?)://", re.IGNORECASE).match
     for quad in ox.parse(chunk, ox.RdfFormat.N_QUADS):
         is_type = quad.predicate.value == RDF_TYPE
         at = {
@@ -178,7 +181,7 @@ def test_scan_agrees_with_a_parser(
         }
         for position in positions & at.keys():
             term = at[position]
-            if isinstance(term, ox.NamedNode) and term.value.lower().startswith("http"):
+            if isinstance(term, ox.NamedNode) and is_web(term.value):
                 expected.add(term.value.partition("#")[0])
     policy = LinkPolicy(frozenset(positions))
     found = policy.scan(chunk)
