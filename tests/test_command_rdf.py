@@ -100,7 +100,7 @@ def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
     except OSError:  # Linux: the other end is closed
         pass
     os.close(leader)
-    assert process.wait(60) == 0
+    assert process.wait(600) == 0
     assert b"schema:" in shown
     assert b"\x1b[" in shown, "coloured"
     assert b"A \x1b[31m" not in shown

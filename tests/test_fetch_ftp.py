@@ -374,9 +374,9 @@ async def test_too_many_entries_keep_what_was_read(fetch_options: MakeOptions) -
         assert contained(answer) >= {server.url("n000000"), server.url("n000500")}
 
 
-async def test_a_million_entries_are_streamed(fetch_options: MakeOptions) -> None:
-    """If a directory has a million entries, then they pass without being gathered."""
-    listing = b"".join(b"type=file; n%06d\r\n" % n for n in range(1_000_000))
+async def test_very_many_entries_are_streamed(fetch_options: MakeOptions) -> None:
+    """If a directory has 200,000 entries, then they pass without being gathered."""
+    listing = b"".join(b"type=file; n%06d\r\n" % n for n in range(200_000))
     with OddFtp(listings={"/": listing}, features=("MLST type*;",)) as server:
         options = fetch_options(timeout_secs=60, max_document_bytes=1 << 30)
         async with opened(options) as exchange:
@@ -385,7 +385,7 @@ async def test_a_million_entries_are_streamed(fetch_options: MakeOptions) -> Non
             assert exchange.spool.memory_bytes == 0
             assert answer.path is not None
             with answer.path.open("rb") as file:
-                assert sum(1 for _ in file) == 1_000_001
+                assert sum(1 for _ in file) == 200_001
 
 
 async def test_login_is_anonymous(fetch_options: MakeOptions) -> None:

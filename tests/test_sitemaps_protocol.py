@@ -386,12 +386,12 @@ def test_bombs_do_not_go_off() -> None:
     assert Reason.ENTITY_EXPANSION in faults
 
 
-def test_a_million_entries_in_flat_memory() -> None:
-    """If a sitemap has a million entries, then they pass by without being held."""
+def test_very_many_entries_in_flat_memory() -> None:
+    """If a sitemap has 200,000 entries, then they pass by without being held."""
     entry = b"<url><loc>http://e/%07d</loc></url>\n"
     blocks = (
         b"".join(entry % n for n in range(at, at + 1000))
-        for at in range(0, 1_000_000, 1000)
+        for at in range(0, 200_000, 1000)
     )
     rest = b"<urlset>"
 
@@ -417,7 +417,7 @@ def test_a_million_entries_in_flat_memory() -> None:
         elif n == 60_000:
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
-    assert n == 1_000_000
+    assert n == 200_000
     assert peak < 4 * 2**20
     assert log.count(Reason.INCOMPLETE) == 1
 
