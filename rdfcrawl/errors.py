@@ -23,6 +23,7 @@ class Reason(StrEnum):
     BAD_URI = "bad_uri"
     HOST_BUDGET = "host_budget"
     NOT_WANTED = "not_wanted"
+    HOST_LEFT = "host_left"
     # the host
     DNS = "dns"
     UNREACHABLE = "unreachable"

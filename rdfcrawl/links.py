@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.records import Relation
 from rdfcrawl.uri import host_of, registered_domain
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -356,6 +357,7 @@ class LinkFilter:
         scope: what the URL has to lie in.
         allow: what it has to match; without expressions, everything does.
         deny: what it must not match; wins over `allow`.
+        leave: hosts that nothing is asked of any more.
         domains: hosts, of which its host is one or lies below one; without any,
             everything does.
     """
@@ -364,6 +366,7 @@ class LinkFilter:
     allow: Patterns = Patterns()
     deny: Patterns = Patterns()
     domains: frozenset[str] = frozenset()
+    leave: HostNames = NO_HOSTS
 
     def admits(self, url: str) -> bool:
         """Tell whether a requestable URL is wanted."""
@@ -372,6 +375,7 @@ class LinkFilter:
             and not self.deny.match(url)
             and (not self.allow.expressions or self.allow.match(url))
             and (not self.domains or self._is_in_domains(host_of(url)))
+            and not (self.leave and self.leave.covers(url))
         )
 
     def _is_in_domains(self, host: str) -> bool:

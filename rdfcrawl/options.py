@@ -21,6 +21,7 @@ from rdfcrawl.fetch.ftp_logins import FtpLogins
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
 from rdfcrawl.guard.settings import guard_of
+from rdfcrawl.leaving import read_file
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.reservations import PRODUCT_TOKEN, Heed, Heeding
 from rdfcrawl.setting_values import integer, number
@@ -143,6 +144,7 @@ class CrawlOptions:
     ftp_logins: FtpLogins
     fetches_with_scrapy: bool
     heeding: Heeding
+    leave_hosts: Path | None
 
     @classmethod
     def read(
@@ -181,6 +183,7 @@ class CrawlOptions:
             ftp_logins=ftp_logins(),
             fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
             heeding=_heeding(settings),
+            leave_hosts=_leave_hosts(settings),
         )
 
 
@@ -306,6 +309,15 @@ def _heeding(settings: BaseSettings) -> Heeding:
         tdm=_one_of(Heed, "TDM_POLICY", settings.get("TDM_POLICY")),
         agent=str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN).lower(),
     )
+
+
+def _leave_hosts(settings: BaseSettings) -> Path | None:
+    text = settings.get("LEAVE_HOSTS")
+    if not text:
+        return None
+    path = Path(str(text)).expanduser().absolute()
+    read_file(path)  # as a check
+    return path
 
 
 def _one_of(kind: type[E], name: str, value: object) -> E:

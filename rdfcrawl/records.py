@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final
@@ -268,6 +269,7 @@ class Visit:
         known: URLs on the way to the documents, to be marked as seen.
         not_before_secs: the host is to be left alone for so long after the visit.
         host_refused: the host did not answer or said that it is busy.
+        is_unasked: none of its records may be asked for; its host is not kept waiting.
         is_lost: the lease is lost; somebody else may visit the host by now.
         unreadable: index -> what the frontier has there and nobody can read; of
             `documents`, one says so.
@@ -288,6 +290,7 @@ class Visit:
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0
     host_refused: bool = False
+    is_unasked: bool = False
     is_lost: bool = False
     unreadable: dict[int, bytes] = field(default_factory=dict)
     current: Document | None = None
@@ -296,3 +299,15 @@ class Visit:
         """Return the index in the batch of the record of a document."""
         record = document.record
         return next(i for i, each in enumerate(self.records) if each is record)
+
+
+def refused(record: Record, faults: list[Fault]) -> Document:
+    """Return the document of a record that is not asked for."""
+    now_ms = time.time_ns() // 1_000_000
+    return Document(
+        record=record,
+        url=record.url,
+        started_ms=now_ms,
+        ended_ms=now_ms,
+        faults=faults,
+    )

@@ -31,6 +31,7 @@ FRONTIER_ACK_LAG_SECS = 0.0
 
 # Politeness.
 POLITENESS_KEY = "host"
+LEAVE_HOSTS = None  # file of hosts that are left alone at once
 XROBOTS_POLICY = "respect"
 TDM_POLICY = "respect"
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`

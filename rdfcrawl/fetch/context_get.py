@@ -192,6 +192,8 @@ class _Course:
             SourceFault: there is no answer that counts.
         """
         getter, hosts = self._get, self._get.hosts
+        if (fault := hosts.leaving.fault(url)) is not None:
+            raise SourceFault(fault.reason, fault.detail)
         if hosts.is_denied(url):
             raise SourceFault(Reason.NOT_WANTED)
         if hosts.prime is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rdfcrawl.leaving import Leaving
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ class Hosts:
         prime: called with a URL before its key is asked for.
         sleep: waits before and after a request to a host that is being visited.
         is_denied: tells which URLs the operator wants never to be asked for.
+        leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
     key_of: Callable[[str], str] = host_of
     prime: Callable[[str], Awaitable[None]] | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     is_denied: Callable[[str], bool] = lambda _: False
+    leaving: Leaving = field(default_factory=Leaving)
 
 
 class PacedExchange:

@@ -20,6 +20,7 @@ from rdfcrawl.fetch.context_cache import (
 from rdfcrawl.fetch.context_get import ContextGet
 from rdfcrawl.fetch.context_manners import PacedExchange
 from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri import BadUri, requestable
@@ -191,7 +192,10 @@ def open_contexts(
     rules = None
     if robots is not None:
         paced = PacedExchange(exchange, turns, hosts, delay_secs=options.delay_secs)
-        rules = RobotsCache(RobotsFetch(paced, spool, fetch), robots)
+        rules = RobotsCache(
+            RobotsFetch(LeavingExchange(paced, hosts.leaving), spool, fetch),
+            robots,
+        )
     getter = ContextGet(
         exchange=exchange,
         robots=rules,

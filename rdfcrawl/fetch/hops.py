@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.leaving import Leaving
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Hops:
         wants: says whether the crawl wants what a record is redirected to.
         refuses: says whether a record is denied, whoever has queued it.
         robots: rules of every origin; None obeys none.
+        leaving: hosts that nothing is asked of.
     """
 
     def __init__(
@@ -35,13 +37,17 @@ class Hops:
         wants: Callable[[Record, str], bool] = lambda _record, _target: True,
         refuses: Callable[[Record], bool] = lambda _record: False,
         robots: RobotsCache | None = None,
+        leaving: Leaving | None = None,
     ) -> None:
         self._wants = wants
         self.refuses = refuses
         self._robots = robots
+        self._leaving = leaving or Leaving()
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator does not want."""
+        if (fault := self._leaving.fault(target)) is not None:
+            return fault
         if self._wants(record, target):
             return None
         return Fault(Reason.NOT_WANTED, target[: Fault.MAX_DETAIL])

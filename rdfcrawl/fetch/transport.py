@@ -12,6 +12,7 @@ from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.ftp import FtpExchange
 from rdfcrawl.fetch.hops import Hops
+from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
@@ -65,7 +66,9 @@ class Transport:
         self._ftp = FtpExchange(
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
-        self.exchange: Exchange = SchemeExchange(web, self._ftp)
+        self.exchange: Exchange = LeavingExchange(
+            SchemeExchange(web, self._ftp), session.leaving
+        )
         self.visitor = Visitor(
             self.exchange,
             self._spool,
@@ -85,6 +88,7 @@ class Transport:
             wants=session.wants_target,
             refuses=session.refuses,
             robots=self.robots,
+            leaving=session.leaving,
         )
         self.contexts = self._contexts(crawler, session)
 
@@ -121,6 +125,7 @@ class Transport:
                 prime=session.prime,
                 sleep=self.visitor.sleepers.sleep,
                 is_denied=session.intake.denies,
+                leaving=session.leaving,
             ),
             shared=self._shared,
             count=partial(_count, crawler.stats),

@@ -336,6 +336,8 @@ class Frontier:
 
     def _release_arguments(self, visit: Visit) -> list[Argument]:
         rest = max(visit.delay_secs, visit.not_before_secs)
+        if visit.is_unasked:
+            rest = 0
         is_own_delay = visit.delay_secs != self.options.delay_secs
         delay: Argument = _ms(visit.delay_secs) if is_own_delay else ""
         arguments: list[Argument] = [

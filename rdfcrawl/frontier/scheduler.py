@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +21,7 @@ from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.visiting import makes_visits
-from rdfcrawl.records import MAX_RETRIES, Document, Visit
+from rdfcrawl.records import MAX_RETRIES, Document, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri
 
@@ -112,11 +111,15 @@ class FrontierScheduler(BaseScheduler):
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
         request = self._memory.next_request()
+        if request is not None and self._leaves(request):
+            return self.next_request()
         if request is not None or self.session is None:
             return request
         visit = self.session.worker.next_visit()
         if visit is None:
             return None
+        if self.session.leaving:
+            self.session.leaving.strike_out(visit)
         request = Request(
             f"visit://{visit.key}/",
             callback=self._callback,
@@ -125,6 +128,15 @@ class FrontierScheduler(BaseScheduler):
         )
         self._out[request] = visit
         return request
+
+    def _leaves(self, request: Request) -> bool:
+        """Tell whether an ordinary request is for a host that is left alone."""
+        session = self.session
+        if session is None or not session.leaving.covers(request.url):
+            return False
+        logger.info("not asked for, as its host is left alone: %s", request.url)
+        self._stats.inc_value(f"fault/{Reason.HOST_LEFT}")
+        return True
 
     # -- life ------------------------------------------------------------------------
 
@@ -268,16 +280,10 @@ class FrontierScheduler(BaseScheduler):
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send URIs that were given up through the pipelines."""
-        now_ms = time.time_ns() // 1_000_000
         engine = self._crawler.engine
         for record in records if engine else ():
-            document = Document(
-                record=record,
-                url=record.url,
-                started_ms=now_ms,
-                ended_ms=now_ms,
-                faults=[Fault(Reason.LEASES_LOST, "workers died of it")],
-            )
+            fault = Fault(Reason.LEASES_LOST, "workers died of it")
+            document = refused(record, [fault])
             await engine.scraper.start_itemproc_async(document, response=None)
 
     def _stop(self, text: str, *, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
@@ -13,6 +14,7 @@ from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
+from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.outage import one_line
 from rdfcrawl.frontier.profiles import Profiles
@@ -20,6 +22,7 @@ from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.shelf import Shelf
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.worker import Worker
+from rdfcrawl.leaving import Leaving
 from rdfcrawl.links import Extent, LinkFilter, Scope
 from rdfcrawl.remembered import Member
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
@@ -46,6 +49,7 @@ class CrawlSession:
 
     Attributes:
         shelf: what the pages of sources know of each other.
+        leaving: hosts that nothing is asked of any more.
         run: how often the crawl was over before and was run again.
     """
 
@@ -66,6 +70,9 @@ class CrawlSession:
         self._n_restores = 0
         self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
         self._deferred = Deferred(self.shelf)
+        self.leaving = Leaving()
+        self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
+        self._looking: asyncio.Task[None] | None = None
         self.run = 0
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook()
@@ -149,6 +156,10 @@ class CrawlSession:
         await self._learn_scopes()
         await self._learn_covered()
         await self.profiles.take_up()
+        await self._persistent(self._leave_list.begin, what="hosts to leave")
+        self._leave()
+        self.leaving.changed.append(self._leave)
+        self._looking = asyncio.create_task(self._leave_list.run())
         await self.worker.open()
 
     # -- arguments -----------------------------------------------------------------
@@ -200,6 +211,8 @@ class CrawlSession:
         Args:
             forget: clear the frontier if the crawl is over.
         """
+        if self._looking is not None:
+            self._looking.cancel()
         try:
             if (await self._persistent(self.frontier.counts, what="counts")).is_over:
                 await self._end(forget=forget)
@@ -276,6 +289,11 @@ class CrawlSession:
             )
         await self._learn_scope(own)
 
+    def _leave(self) -> None:
+        """Turn away links to hosts that are left alone, and to no others."""
+        for number, intake in self._intakes.items():
+            intake.narrow(self._link_filter(number))
+
     async def _learn_scopes(self) -> None:
         """Take over what other workers have added to the scopes meanwhile."""
         for number in list(self._scopes):
@@ -297,7 +315,11 @@ class CrawlSession:
     def _link_filter(self, number: int) -> LinkFilter:
         arguments = self.profiles.arguments[number]
         return LinkFilter(
-            self._scopes[number], arguments.allow, arguments.deny, arguments.domains
+            self._scopes[number],
+            arguments.allow,
+            arguments.deny,
+            arguments.domains,
+            self.leaving.hosts,
         )
 
     async def _take_start_urls(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.records import MAX_RETRIES, Document
+from rdfcrawl.records import MAX_RETRIES, refused
 from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
@@ -22,6 +22,7 @@ from rdfcrawl.robots.policy import (
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 ROBOTS_PATH: Final = "/robots.txt"
+_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -301,7 +302,7 @@ class RobotsCache:
             if fault is None or (is_forbidden and self._is_exempt(record)):
                 left.append(index)
             else:
-                visit.documents.append(_refused(record, [fault]))
+                visit.documents.append(refused(record, [fault]))
         visit.pending[:] = left
 
     def _put_off(
@@ -326,7 +327,7 @@ class RobotsCache:
             elif _is_refused(response) or self._is_last(
                 visit, record, is_mixed=is_mixed
             ):
-                visit.documents.append(_refused(record, _faults(response)))
+                visit.documents.append(refused(record, _faults(response)))
             elif is_mixed:
                 record = replace(record, retries=record.retries + 1)
                 visit.returned[index] = record
@@ -366,9 +367,9 @@ def origin_of(url: str) -> str:
 
 
 def _is_refused(response: RobotsResponse) -> bool:
-    """Tell whether the guard refused it, which it does again the next time."""
+    """Tell whether it is we who do not ask, which will be so the next time as well."""
     fault = response.fault
-    return fault is not None and fault.reason is Reason.GUARD_BLOCKED
+    return fault is not None and fault.reason in _REFUSALS
 
 
 def _faults(response: RobotsResponse) -> list[Fault]:
@@ -377,14 +378,3 @@ def _faults(response: RobotsResponse) -> list[Fault]:
     detail = f"status {response.status}" if response.status else "no answer"
     fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
     return [fault, response.fault] if response.fault else [fault]
-
-
-def _refused(record: Record, faults: list[Fault]) -> Document:
-    now_ms = time.time_ns() // 1_000_000
-    return Document(
-        record=record,
-        url=record.url,
-        started_ms=now_ms,
-        ended_ms=now_ms,
-        faults=faults,
-    )

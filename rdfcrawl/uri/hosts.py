@@ -56,9 +56,12 @@ class HostNames:
                 names.add(f"{host}:{int(port[1])}" if port else host)
         return cls(frozenset(names), frozenset(above))
 
+    def __bool__(self) -> bool:
+        return bool(self.names or self.above)
+
     def covers(self, url: str) -> bool:
         """Tell whether the host of a requestable URL is one of them."""
-        if not (self.names or self.above):
+        if not self:
             return False
         host = host_of(url)
         if host in self.names or f"{host}:{port_of(url)}" in self.names:

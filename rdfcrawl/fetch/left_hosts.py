@@ -1,0 +1,58 @@
+"""No request for a host that is to be left alone, and none that is under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rdfcrawl.fetch.answer import Answer
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.answer import Ask, Exchange
+    from rdfcrawl.leaving import Leaving
+
+
+class LeavingExchange:
+    """An exchange that asks nothing of hosts to leave alone.
+
+    Requests that are under way when a host joins them are cancelled, and what had come
+    of their answers is dropped.
+
+    Args:
+        exchange: does the requests.
+        leaving: the hosts.
+    """
+
+    def __init__(self, exchange: Exchange, leaving: Leaving) -> None:
+        self._exchange = exchange
+        self._leaving = leaving
+        self._open: dict[asyncio.Task[object], str] = {}
+        self._cancelled: dict[asyncio.Task[object], int] = {}
+        leaving.changed.append(self._cancel)
+
+    async def get(self, url: str, ask: Ask) -> Answer:
+        """See `Exchange.get`."""
+        leaving = self._leaving
+        if leaving and (fault := leaving.fault(url)) is not None:
+            return Answer(fault=fault)
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request needs a task")
+        self._open[task] = url
+        try:
+            return await self._exchange.get(url, ask)
+        except asyncio.CancelledError:
+            before = self._cancelled.get(task)
+            if before is None or task.uncancel() > before:
+                raise
+            return Answer(fault=leaving.fault(url))
+        finally:
+            del self._open[task]
+            self._cancelled.pop(task, None)
+
+    def _cancel(self) -> None:
+        """End what is asked of hosts that are left now."""
+        for task, url in list(self._open.items()):
+            if task not in self._cancelled and self._leaving.covers(url):
+                self._cancelled[task] = task.cancelling()
+                task.cancel()

@@ -1,0 +1,120 @@
+"""Hosts that are to be left alone from now on, as somebody has asked for it.
+
+A file names them, one on a line: `www.example.org` is that host, `.example.org` the
+domain and all hosts below it. `#` begins a comment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError, Fault, Reason
+from rdfcrawl.records import refused
+from rdfcrawl.uri import BadUri, host_of
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from rdfcrawl.records import Visit
+
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+
+
+class Leaving:
+    """The hosts that a worker leaves alone; whoever asks for anything has it.
+
+    Attributes:
+        hosts: as they are known now.
+        changed: called when there are others.
+    """
+
+    def __init__(self, hosts: HostNames = NO_HOSTS) -> None:
+        self.hosts = hosts
+        self.changed: list[Callable[[], None]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.hosts)
+
+    def covers(self, url: str) -> bool:
+        """Tell whether the host of a URL is to be left alone."""
+        return bool(self.hosts) and self.hosts.covers(url)
+
+    def fault(self, url: str) -> Fault | None:
+        """Return why a URL is not asked for, if its host is to be left alone."""
+        return Fault(Reason.HOST_LEFT, host_of(url)) if self.covers(url) else None
+
+    def replace(self, entries: Iterable[str]) -> bool:
+        """Leave these hosts alone, and no others; return whether they are others."""
+        hosts = parse_hosts(entries)
+        if hosts == self.hosts:
+            return False
+        self.hosts = hosts
+        for call in self.changed:
+            call()
+        return True
+
+    def strike_out(self, visit: Visit) -> None:
+        """Refuse the records of a visit whose hosts are to be left alone.
+
+        If these are all, the visit makes no request, and the next one of the host need
+        not wait for its delay.
+        """
+        pending = []
+        for index in visit.pending:
+            record = visit.records[index]
+            fault = self.fault(record.url)
+            if fault is None:
+                pending.append(index)
+            else:
+                visit.documents.append(refused(record, [fault]))
+        visit.is_unasked = not pending
+        visit.pending[:] = pending
+
+
+def parse_hosts(entries: Iterable[str]) -> HostNames:
+    """Return the hosts that entries stand for.
+
+    Raises:
+        BadUri: one is no host.
+
+    >>> parse_hosts([".B.example"]).covers("http://b.example/x")
+    True
+    """
+    names: list[str] = []
+    for entry in entries:
+        if entry.startswith("."):
+            names += (entry[1:], f"*{entry}")
+        else:
+            names.append(entry)
+    return HostNames.parse(names)
+
+
+def read_file(path: Path) -> tuple[str, ...]:
+    """Return the entries of a file of hosts.
+
+    Raises:
+        ConfigError: it cannot be read, or a line is no host.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_FILE_BYTES + 1).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"LEAVE_HOSTS={path}: cannot be read: {error}") from None
+    if len(text) > MAX_FILE_BYTES:
+        raise ConfigError(f"LEAVE_HOSTS={path}: more than {MAX_FILE_BYTES} bytes")
+    entries: dict[str, None] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        entry = line.partition("#")[0].strip()
+        if not entry:
+            continue
+        try:
+            parse_hosts([entry])
+        except BadUri:
+            raise ConfigError(
+                f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is no host;"
+                " want www.example.org, or .example.org for a whole domain"
+            ) from None
+        entries[entry] = None
+    return tuple(entries)
