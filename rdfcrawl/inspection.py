@@ -192,7 +192,8 @@ async def _find(question: Question, web: _ClosedWeb, folder: Path) -> Document:
         raise ConfigError(f"{question.target}: {error}") from error
     document = await (await web.open()).look_up(url)
     for fault in document.faults:
-        if fault.reason is Reason.GUARD_BLOCKED and document.url == url:
+        is_blocked = fault.reason is Reason.GUARD_BLOCKED
+        if is_blocked and document.url == url and not document.status:
             raise ConfigError(f"{url}: {fault.detail}")
     return document
 

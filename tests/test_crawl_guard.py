@@ -276,3 +276,48 @@ def test_refusals_are_counted(shown: Shown) -> None:
     assert counted["guard/loopback"] > 10
     assert counted["guard/private"] >= 3
     assert counted["guard/link_local"] >= 1
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_redirect_within_a_key_is_judged(
+    commands: Commands, loopback: Loopback, inside: Inside, obeys: bool
+) -> None:
+    """If hosts of one domain are visited together, then each is judged by itself."""
+    public = loopback(host="127.0.80.21")
+    intranet = f"http://intranet.a.example:{inside.port}/secret"
+    public.pages["/a"] = loopback.redirect(intranet)
+    public.pages["/b"] = loopback.response(QUAD)
+    host = f"http://www.a.example:{public.port}"
+    names = {"www.a.example": [[public.host]], "intranet.a.example": [[INSIDE]]}
+    folder = commands.folder()
+    with scripted_names(folder, names):
+        result = commands.crawl(
+            [f"{host}/a", f"{host}/b"],
+            folder=folder,
+            POLITENESS_KEY="domain",
+            ROBOTSTXT_OBEY=obeys,
+            GUARD_ALLOW_NETS=LAB,
+        )
+    assert result.code == 0, result.stderr
+    assert result.faults(f"{host}/a") == [Reason.GUARD_BLOCKED]
+    assert result.graphs == {f"{host}/b"}
+    assert inside.asked == []
+
+
+def test_refused_host_is_not_waited_for(
+    commands: Commands, loopback: Loopback, inside: Inside
+) -> None:
+    """If a host is refused, then all that is known of it is, without its delay."""
+    links = [inside.url(f"many-{n}") for n in range(15)]
+    body = "".join(f"<> <urn:x:p> <{link}> .\n" for link in links)
+    public = loopback({"/": loopback.response(body.encode())}, host="127.0.80.22")
+    result = commands.crawl(
+        [public.url("/")],
+        GUARD_ALLOW_NETS=LAB,
+        ROBOTSTXT_OBEY=False,
+        DOWNLOAD_DELAY=60,
+        VISIT_WINDOW_SECS=3600,
+    )
+    assert result.code == 0
+    assert all(result.faults(link) == [Reason.GUARD_BLOCKED] for link in links)
+    assert result.statistics["guard/loopback"] == 1

@@ -794,7 +794,28 @@ async def test_guard_is_asked(fetch_options: MakeOptions) -> None:
         answer = await get_one(server.url("a"), fetch_options(guard=Guard()))
         assert answer.fault is not None
         assert answer.fault.reason is Reason.GUARD_BLOCKED
+        assert answer.is_host_fault
         assert not server.commands
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"PASV": "227 Here (127,0,0,1,0,22)"},
+        {"PASV": "502 No", "EPSV": "229 Here (|||25|)"},
+    ],
+    ids=["PASV", "EPSV"],
+)
+async def test_data_do_not_come_from_another_service(
+    fetch_options: MakeOptions, odd: dict[str, Any]
+) -> None:
+    """If a server names a port that is well known, then it is not connected to."""
+    with OddFtp(files={"/a": TURTLE}, odd=odd) as server:
+        answer = await get_one(server.url("a"), fetch_options())
+        assert answer.fault is not None
+        assert answer.fault.reason is Reason.GUARD_BLOCKED
+        assert not answer.body
+        assert not answer.is_host_fault
 
 
 async def test_nothing_is_sent_to_a_server(fetch_options: MakeOptions) -> None:

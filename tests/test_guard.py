@@ -329,14 +329,14 @@ async def test_loopback_is_not_reached(
 async def test_refusal_is_named(
     raw_server: RawServers, fetch_options: MakeOptions, host: str
 ) -> None:
-    """If the guard refuses, then the fault says so and the host is not blamed."""
+    """If the guard refuses, then the fault says so, and holds for all of the host."""
     server = await raw_server()
     url = f"http://{host}:{server.port}/"
     answer = await get(url, fetch_options(), Guard())
     assert answer.fault is not None
     assert answer.fault.reason is Reason.GUARD_BLOCKED
     assert host in answer.fault.detail
-    assert not answer.is_host_fault
+    assert answer.is_host_fault
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

@@ -175,6 +175,15 @@ def test_project_itself_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "http_proxy" in line
 
 
+def test_handler_without_the_guard_is_told() -> None:
+    """If another handler makes the connections, then one line says what it lacks."""
+    own = {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}
+    settings = settings_with(DOWNLOAD_HANDLERS=own, FETCH_WITH_SCRAPY=True)
+    told = [x for x in iter_warnings(settings, LinkedDataSpider) if "guard" in x]
+    assert len(told) == 1
+    assert told[0].startswith("DOWNLOAD_HANDLERS: https=")
+
+
 @pytest.mark.parametrize("name", sorted(ATTRIBUTES))
 def test_attribute_without_effect_is_told(name: str) -> None:
     """If a spider has an attribute that visits do not know, then one line says so."""

@@ -51,7 +51,6 @@ def greet(wire: Wire, address: FtpAddress, login: Login) -> Terms:
 
     Raises:
         NoConnection: there is none, or none with TLS where it must have it.
-        SourceFault: `GUARD_BLOCKED`.
         ftplib.Error, FtpRefused: the server says no.
         Broken, EOFError, OSError: it has ended.
     """

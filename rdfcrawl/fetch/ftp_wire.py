@@ -8,7 +8,7 @@ import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import Use
 
@@ -66,13 +66,12 @@ class Wire(ftplib.FTP):
         """Connect to the first address of the host that answers.
 
         Raises:
-            NoConnection: there is none.
-            SourceFault: `GUARD_BLOCKED`.
+            NoConnection: there is none, or the guard refuses it.
         """
         try:
             self._dial(port)
         except GuardBlocked as exc:
-            raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
+            raise NoConnection(Reason.GUARD_BLOCKED, exc.detail) from exc
 
     def _dial(self, port: int) -> None:
         gate = self._manners.gate

@@ -53,6 +53,7 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
         return True
     if isinstance(exc.__cause__, GuardBlocked):
         answer.fault = guard_fault(exc.__cause__)
+        answer.is_host_fault = True
         return True
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
     answer.fault = Fault(reason, _detail(exc))

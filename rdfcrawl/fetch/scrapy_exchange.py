@@ -72,6 +72,7 @@ class ScrapyExchange:
             response = await self._crawler.engine.download_async(request)
         except GuardRefused as exc:
             answer.fault = guard_fault(exc.blocked)
+            answer.is_host_fault = True
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except Exception as exc:  # the edge: handlers raise what they like

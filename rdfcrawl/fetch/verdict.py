@@ -30,12 +30,8 @@ class Verdict(Enum):
     """The host asks to be left alone."""
 
 
-_MEANINGS: Final = {
-    Reason.TIMEOUT: Verdict.AGAIN,
-    Reason.TRUNCATED_BODY: Verdict.AGAIN,
-    Reason.BAD_HTTP: Verdict.AGAIN,
-    Reason.GUARD_BLOCKED: Verdict.BLOCKED,
-}
+_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
+
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
@@ -61,8 +57,10 @@ def judge_answer(
         return Verdict.BUSY
     if answer.fault is not None:
         if answer.is_host_fault:
-            return Verdict.NO_CONNECTION
-        return _MEANINGS.get(answer.fault.reason, Verdict.DONE)
+            is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
+            return Verdict.BLOCKED if is_blocked else Verdict.NO_CONNECTION
+        passes = answer.fault.reason in _PASSING
+        return Verdict.AGAIN if passes else Verdict.DONE
     if status in REDIRECTS:
         return Verdict.REDIRECT
     if status == 304 and is_conditional:

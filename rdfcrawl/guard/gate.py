@@ -79,7 +79,7 @@ class Gate:
             GuardBlocked: it may not.
         """
         if (why := self.guard.refuses_port(port, use)) is not None:
-            raise self.blocked(host, "", port, why)
+            raise self.blocked(host, "", port, why, use)
 
     def check_literal(self, host: str, port: int, use: Use = Use.WEB) -> None:
         """See that a host may be connected to, as far as it shows without a lookup.
@@ -121,7 +121,7 @@ class Gate:
         if why is None and use is not Use.FTP_DATA and self._is_scan(address, port):
             why = Why.PORT_SCAN
         if why is not None:
-            raise self.blocked(address, address, port, why)
+            raise self.blocked(address, address, port, why, use)
 
     def open_socket(self, info: AddrInfoType) -> socket.socket:
         """Return a socket for the address that is about to be dialled.
@@ -133,14 +133,19 @@ class Gate:
         self.check(str(address[0]), int(address[1]))
         return socket.socket(family, kind, protocol)
 
-    def blocked(self, host: str, address: str, port: int, why: Why) -> GuardBlocked:
+    def blocked(
+        self, host: str, address: str, port: int, why: Why, use: Use = Use.WEB
+    ) -> GuardBlocked:
         """Return the refusal of a connection, and count it."""
         self._count(why)
-        if why is Why.PORT:
+        if why is Why.PORT and use is Use.FTP_DATA:
+            text = f"port {port} of {host} is none for data of FTP"
+        elif why is Why.PORT:
             text = f"port {port} of {host} is not among GUARD_PORTS"
         elif why is Why.PORT_SCAN:
             most = self.guard.max_ports
-            text = f"port {port} of {host}: over {most} ports of it (GUARD_MAX_PORTS)"
+            # The same for all addresses of a name, or aiohttp makes one error of them.
+            text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
         else:
             name = host if host == address else f"{host} ({address})"
             mask = 128 if ":" in address else 32

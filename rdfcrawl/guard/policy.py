@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -141,14 +142,11 @@ class Guard:
 
     def refuses_address(self, address: str) -> Why | None:
         """Return why an address may not be connected to, whatever the port."""
-        try:
-            parsed = ip_address(address)
-        except ValueError:
-            return Why.RESERVED
-        why = _why(parsed)
-        if why is None or any(parsed in net for net in self.allow_nets):
-            return None
-        return why
+        parsed, why = _judged(address)
+        if parsed is None or why is None:
+            return why
+        is_allowed = any(parsed in network for network in self.allow_nets)
+        return None if is_allowed else why
 
     def refuses_port(self, port: int, use: Use = Use.WEB) -> Why | None:
         """Return why a port may not be connected to, whatever the address.
@@ -211,6 +209,16 @@ def _port_range(text: str) -> PortRange:
         if 1 <= low <= high <= MAX_PORT:
             return low, high
     raise ValueError(f"{text!r} is no port and no range of ports")
+
+
+@lru_cache(maxsize=4096)
+def _judged(text: str) -> tuple[IPAddress | None, Why | None]:
+    """Return an address, and why it is not on the public internet."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None, Why.RESERVED
+    return address, _why(address)
 
 
 def _why(address: IPAddress) -> Why | None:

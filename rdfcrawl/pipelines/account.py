@@ -179,4 +179,4 @@ def _is_of_operator(document: Document) -> bool:
     """Tell whether a document is a seed itself, and not what it redirects to."""
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
-    return is_seed and len(document.requested) <= 1
+    return is_seed and not document.status and len(document.requested) <= 1
