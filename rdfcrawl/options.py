@@ -10,12 +10,13 @@ import os
 import re
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl import __version__
+from rdfcrawl.contact import names_contact
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.ftp_logins import FtpLogins
 from rdfcrawl.fetch.options import FetchOptions
@@ -185,6 +186,26 @@ class CrawlOptions:
             heeding=_heeding(settings),
             leave_hosts=_leave_hosts(settings),
         )
+
+    def introduced(self, settings: BaseSettings) -> CrawlOptions:
+        """Return the options of a crawl, which keeps within its own networks.
+
+        It does so if those who are asked could not find out who asks them.
+
+        Raises:
+            ConfigError: it has none.
+        """
+        agent = self.fetch.user_agent
+        if not settings.getbool("CONTACT_REQUIRED") or names_contact(agent):
+            return self
+        guard = self.fetch.guard
+        if not guard.allow_nets:
+            raise ConfigError(
+                f"USER_AGENT={agent}: a crawl of the open web needs a contact of yours"
+                " in it, a URL or a mail address; or set CONTACT_REQUIRED=False"
+            )
+        confined = replace(guard, is_confined=True)
+        return replace(self, fetch=replace(self.fetch, guard=confined))
 
 
 def ftp_logins() -> FtpLogins:

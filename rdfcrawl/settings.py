@@ -13,6 +13,7 @@ COMMANDS_MODULE = "rdfcrawl.commands"
 
 # Who we are.
 USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
+CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
 ROBOTSTXT_OBEY = True
 ROBOTSTXT_USER_AGENT = "rdfcrawl"
 

@@ -239,6 +239,7 @@ class Commands:
             "STATS_DUMP": True,
             "MEMUSAGE_ENABLED": False,
             "GUARD_ALLOW_NETS": LOOPBACK_NETS,
+            "CONTACT_REQUIRED": False,
             "GUARD_PORTS": f"1-{MAX_PORT}",  # dead ones are low
             "GUARD_MAX_PORTS": MAX_PORT,
         }

@@ -132,7 +132,7 @@ def check_operator(
         merge_components(settings)
         given = spider.given(arguments, settings)
         parsed = CrawlArguments.parse(given, spider.takes)
-        options = CrawlOptions.read(settings, spider.name)
+        options = CrawlOptions.read(settings, spider.name).introduced(settings)
         extract_options(settings)
         segment_limits(settings)
         progress_options(settings)

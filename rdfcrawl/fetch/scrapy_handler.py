@@ -14,7 +14,9 @@ from scrapy.exceptions import CannotResolveHostError, IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.policy import Why, literal_address
 from rdfcrawl.guard.settings import guard_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.guard.policy import Why
+    from rdfcrawl.guard.policy import Guard
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class ScrapyHttpHandler:
             # It would connect anew outside of the request that is judged; whoever made
             # the request repeats it in their own time.
             pool.retryAutomatically = False
-        gate = Gate(guard_of(crawler.settings), count=partial(_count, crawler.stats))
+        gate = Gate(_guard_of(crawler), count=partial(_count, crawler.stats))
         return cls(handler, gate)
 
     async def download_request(self, request: Request) -> Response:
@@ -84,6 +86,7 @@ class ScrapyHttpHandler:
             self._check(request.url)
             if request.meta.get("proxy"):
                 # The proxy is the operator's, and it is the one that looks names up.
+                self._check_confined(request.url)
                 response: Response = await self._handler.download_request(request)
                 return response
             return await self._download(request)
@@ -103,6 +106,16 @@ class ScrapyHttpHandler:
                     raise lookup.blocked from None
                 raise
         return response
+
+    def _check_confined(self, url: str) -> None:
+        """Refuse names that nobody here looks up, if they could be anywhere.
+
+        Raises:
+            GuardBlocked: the crawl is to stay within its own networks.
+        """
+        host = urlsplit(url).hostname or ""
+        if self._gate.guard.is_confined and not literal_address(host):
+            raise self._gate.blocked(host, "", 0, Why.NO_CONTACT)
 
     def _check(self, url: str) -> None:
         parts = urlsplit(url)
@@ -129,3 +142,11 @@ class _IsTunnelError(type):
 
 class TunnelError(Exception, metaclass=_IsTunnelError):
     """Stands for Scrapy's, which `RETRY_EXCEPTIONS` would import the handler for."""
+
+
+def _guard_of(crawler: Crawler) -> Guard:
+    """Return the guard of a crawl, which may be confined; else that of the settings."""
+    fetch = getattr(getattr(crawler.spider, "options", None), "fetch", None)
+    if isinstance(fetch, FetchOptions):
+        return fetch.guard
+    return guard_of(crawler.settings)

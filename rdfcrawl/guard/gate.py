@@ -146,6 +146,8 @@ class Gate:
             most = self.guard.max_ports
             # The same for all addresses of a name, or aiohttp makes one error of them.
             text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
+        elif why is Why.NO_CONTACT:
+            text = f"{host} is on the open web, and USER_AGENT names no contact"
         else:
             name = host if host == address else f"{host} ({address})"
             mask = 128 if ":" in address else 32

@@ -52,6 +52,7 @@ class Why(StrEnum):
     RESERVED = "reserved"
     PORT = "port"
     PORT_SCAN = "port_scan"
+    NO_CONTACT = "no_contact"
 
     @property
     def is_of_port(self) -> bool:
@@ -120,11 +121,13 @@ class Guard:
             IPv4 network allows no IPv6 address that holds one of its addresses.
         ports: ranges of the ports that are asked for pages, both ends included.
         max_ports: of one address, so many ports are connected to.
+        is_confined: nothing but `allow_nets` is connected to.
     """
 
     allow_nets: tuple[IPNetwork, ...] = ()
     ports: tuple[PortRange, ...] = WEB_PORTS
     max_ports: int = 16
+    is_confined: bool = False
 
     def refusal(self, address: str, port: int, use: Use = Use.WEB) -> Why | None:
         """Return why an address and a port may not be connected to.
@@ -143,6 +146,8 @@ class Guard:
     def refuses_address(self, address: str) -> Why | None:
         """Return why an address may not be connected to, whatever the port."""
         parsed, why = _judged(address)
+        if why is None and self.is_confined:
+            why = Why.NO_CONTACT
         if parsed is None or why is None:
             return why
         is_allowed = any(parsed in network for network in self.allow_nets)

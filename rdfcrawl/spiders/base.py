@@ -88,11 +88,14 @@ class RdfSpider(Spider):
         options = CrawlOptions.read(
             crawler.settings, cls.name, budget=arguments.max_per_host
         )
+        is_onlooker = not crawler.crawling or _is_of_command(cls.start)
+        if not is_onlooker:
+            options = options.introduced(crawler.settings)
         spider = super().from_crawler(
             crawler, *args, arguments=arguments, options=options
         )
         spider.member = cls.member_of(texts_of(given))
-        spider.is_onlooker = not crawler.crawling or _is_of_command(cls.start)
+        spider.is_onlooker = is_onlooker
         if not spider.is_onlooker:
             from rdfcrawl.scrapy_settings import (
                 check_components,
