@@ -103,7 +103,7 @@ class RealFtp:
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_later(0, self._stop)
-        self._thread.join(10)
+        self._thread.join(120)
 
     def _stop(self) -> None:
         self._server.close_all()
@@ -169,7 +169,7 @@ class OddFtp:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(120)
 
     def url(self, path: str = "", scheme: str = "ftp") -> str:
         """Return the URL of a path without its first slash."""

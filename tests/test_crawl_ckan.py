@@ -275,10 +275,10 @@ def test_killed_harvest_goes_on_where_it_was(commands: Commands, web: LocalWeb) 
         arguments={"portals": portal.origin},
         spider="ckan",
         folder=folder,
-        FRONTIER_LEASE_SECS=1,
+        FRONTIER_LEASE_SECS=4,
     )
     commands.wait_until(lambda: len(web.targets(portal)) > 8)
     running.send(signal.SIGKILL)
     running.process.wait()
-    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS="1")
+    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS=4)
     assert datasets(result) == pages(portal, set(portal.ids()))

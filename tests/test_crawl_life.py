@@ -83,10 +83,14 @@ class TestInterrupted:
         assert "shutdown" in summary.splitlines()[0], first.stderr
         assert first.counts().leased == 0
 
-    def test_before_it_begins_is_one_line(self, commands: Commands) -> None:
+    def test_before_it_begins_is_one_line(
+        self, commands: Commands, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """If SIGINT comes during the imports, then there is one line, no traceback."""
-        running = commands.start_crawl(["http://127.0.0.1:9/"], LOG_LEVEL="DEBUG")
-        commands.wait_until(lambda: "started (bot" in running.stderr)
+        monkeypatch.setenv("SLOW_SPIDERS", "1")
+        modules = "tests.slow_spiders,rdfcrawl.spiders"
+        running = commands.start_crawl(["http://127.0.0.1:9/"], SPIDER_MODULES=modules)
+        commands.wait_until(lambda: "slow to import" in running.stderr)
         running.send(signal.SIGINT)
         result = running.wait()
         assert result.stderr.count("scrapy: interrupted before it had begun") == 1
@@ -99,9 +103,9 @@ class TestKilled:
 
     def test_loses_nothing(self, commands: Commands, loopback: Loopback) -> None:
         """If a worker is killed, then the next run stores all, each document once."""
-        web = TreeWeb(loopback, "127.0.33", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.05)
+        web = TreeWeb(loopback, "127.0.33", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.15)
         settings: dict[str, Any] = {
-            "FRONTIER_LEASE_SECS": 1.5,
+            "FRONTIER_LEASE_SECS": 4,
             "FRONTIER_COMMIT_SECS": 0.3,
         }
         running = commands.start_crawl([web.seed], **settings)
@@ -129,7 +133,7 @@ def test_what_the_disk_refuses_is_not_done(
     body = loopback.response(b"<> <urn:x:p> <#o> .")
     server = loopback({"/quick": body, "/slow": [2.0, body]})
     urls = {server.url(target) for target in ("/quick", "/slow")}
-    settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1.5, "FRONTIER_COMMIT_SECS": 60}
+    settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 4, "FRONTIER_COMMIT_SECS": 60}
     running = commands.start_crawl(sorted(urls), **settings)
     commands.wait_until(lambda: "/slow" in server.targets)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -158,8 +162,8 @@ def test_seeds_are_taken_while_the_crawl_runs(
     running = commands.start_crawl(
         [server.url("/first")],
         CRAWL_ID="fed",
-        SCHEDULER_IDLE_BEFORE_CLOSE=1,
-        FRONTIER_LEASE_SECS=1.5,
+        SCHEDULER_IDLE_BEFORE_CLOSE=5,
+        FRONTIER_LEASE_SECS=4,
     )
     commands.wait_until(lambda: "/first" in server.targets)
     with Redis(unix_socket_path=str(socket_path(running.folder / "frontier"))) as redis:

@@ -157,7 +157,7 @@ def test_killed_mirror_is_completed(commands: Commands, web: LocalWeb) -> None:
     folder = commands.folder()
 
     def kill(n_files: int) -> None:
-        running = start(commands, urls, folder, FRONTIER_LEASE_SECS=1)
+        running = start(commands, urls, folder, FRONTIER_LEASE_SECS=4)
         commands.wait_until(
             lambda: len(web.targets(lists)) > n_files or running.has_ended()
         )
@@ -166,7 +166,7 @@ def test_killed_mirror_is_completed(commands: Commands, web: LocalWeb) -> None:
 
     kill(150)
     assert mirror(folder) != expected(nodes, folder)
-    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=1)
+    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=4)
     assert mirror(folder) == expected(nodes, folder)
     assert labels(result) == set().union(*map(true_labels, nodes))
 
@@ -175,7 +175,7 @@ def test_killed_mirror_is_completed(commands: Commands, web: LocalWeb) -> None:
     web.forget()
     kill(150)
     assert mirror(folder) != expected(nodes, folder)
-    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=1)
+    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=4)
     assert mirror(folder) == expected(nodes, folder)
     assert labels(result) == set().union(*map(true_labels, nodes))
 

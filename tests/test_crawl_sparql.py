@@ -184,12 +184,12 @@ def test_killed_harvest_loses_nothing(commands: Commands, web: LocalWeb) -> None
         arguments={"endpoints": node.endpoint_url},
         spider="sparql",
         folder=folder,
-        FRONTIER_LEASE_SECS=1,
+        FRONTIER_LEASE_SECS=4,
     )
     commands.wait_until(lambda: len(web.targets(node)) > 15)
     running.send(signal.SIGKILL)
     running.process.wait()
-    result = harvest(commands, node.endpoint_url, folder, FRONTIER_LEASE_SECS=1)
+    result = harvest(commands, node.endpoint_url, folder, FRONTIER_LEASE_SECS=4)
     assert stored(result, node.endpoint_url) == canonical(node.quads())
 
 

@@ -293,13 +293,13 @@ def test_killed_crawl_finds_what_was_put_off(
         "folder": folder,
         "arguments": {"sites": site.at("/"), "follow": "all"},
         "RETRY_TIMES": 0,
-        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_LEASE_SECS": 4,
         "FRONTIER_COMMIT_SECS": 0.1,
     }
     for _ in range(2):
         site.server.requests.clear()
         running = commands.start_crawl(spider="sitemap", **given)
-        commands.wait_until(lambda: "/dump.nt" in site.server.targets, 60)
+        commands.wait_until(lambda: "/dump.nt" in site.server.targets)
         time.sleep(0.5)  # the sitemap is acknowledged
         running.send(signal.SIGKILL)
         running.wait()
@@ -347,11 +347,11 @@ def test_crawl_killed_after_the_failure_loses_no_page(
     given: dict[str, Any] = {
         "folder": folder,
         "arguments": {"sites": site.at("/"), "follow": "all"},
-        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_LEASE_SECS": 4,
         "FRONTIER_COMMIT_SECS": 60,
     }
     running = commands.start_crawl(spider="sitemap", **given)
-    commands.wait_until(lambda: "/id/" in "".join(site.server.targets), 60)
+    commands.wait_until(lambda: "/id/" in "".join(site.server.targets))
     running.send(signal.SIGKILL)
     running.wait()
     site.page("/id/0")

@@ -680,7 +680,7 @@ async def test_slow_server_is_given_up(fetch_options: MakeOptions) -> None:
         }
         options = fetch_options(min_bytes_per_sec=10_000, min_rate_after_secs=0.3)
         answer = await get_one(server.url("a"), options)
-        thread.join(10)
+        thread.join(120)
         listener.close()
         assert answer.fault is not None
         assert answer.fault.reason is Reason.TIMEOUT
