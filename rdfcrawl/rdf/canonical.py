@@ -12,9 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    _Match = Callable[[bytes, int], re.Match[bytes] | None]
+    from collections.abc import Iterator
 
 _MAX_MISSES: Final = 64  # lines that do not match: the rest of the block is as they
 
@@ -60,10 +58,10 @@ _END: Final = rb" \.\n"
 
 
 def _lines(rest: bytes) -> re.Pattern[bytes]:
-    # Statements of one subject mostly stand together: it is looked at once. What `re`
-    # keeps for each repetition grows over a block, and is moved each time that it
-    # grows: few at a time are matched faster, most of all where memory is in pieces.
-    return re.compile(rb"(?:(%s)%s(?:\1%s){,32}+){,32}+" % (_RESOURCE, rest, rest))
+    # Statements of one subject mostly stand together: it is looked at once.
+    return re.compile(
+        rb"(?:(" + _RESOURCE + rb")" + rest + rb"(?:\1" + rest + rb")*+)*+"
+    )
 
 
 _TRIPLES = _lines(_REST + _END)
@@ -98,7 +96,7 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
     match = (_QUADS if has_graphs else _TRIPLES).match
     at = begin = n_misses = 0  # lines that do not match are those from `begin`
     while at < len(block):
-        end = _end(match, block, at)
+        end = match(block, at).end()  # type: ignore[union-attr] # it may be empty
         if end == at:
             n_misses += 1
             at = block.find(b"\n", at) + 1
@@ -115,15 +113,8 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
 
 def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:
     """Return the lines of a block if none of them needs the parser; see `iter_runs`."""
-    end = _end((_QUADS if has_graphs else _TRIPLES).match, block, 0)
-    return _without_strings(block) if end == len(block) else None
-
-
-def _end(match: _Match, block: bytes, at: int) -> int:
-    """Return the end of the lines from this place on that match."""
-    while (end := match(block, at).end()) > at:  # type: ignore[union-attr] # or empty
-        at = end
-    return end
+    found = (_QUADS if has_graphs else _TRIPLES).fullmatch(block)
+    return None if found is None else _without_strings(block)
 
 
 def _without_strings(lines: bytes) -> bytes:
