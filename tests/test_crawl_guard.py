@@ -14,6 +14,7 @@ from tests.ftp_servers import OddFtp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.conftest import RawServer, Reply
     from tests.crawl_fixtures import Commands, CrawlResult
@@ -321,3 +322,67 @@ def test_refused_host_is_not_waited_for(
     assert result.code == 0
     assert all(result.faults(link) == [Reason.GUARD_BLOCKED] for link in links)
     assert result.statistics["guard/loopback"] == 1
+
+
+def test_name_that_turns_inside_is_refused(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a name has another address the next time, then that is judged, too.
+
+    Contexts have connections and lookups of their own.
+    """
+    turned = "http://turned.example:{}/c"
+    public = loopback(host="127.0.80.23")
+    inside = loopback({"*": loopback.response(QUAD)}, host=INSIDE, port=public.port)
+    document = {"@context": turned.format(public.port), "@id": "urn:x:s"}
+    public.pages["/a"] = loopback.response(json.dumps(document).encode(), LD)
+    url = f"http://turned.example:{public.port}/a"
+    folder = commands.folder()
+    with scripted_names(folder, {"turned.example": [[public.host], [INSIDE]]}):
+        result = commands.crawl([url], folder=folder, GUARD_ALLOW_NETS=LAB)
+    assert public.targets == ["/robots.txt", "/a"]
+    assert result.faults(url) == [Reason.REMOTE_CONTEXT]
+    assert "turned.example (127.0.81.1) is a loopback" in result.details(url)[0]
+    assert inside.n_connections == 0
+
+
+SPIDER = """
+import scrapy
+
+class Plain(scrapy.Spider):
+    name = "plain"
+
+    async def start(self):
+        yield scrapy.Request(self.url)
+
+    def parse(self, response):
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+        yield {"url": response.url}
+"""
+
+
+def test_ordinary_spiders_are_guarded(
+    commands: Commands, loopback: Loopback, inside: Inside, tmp_path: Path
+) -> None:
+    """If a spider is none of ours, then its links and redirects are judged as well."""
+    links = [inside.url("x", host) for host in ("127.1", "0x7f.1", "localhost")]
+    links += ["/moved", "/b"]
+    body = "".join(f'<a href="{link}">a</a>' for link in links).encode()
+    public = loopback(
+        {
+            "/": loopback.response(body, "text/html"),
+            "/b": loopback.response(b"b", "text/html"),
+            "/moved": loopback.redirect(inside.url("moved")),
+        },
+        host="127.0.80.24",
+    )
+    (tmp_path / "plain.py").write_text(SPIDER)
+    script = str(tmp_path / "plain.py")
+    result = commands.start(
+        *("runspider", script, f"-aurl={public.url('/')}"), GUARD_ALLOW_NETS=LAB
+    ).wait()
+    assert result.statistics["item_scraped_count"] == 2
+    assert result.statistics["guard/loopback"] >= 4
+    assert "Traceback" not in result.stderr
+    assert inside.asked == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,13 +92,13 @@ def test_ports_are_judged_before_the_crawl(commands: Commands, port: int) -> Non
 def test_other_seeds_of_a_file_are_crawled(
     commands: Commands, loopback: Loopback, private: RawServer, host: str
 ) -> None:
-    """If one seed of a file is private, then it is told of, and the exit code is 1."""
+    """If one seed of a file is private, then it is told of, and the exit code is 3."""
     web = loopback({"/a": loopback.response(QUAD)}, host="127.0.82.1")
     seeds = [f"http://{host}:{private.port}/b", f"http://web.example:{web.port}/a"]
     folder = commands.folder()
     with scripted_names(folder, NAMES):
         result = commands.crawl(seeds, folder=folder, GUARD_ALLOW_NETS=PUBLIC)
-    assert result.code == 1
+    assert result.code == 3
     (line,) = told(result.stderr)
     assert f"seed {seeds[0]}: " in line
     assert result.faults(seeds[0]) == [Reason.GUARD_BLOCKED]
@@ -113,11 +114,26 @@ def test_refused_seed_is_crawled_once_it_is_allowed(
     server = loopback({"/a": loopback.response(QUAD)}, host=PRIVATE)
     folder = commands.folder()
     refused = commands.crawl([server.url("/a")], folder=folder, GUARD_ALLOW_NETS=PUBLIC)
-    assert refused.code == 1
+    assert refused.code == 3
     allowed = told(refused.stderr)[0].partition("GUARD_ALLOW_NETS=")[2].split()[0]
     result = commands.crawl([server.url("/a")], folder=folder, GUARD_ALLOW_NETS=allowed)
     assert result.code == 0
     assert result.graphs == {server.url("/a")}
+
+
+def test_workers_tell_of_a_refused_seed(
+    commands: Commands, loopback: Loopback, private: RawServer
+) -> None:
+    """If workers come upon a private seed, then the rest is crawled, and it is said."""
+    web = loopback({"/a": loopback.response(QUAD)}, host="127.0.82.2")
+    folder = commands.folder()
+    (folder / "seeds.txt").write_text(f"{private.url('/b')}\n{web.url('/a')}\n")
+    words = ("workers", "-n2", "linkeddata", f"-aseeds=@{folder / 'seeds.txt'}")
+    result = commands.start(*words, folder=folder, GUARD_ALLOW_NETS=PUBLIC).wait()
+    assert result.code == 3
+    assert re.search("^outcome +finished$", result.stderr, re.MULTILINE)
+    assert len(told(result.stderr)) == 1
+    assert result.graphs == {web.url("/a")}
 
 
 @pytest.mark.parametrize("host", [PRIVATE, "intranet.example"])

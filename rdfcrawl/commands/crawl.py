@@ -17,7 +17,7 @@ from rdfcrawl.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy.crawler import CrawlerProcessBase
+    from scrapy.crawler import Crawler, CrawlerProcessBase
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
@@ -44,7 +44,11 @@ _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signa
 
 
 class Command(ScrapyCrawlCommand):
-    """Runs a spider; exit code 0: finished, 1: not finished, 2: wrong usage."""
+    """Runs a spider.
+
+    The exit code is 0 if it has finished, 1 if it has not, 2 for wrong usage, 3 if it
+    has finished without seeds of the operator that the guard refused.
+    """
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; spare a terminal Scrapy's account of itself."""
@@ -99,8 +103,16 @@ class Command(ScrapyCrawlCommand):
         process.start()
         if refusal.error is not None:
             fail(str(refusal.error))
-        n_refused = crawler.stats.get_value("guard/seeds", 0) if crawler.stats else 0
-        self.exitcode = 0 if reasons == ["finished"] and not n_refused else 1
+        self.exitcode = _exit_code(reasons, crawler)
+
+
+def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+    from rdfcrawl.guard.operator import EXIT_CODE
+
+    if reasons != ["finished"]:
+        return 1
+    refused = crawler.stats.get_value("guard/seeds") if crawler.stats else None
+    return EXIT_CODE if refused else 0
 
 
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.guard.policy import Guard
 
+EXIT_CODE: Final = 3  # the crawl has finished, but a seed of the operator was refused
 MAX_NAMES: Final = 20  # are looked up
 LOOKUP_SECS: Final = 3.0  # for all of them
 # All others are names with the port of their scheme, of which nothing shows.

@@ -14,6 +14,7 @@ from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
+from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.options import RUN, CrawlOptions, progress_options
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.snapshot import take_snapshot
@@ -32,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
-_EXIT_CODES = frozenset({0, 1, 2})  # ends that a worker chose
+_EXIT_CODES = frozenset({0, 1, 2, REFUSED})  # ends that a worker chose
 
 
 class Crew:
@@ -90,8 +91,10 @@ class Crew:
                 self._options.paths,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
-                outcome="finished" if code == 0 else "not finished",
+                outcome="finished" if code in (0, REFUSED) else "not finished",
             )
+            if code == REFUSED:
+                self._tell_refusal()
         finally:
             await link.close()
         return code
@@ -122,7 +125,15 @@ class Crew:
         )
         watcher.cancel()
         await asyncio.gather(watcher, return_exceptions=True)
-        return next((code for code in codes if code), 0)
+        bad = [code for code in codes if code not in (0, REFUSED)]
+        return bad[0] if bad else max(codes)
+
+    def _tell_refusal(self) -> None:
+        logger.error(
+            "the guard refused seeds: %s/worker-*.log names them, and the settings that"
+            " would allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
+            self._options.paths.logs,
+        )
 
     async def _keep(self, number: int) -> int:
         """Run one worker, again and again if it is killed; return its exit code."""
