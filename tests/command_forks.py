@@ -101,13 +101,12 @@ class CommandForks:
             for name in now.keys() | then.keys()
             if now.get(name) != then.get(name)
         }
+        request = json.dumps([words, changes]).encode() + b"\n"
         reader, writer = os.pipe()
         try:
-            socket.send_fds(
-                self._requests,
-                [json.dumps([words, changes]).encode()],
-                [out.fileno(), writer],
-            )
+            fds = [out.fileno(), writer]
+            n_sent = socket.send_fds(self._requests, [request], fds)
+            self._requests.sendall(request[n_sent:])
         finally:
             os.close(writer)
         return ForkedCommand(reader)
@@ -119,7 +118,7 @@ class CommandForks:
             self._process.wait()
 
     def _begin(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair()
         self._environment = dict(os.environ)
         with theirs:
             self._process = subprocess.Popen(
@@ -142,8 +141,11 @@ def main() -> None:
     with socket.socket(fileno=os.dup(0)) as requests:
         while True:
             request, fds, *_ = socket.recv_fds(requests, _MOST_BYTES, 2)
-            if not request:
-                return
+            while not request.endswith(b"\n"):
+                more = requests.recv(_MOST_BYTES)
+                if not more:
+                    return
+                request += more
             if os.fork() == 0:
                 break
             for fd in fds:
