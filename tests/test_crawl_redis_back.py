@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.service
 
 N_HOSTS, N_DOCS = 6, 40
+BODY = b"<> <urn:x:p> <#o> ."
 QUICK: dict[str, Any] = {"FRONTIER_LEASE_SECS": 2, "FRONTIER_COMMIT_SECS": 0.3}
 ALL_DONE = Counts(done=N_HOSTS * N_DOCS, seen=N_HOSTS * N_DOCS, hosts=N_HOSTS)
 
@@ -130,6 +131,45 @@ def test_lost_answers_lose_nothing(
     assert result.graphs == web.documents
     assert counts == ALL_DONE
     assert max(web.asked().values()) <= 2
+
+
+def test_a_full_redis_takes_no_links_and_all_else_goes_on(
+    commands: Commands, loopback: Loopback, server_directory: Path
+) -> None:
+    """If Redis is full, then visits are released and committed, and only links wait."""
+    web = tree(loopback, "127.0.86")
+    more = [
+        loopback({"*": [0.05, loopback.response(BODY)]}, host=f"127.0.87.{n}")
+        for n in range(1, 5)
+    ]
+    seeds = [server.url(f"/{n}") for server in more for n in range(60)]
+    with (
+        running(server_directory, "r", "--appendonly", "yes") as server,
+        Redis(unix_socket_path=str(server.socket)) as redis,
+    ):
+
+        def n_done() -> int:
+            names = redis.keys("rc:{linkeddata/*}:cnt")
+            return sum(int(redis.hget(name, "done") or 0) for name in names)
+
+        crawl = commands.start_crawl(
+            [web.seed, *seeds], REDIS_URL=server.url, VISIT_MAX_DOCUMENTS=4, **QUICK
+        )
+        commands.wait_until(lambda: n_done() > 0)
+        redis.config_set("maxmemory", 1)
+        commands.wait_until(lambda: "Redis is full" in crawl.stderr)
+        before = n_done()
+        # What leads to nothing new is asked for and committed meanwhile.
+        commands.wait_until(lambda: n_done() > before + len(seeds) // 4)
+        time.sleep(2.5)  # longer than a lease
+        redis.config_set("maxmemory", 0)
+        result = crawl.wait()
+        counts = asyncio.run(count_in_redis(server.url, "linkeddata"))
+    assert result.code == 0, result.stderr
+    assert result.graphs == web.documents | set(seeds)
+    assert result.stderr.count("Redis is full") <= 2
+    assert counts.done == counts.seen == len(web.documents) + len(seeds)
+    assert max(web.asked().values()) == 1
 
 
 def test_what_endangers_the_crawl_is_said_when_it_begins(

@@ -34,7 +34,7 @@ MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
 # URIs over the budgets of their hosts that are kept, in case a budget is raised.
 MAX_REFUSED = 1_000_000
-_ADD_HEAD = 3  # arguments of `add` before the keys
+_ADD_HEAD = 4  # arguments of `add` before the keys
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
@@ -156,11 +156,12 @@ class Frontier:
         """Take note that a run is over; once more, by another worker, is the same."""
         await self.redis.sadd(self.key("runs"), run)
 
-    async def clear(self) -> None:
+    async def clear(self, *, is_over: bool = False) -> None:
         """Forget everything about the crawl; its documents are not touched.
 
-        Its other workers, which are about to see that it is over, may look for it yet:
-        for a while, its incarnation is kept as one that has ended.
+        Args:
+            is_over: its other workers, which are about to see that it is, may look for
+                it yet: for a while, its incarnation is kept as one that has ended.
         """
         conf, cleared = self.key("conf"), self.key("cleared")
         mark = await self.redis.hget(conf, INCARNATION)
@@ -175,7 +176,7 @@ class Frontier:
                     doomed.clear()
             if doomed:
                 await self.redis.unlink(*doomed)
-        if mark:
+        if mark and is_over:
             await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
 
     async def counts(self) -> Counts:
@@ -203,6 +204,18 @@ class Frontier:
         """
         answers = await self._scripts.run("add", self._add_calls(candidates))
         return _added(b"".join(cast("list[bytes]", answers)))
+
+    async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return those candidates that `add` would take; a full server tells that."""
+        calls = list(self._add_calls(candidates, only_looks=True))
+        answers = cast("list[bytes]", await self._scripts.run("add", calls))
+        wanted = {
+            name
+            for (_, arguments), marks in zip(calls, answers, strict=True)
+            for name, answer in zip(_marks(arguments), marks, strict=True)
+            if answer == ord("W")
+        }
+        return [x for x in candidates if (x.key, x.fingerprint) in wanted]
 
     async def take_up(self, profile: int, budget: int) -> int:
         """Queue what was refused of a profile as far as its budget now allows.
@@ -247,7 +260,7 @@ class Frontier:
         return b"".join(answers).count(b"1")
 
     def _add_calls(
-        self, candidates: Iterable[Candidate]
+        self, candidates: Iterable[Candidate], *, only_looks: bool = False
     ) -> Iterator[tuple[str, list[Argument]]]:
         partitions: dict[int | tuple[int, int], dict[str, list[Argument]]] = {}
         for partition, key, fingerprint, item, budget in candidates:
@@ -262,7 +275,7 @@ class Frontier:
         most_refused = -(-MAX_REFUSED // len(self._prefixes))
         for place, keys in partitions.items():
             own = (place, self.options.budget) if isinstance(place, int) else place
-            head: list[Argument] = [own[1], self._fill, most_refused]
+            head: list[Argument] = [own[1], self._fill, most_refused, int(only_looks)]
             for arguments in _cut(keys):
                 yield self._prefixes[own[0]], head + arguments
 

@@ -1,4 +1,7 @@
-"""From the answer of a claim to a visit; what nobody can read is set aside alone."""
+"""From the answer of a claim to a visit, and from links back to visits.
+
+What nobody can read is set aside alone.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.records import Document, Record, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+    from rdfcrawl.frontier.client import Candidate
 
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
@@ -52,6 +57,41 @@ def stand_in(item: bytes) -> Record:
     """Return the record that stands for a payload that is none."""
     digest = blake2b(item, digest_size=8).hexdigest()
     return Record(f"urn:rdfcrawl:unreadable:{digest}", depth=1)
+
+
+class Waiting:
+    """Links that are not queued, and which visits wait for them.
+
+    Args:
+        candidates: the links.
+    """
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._parents: set[str] = set()
+        self._has_marks = False
+        self._is_empty = True
+        for candidate in candidates:
+            self._is_empty = False
+            record = record_of(candidate.item[1:], candidate.key)
+            if record is None:  # a URI that is only to be marked as seen
+                self._has_marks = True
+            else:
+                self._parents.add(record.parent)
+
+    def has_none_of(self, visit: Visit) -> bool:
+        """Tell whether all that a visit led to is queued.
+
+        Of a source, and of what was redirected, it is not known while anything waits.
+        """
+        if self._is_empty:
+            return True
+        is_plain = not (visit.outlinks or (visit.known and self._has_marks))
+        urls = {*visit.known, *(record.url for record in visit.records)}
+        return (
+            is_plain
+            and not any(record.kind.is_source for record in visit.records)
+            and self._parents.isdisjoint(urls)
+        )
 
 
 def _partly_readable(partition: int, key: str, row: Sequence[Any]) -> Visit:

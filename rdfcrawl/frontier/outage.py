@@ -49,6 +49,7 @@ PASSING = (
 _PASSING_CODE = re.compile(
     r"^(?:MISCONF|BUSY|NOREPLICAS) |: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
 )
+_FULL = re.compile(r": -?OOM ")
 
 
 class Outage:
@@ -85,25 +86,33 @@ class Outage:
         """Whether an operation waits for Redis."""
         return self._n_waiting > 0
 
-    async def persistent(self, call: Callable[[], Awaitable[T]], *, what: str) -> T:
+    async def persistent(
+        self,
+        call: Callable[[], Awaitable[T]],
+        *,
+        what: str,
+        waits_for_memory: bool = True,
+    ) -> T:
         """Give what the call returns, trying again for as long as Redis is away.
 
         Args:
             call: idempotent: it may have taken effect although it failed.
             what: is being done, for the log; "claim hosts".
+            waits_for_memory: a full server is waited for, too.
 
         Raises:
             RedisError: the call is at fault, not the connection; or Redis is away
-                and `stopping` is set.
+                and `stopping` is set; or it is full, and that is not waited for.
         """
+        is_final = is_fatal if waits_for_memory else _is_fatal_or_full
         try:
             return await call()
         except RedisError as error:
-            self._raise_unless_passing(error)
+            self._raise_if(is_final, error)
             self._begin(what, error)
             first = error
         try:
-            result = await self._repeat(call, first)
+            result = await self._repeat(call, first, is_final)
         except BaseException:
             self._n_waiting -= 1
             raise
@@ -112,7 +121,12 @@ class Outage:
             logger.info("Redis is back after %.1f s", time.monotonic() - self._since)
         return result
 
-    async def _repeat(self, call: Callable[[], Awaitable[T]], error: RedisError) -> T:
+    async def _repeat(
+        self,
+        call: Callable[[], Awaitable[T]],
+        error: RedisError,
+        is_final: Callable[[RedisError], bool],
+    ) -> T:
         pause_secs = FIRST_PAUSE_SECS
         while True:
             if isinstance(error, ReadOnlyError) and self._reconnect is not None:
@@ -124,11 +138,13 @@ class Outage:
             try:
                 return await call()
             except RedisError as again:
-                self._raise_unless_passing(again)
+                self._raise_if(is_final, again)
                 error = again
 
-    def _raise_unless_passing(self, error: RedisError) -> None:
-        if self._has_no_time() or not is_outage(error):
+    def _raise_if(
+        self, is_final: Callable[[RedisError], bool], error: RedisError
+    ) -> None:
+        if self._has_no_time() or is_final(error):
             raise error
 
     def _has_no_time(self) -> bool:
@@ -170,6 +186,20 @@ def is_outage(error: RedisError) -> bool:
     if isinstance(error, PASSING):
         return True
     return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))
+
+
+def is_fatal(error: RedisError) -> bool:
+    """Tell whether waiting is in vain."""
+    return not is_outage(error)
+
+
+def is_full(error: RedisError) -> bool:
+    """Tell whether the server has no memory left for what the call adds."""
+    return isinstance(error, OutOfMemoryError) or bool(_FULL.search(str(error)))
+
+
+def _is_fatal_or_full(error: RedisError) -> bool:
+    return is_fatal(error) or is_full(error)
 
 
 def one_line(error: BaseException) -> str:

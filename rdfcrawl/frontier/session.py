@@ -224,7 +224,8 @@ class CrawlSession:
 
     async def _end(self, *, forget: bool) -> None:
         if forget:
-            await self._persistent(self.frontier.clear, what="clear")
+            clear = partial(self.frontier.clear, is_over=True)
+            await self._persistent(clear, what="clear")
         elif self.worker.has_started:  # else nothing may have been queued yet
             await self._persistent(
                 lambda: self.frontier.end_run(self.run), what="end the run"

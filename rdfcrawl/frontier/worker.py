@@ -22,7 +22,8 @@ from redis.exceptions import RedisError
 from rdfcrawl.errors import CrawlGone, StoreFault
 from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
 from rdfcrawl.frontier.homes import home_partitions
-from rdfcrawl.frontier.outage import one_line
+from rdfcrawl.frontier.leased import Waiting
+from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -100,11 +101,14 @@ class Worker:
         self._ready: deque[Visit] = deque()
         self._active: set[Visit] = set()
         self._finished: list[Visit] = []  # children not queued yet
+        self._unfed: list[Visit] = []  # released, children wait for memory
         self._released: list[Visit] = []  # children queued, stores not flushed
         self._durable: deque[tuple[float, list[Visit]]] = deque()  # wait for the lag
         self._buffer: list[Candidate] = []
         self._sending: list[Candidate] = []  # on their way to Redis, or tried in vain
         self._sent_at = 0.0  # when links were last sent
+        self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
+        self._add_at = 0.0
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._persistent = outage.persistent
@@ -227,7 +231,10 @@ class Worker:
                 return
             logger.warning(
                 "Redis is away: %d visits stay leased and are made again: %s",
-                len(self._finished) + len(self._released) + len(self._durable),
+                len(self._finished)
+                + len(self._unfed)
+                + len(self._released)
+                + len(self._durable),
                 one_line(error),
             )
 
@@ -343,6 +350,7 @@ class Worker:
             self._ready
             or self._active
             or self._finished
+            or self._unfed
             or self._released
             or self._durable
             or self._buffer
@@ -397,27 +405,67 @@ class Worker:
         self._sending += self._buffer
         self._buffer = []
         finished = self._finished.copy()
-        if self._sending:
-            await self._add(self._sending)
-            self._sending = []
-            await self._restore()
+        is_known = await self._send_links()
         if finished:
             await self._release(finished)
+            self._unfed += finished
             del self._finished[: len(finished)]
+        if is_known and self._unfed:
+            is_fed = Waiting(self._sending).has_none_of
+            self._released += filter(is_fed, self._unfed)
+            self._unfed = [visit for visit in self._unfed if not is_fed(visit)]
+
+    async def _send_links(self) -> bool:
+        """Queue the links at hand; return whether it is known which of them wait.
+
+        A full server takes none. Then hosts are released all the same, or the crawl
+        would stand still with them: only the commit of visits whose own links wait
+        does so, too.
+        """
+        if not self._sending:
+            return True
+        if monotonic() < self._add_at:
+            return False
+        try:
+            await self._add(self._sending)
+        except RedisError as error:
+            if not is_full(error):
+                raise
+            await self._wait_for_memory(error)
+            return True
+        if self._full_pause_secs:
+            logger.info("Redis takes links again")
+            self._full_pause_secs = 0.0
+        self._sending = []
+        await self._restore()
+        return True
+
+    async def _wait_for_memory(self, error: RedisError) -> None:
+        sending = self._sending
+        self._sending = await self._persistent(
+            lambda: self.frontier.unseen(sending), what="look for links"
+        )
+        if not self._full_pause_secs:
+            logger.warning(
+                "Redis is full, links wait for memory, all else goes on: %s",
+                one_line(error),
+            )
+        longest = MAX_PAUSE_SECS
+        self._full_pause_secs = min(longest, max(_ADD_SECS, 2 * self._full_pause_secs))
+        self._add_at = monotonic() + self._full_pause_secs
 
     async def _release(self, visits: list[Visit]) -> None:
         lost = await self._persistent(
             lambda: self.frontier.release(visits), what="release"
         )
         self.lost_leases += lost
-        self._released += visits
         for visit in visits:
             self._due.pop(visit.partition, None)
         self._claim_now.set()
 
     async def _add(self, candidates: Sequence[Candidate]) -> None:
         added = await self._persistent(
-            lambda: self.frontier.add(candidates), what="add"
+            lambda: self.frontier.add(candidates), what="add", waits_for_memory=False
         )
         self.remember(candidates)
         total = self.added
@@ -474,7 +522,11 @@ class Worker:
             self._due.clear()
         self.counts = await self.frontier.counts()
         await self.frontier.state.look(self.frontier.redis)
-        await self._beat()
+        try:
+            await self._beat()
+        except RedisError as error:
+            if not is_full(error):  # that is told when links are added
+                raise
 
     async def _seed(self) -> None:
         while not self._stopping.is_set():
@@ -492,6 +544,7 @@ class Worker:
             *self._ready,
             *self._active,
             *self._finished,
+            *self._unfed,
             *self._released,
             *(visit for _, visits in self._durable for visit in visits),
         ]

@@ -1,10 +1,12 @@
 -- Queues URIs that were never seen.
--- ARGV: budget per key (0: none), fill, most URIs kept of those over budget;
--- then per key: key, n, n x (fingerprint, item).
+-- ARGV: budget per key (0: none), fill, most URIs kept of those over budget, whether only
+-- to look (0/1); then per key: key, n, n x (fingerprint, item).
 -- item: band digit + payload, or 'k' for a URI that is only to be marked as seen.
 -- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
--- R the same, and it was kept for that before.
+-- R the same, and it was kept for that before; W it would be new, if that was only
+-- looked at, which a full server still does.
 local budget, fill, most_over = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local only_looks = ARGV[4] == '1'
 local MOST_OVER_OF_KEY = 10000 -- or one trap would leave no room for other hosts
 
 -- The seen set is a linear hash table of intset-encoded SETs: 2^lv + sp buckets, and
@@ -76,7 +78,9 @@ local function add_to(key, at, n)
     local fingerprint, item = ARGV[i], ARGV[i + 1]
     local band = sub(item, 1, 1)
     local bucket = bucket_of(fingerprint)
-    if band ~= 'k' and budget > 0 and accepted + fresh >= budget then
+    if only_looks then
+      answer[#answer + 1] = call('SISMEMBER', bucket, fingerprint) == 1 and '0' or 'W'
+    elseif band ~= 'k' and budget > 0 and accepted + fresh >= budget then
       local is_seen = call('SISMEMBER', bucket, fingerprint) == 1
       answer[#answer + 1] = is_seen and '0' or refuse(key, fingerprint, item)
     elseif call('SADD', bucket, fingerprint) == 0 then
@@ -106,7 +110,7 @@ local function add_to(key, at, n)
   fresh_total = fresh_total + fresh
 end
 
-local i = 4
+local i = 5
 while i <= #ARGV do
   local n = tonumber(ARGV[i + 1])
   add_to(ARGV[i], i + 2, n)
