@@ -204,8 +204,6 @@ def shown(
                 "follow": "abox,hyperlink",
             },
             GUARD_ALLOW_NETS=LAB,
-            # Scrapy's own takes the first address alone.
-            TWISTED_DNS_RESOLVER="scrapy.resolver.CachingHostnameResolver",
             FETCH_WITH_SCRAPY=request.param == "scrapy",
         )
     return Shown(public, result)
@@ -360,6 +358,26 @@ class Plain(scrapy.Spider):
             yield response.follow(link)
         yield {"url": response.url}
 """
+
+
+@pytest.mark.parametrize("resolver", ["CachingThreaded", "CachingHostname"])
+def test_public_address_behind_a_private_one_is_found(
+    commands: Commands, loopback: Loopback, inside: Inside, resolver: str
+) -> None:
+    """If Scrapy fetches, then by the public address of a name, wherever that stands."""
+    public = loopback({"/a": loopback.response(QUAD)}, host="127.0.80.25")
+    names = {"mixed.example": [["127.0.0.1", "::1", INSIDE, public.host]]}
+    url, folder = f"http://mixed.example:{public.port}/a", commands.folder()
+    with scripted_names(folder, names):
+        result = commands.crawl(
+            [url],
+            folder=folder,
+            GUARD_ALLOW_NETS=LAB,
+            FETCH_WITH_SCRAPY=True,
+            TWISTED_DNS_RESOLVER=f"scrapy.resolver.{resolver}Resolver",
+        )
+    assert result.graphs == {url}
+    assert inside.asked == []
 
 
 def test_ordinary_spiders_are_guarded(

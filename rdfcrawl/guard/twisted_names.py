@@ -7,9 +7,13 @@ other connection that somebody makes with the same reactor: it is the operator's
 
 from __future__ import annotations
 
+import socket
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.threads import deferToThread
 
 from rdfcrawl.guard.gate import GuardBlocked
 
@@ -85,22 +89,42 @@ class GuardedNames:
 
 
 class _Filter:
-    """What `IResolutionReceiver` asks for, before the one who wants addresses."""
+    """What `IResolutionReceiver` asks for, before the one who wants addresses.
+
+    Scrapy's own resolver tells the first address of a name alone. If that is refused,
+    the others are looked up.
+    """
 
     def __init__(self, receiver: Any, host: str, port: int, current: Judging) -> None:
         self._receiver = receiver
         self._host, self._port = host, port
         self._current = current
+        self._judged: set[str] = set()
 
     def resolutionBegan(self, resolution: Any) -> None:  # noqa: N802
         self._receiver.resolutionBegan(resolution)
 
     def addressResolved(self, address: Any) -> None:  # noqa: N802
+        self._judged.add(address.host)
         if self._current.allows(self._host, address.host, self._port):
             self._receiver.addressResolved(address)
 
     def resolutionComplete(self) -> None:  # noqa: N802
-        self._receiver.resolutionComplete()
+        blocked = self._current.blocked
+        if self._current.n_allowed or blocked is None or blocked.why.is_of_port:
+            self._receiver.resolutionComplete()
+            return
+        kind = socket.SOCK_STREAM
+        found = deferToThread(socket.getaddrinfo, self._host, self._port, 0, kind)
+        found.addCallbacks(self._take, lambda _: None)
+        found.addBoth(lambda _: self._receiver.resolutionComplete())
+
+    def _take(self, rows: list[Any]) -> None:
+        for family, *_, (host, port, *_) in rows:
+            if host not in self._judged:
+                is_ipv6 = family == socket.AF_INET6
+                made = IPv6Address if is_ipv6 else IPv4Address
+                self.addressResolved(made("TCP", host, port))
 
 
 def install(reactor: Any) -> None:

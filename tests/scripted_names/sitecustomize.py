@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 _look_up = socket.getaddrinfo
@@ -37,8 +38,12 @@ def getaddrinfo(host: Any, port: Any, *rest: Any, **named: Any) -> Any:
     answer = _answer(host)
     if answer is None:
         return _look_up(host, port, *rest, **named)
-    flags = {**named, "flags": socket.AI_NUMERICHOST}
-    return [row for each in answer for row in _look_up(each, port, *rest, **flags)]
+    named |= {"flags": socket.AI_NUMERICHOST}
+    rows = []
+    for address in answer:
+        with suppress(socket.gaierror):  # not of the family that is wanted
+            rows += _look_up(address, port, *rest[:3], **named)
+    return rows
 
 
 def gethostbyname(host: Any) -> str:
