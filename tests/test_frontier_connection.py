@@ -18,6 +18,7 @@ from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
+    DataError,
     NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
@@ -365,3 +366,28 @@ class TestOutage:
                 lambda: client.evalsha("0" * 40, 0),
                 what="run",
             )
+
+
+class TestPacking:
+    """Commands on their way to the server."""
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+    def test_commands_are_written_as_redis_py_writes_them(self, encoding: str) -> None:
+        """If a command has arguments of any kind, then the bytes are redis-py's."""
+        url = "redis://localhost"
+        pool = async_client({"REDIS_ENCODING": encoding}, url).connection_pool
+        ours = pool.connection_class(**pool.connection_kwargs)
+        plain = redis.asyncio.Connection(encoding=encoding)
+        arguments = (b"\x00\xff\r\n", "é", "", -(2**63), 0.25, bytearray(b"x"))
+        for command in ("SET", "SCRIPT LOAD", b"CONFIG GET"):
+            packed = ours.pack_commands([(command, *arguments)])
+            expected = plain.pack_commands([(command, *arguments)])
+            assert b"".join(packed) == b"".join(expected)
+
+    def test_what_cannot_be_sent_is_refused(self) -> None:
+        """If an argument is no text, bytes or number, then it is an error."""
+        pool = async_client({}, "redis://localhost").connection_pool
+        connection = pool.connection_class(**pool.connection_kwargs)
+        nothing: Any = None
+        with pytest.raises(DataError):
+            connection.pack_command("SET", "a", nothing)
