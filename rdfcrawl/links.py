@@ -96,6 +96,8 @@ class LinkPolicy:
         only: if not empty, objects are links for these predicates alone.
         skip: objects of these predicates are no links; wins over `only`.
         relations: which links of pages and headers are followed.
+        wants_hyperlinks: the hyperlinks of pages are asked for.
+        wants_datasets: datasets and collections are taken that documents describe.
 
     Predicates are IRIs; with a final `*`, all that begin so.
     """
@@ -106,6 +108,8 @@ class LinkPolicy:
     relations: frozenset[Relation] = _SIGNPOSTS
     _finders: tuple[_FindAll, ...] = field(init=False, repr=False, compare=False)
     _objects: bytes = field(init=False, repr=False, compare=False)
+    wants_hyperlinks: bool = field(init=False, compare=False)
+    wants_datasets: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compile one expression for each place of a statement that is read."""
@@ -122,6 +126,10 @@ class LinkPolicy:
         finders = tuple(re.compile(pattern).findall for pattern in patterns)
         object.__setattr__(self, "_finders", finders)
         object.__setattr__(self, "_objects", objects)
+        hyperlinks = self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW}
+        object.__setattr__(self, "wants_hyperlinks", bool(hyperlinks))
+        datasets = Relation.DATASET in self.relations
+        object.__setattr__(self, "wants_datasets", datasets)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -177,16 +185,6 @@ class LinkPolicy:
             for link in links
             if link.relation in self.relations
         }
-
-    @property
-    def wants_hyperlinks(self) -> bool:
-        """Whether the hyperlinks of pages are asked for."""
-        return bool(self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW})
-
-    @property
-    def wants_datasets(self) -> bool:
-        """Whether datasets and collections are taken that documents describe."""
-        return Relation.DATASET in self.relations
 
     def scan(self, chunk: bytes) -> set[bytes]:
         r"""Return the distinct http(s) and ftp(s) IRIs at the positions of the policy.

@@ -37,9 +37,9 @@ class SparingSignals:
         """See `SignalManager.send_catch_log_async`."""
         anyone = dispatcher.Any
         for sender in (self._crawler, anyone):
-            for each in (signal, anyone):
-                if dispatcher.getReceivers(sender, each):
-                    return await self._signals.send_catch_log_async(signal, **named)
+            receivers = dispatcher.connections.get(id(sender))
+            if receivers and (signal in receivers or anyone in receivers):
+                return await self._signals.send_catch_log_async(signal, **named)
         return []
 
 
