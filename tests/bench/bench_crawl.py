@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +82,8 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
             _print_row(runs[-1], bare, _n_gets(web) - before)
         again = _bare(folder)
         _print_row(again, bare, again.documents)
+        both = _bare_side_by_side(folder)
+        _print_row(both, bare, both.documents)
     return _figures(runs, (bare.cpu_per_doc + again.cpu_per_doc) / 2)
 
 
@@ -189,6 +192,25 @@ def _bare(folder: Path) -> Run:
         float(cpu),
         0.0,
         float(rss),
+        1.0,
+    )
+
+
+def _bare_side_by_side(folder: Path) -> Run:
+    """Run two bare loops at the same time, each over the whole web.
+
+    They share nothing: what they take more than one alone is the machine's, and two
+    workers meet it, too.
+    """
+    with ThreadPoolExecutor(2) as threads:
+        runs = list(threads.map(_bare, [folder, folder]))
+    return Run(
+        "bare loop, 2 at once",
+        sum(run.documents for run in runs),
+        max(run.wall_secs for run in runs),
+        sum(run.cpu_secs for run in runs),
+        0.0,
+        max(run.rss_mb for run in runs),
         1.0,
     )
 
