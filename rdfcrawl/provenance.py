@@ -94,7 +94,10 @@ def _is_iri(url: str) -> bool:
 
 _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:(?://[^/?#]*+)?")
 
-_TO_ESCAPE = re.compile(r'[\x00-\x1f"\\\x7f-\x9f\ud800-\udfff]')
+# What ends a line or turns its direction on a terminal, too.
+_TO_ESCAPE = re.compile(
+    r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
+)
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
+from copy import copy
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Beside control characters, what ends a line or turns its direction.
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+_PLAIN = logging.Formatter()
 
 
 def safe_text(text: object) -> str:
@@ -26,6 +38,55 @@ def safe_text(text: object) -> str:
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))
 
 
+class SafeFormatter(logging.Formatter):
+    """Formats log lines as another formatter does, and shows no control characters.
+
+    Text of the web may be in any of them, if only in the message of an exception: it
+    must neither steer a terminal nor look like a line of its own.
+    """
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record."""
+        record = copy(record)
+        if not record.name.startswith("scrapy."):  # which lists its components so
+            record.args = _safe_args(record.args)
+        if record.exc_info:
+            text = self._inner.formatException(record.exc_info)
+            record.exc_text = indent("".join(text), "    ")
+        lines = self._inner.format(record).split("\n")
+        return "\n".join(map(_safe_line, lines))
+
+
+def make_logs_safe() -> None:
+    """Have all log lines of Scrapy's handlers made safe."""
+    for handler in logging.getLogger().handlers:
+        if type(handler) not in (logging.StreamHandler, logging.FileHandler):
+            continue  # it is not Scrapy's
+        if not isinstance(handler.formatter, SafeFormatter):
+            handler.setFormatter(SafeFormatter(handler.formatter or _PLAIN))
+
+
+def _safe_args(args: Any) -> Any:
+    if isinstance(args, tuple):
+        return tuple(map(_safe_arg, args))
+    if isinstance(args, Mapping):
+        return {name: _safe_arg(arg) for name, arg in args.items()}
+    return args
+
+
+def _safe_arg(arg: object) -> object:
+    """Return an argument of a log line; numbers have formats of their own."""
+    return arg if isinstance(arg, int | float) else safe_text(arg)
+
+
+def _safe_line(line: str) -> str:
+    return "\t".join(map(safe_text, line.split("\t")))
+
+
 def has_log_file() -> bool:
     """Tell whether log lines go into a file, which may be all that is ever read."""
     handlers = logging.getLogger().handlers
@@ -34,6 +95,13 @@ def has_log_file() -> bool:
 
 class QuietLogFormatter(LogFormatter):
     """Says nothing of documents and visits, and everything of ordinary requests."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the formatter of a crawler, whose log lines are made safe."""
+        # Scrapy makes its handlers anew after this; nothing is asked for before.
+        crawler.signals.connect(make_logs_safe, signals.engine_started)
+        return super().from_crawler(crawler)
 
     def crawled(  # type: ignore[override] # Scrapy skips None, but does not say so
         self, request: Request, response: Response, spider: Spider

@@ -1,0 +1,20 @@
+"""An item pipeline whose errors quote what it was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdfcrawl.records import Document
+
+
+class Talking:
+    """Fails with the text of each document."""
+
+    def process_item(self, item: Document) -> Document:
+        """Fail.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError((item.body or b"").decode())
