@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -188,6 +190,25 @@ def test_page_is_not_fetched_by_hand(
     assert f"{url}: " in line
     assert "<title>" not in result.stderr
     assert private.n_connections == 0
+
+
+def test_handler_that_the_guard_does_not_see_is_not_used() -> None:
+    """If Scrapy's own handler is another one, then no request goes around the guard."""
+    other = "scrapy.core.downloader.handlers.file.FileDownloadHandler"
+    code = f"""
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from rdfcrawl.fetch.scrapy_handler import ScrapyHttpHandler
+settings = {{"DOWNLOAD_HANDLERS_BASE": {{"http": {other!r}}}, "GUARD_MAX_PORTS": 1}}
+try:
+    ScrapyHttpHandler.from_crawler(Crawler(Spider, settings))
+except NotConfigured as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{other} would connect without the guard\n"
 
 
 def test_proxy_is_the_operators(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy.exceptions import CannotResolveHostError, IgnoreRequest
+from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
@@ -60,8 +60,13 @@ class ScrapyHttpHandler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the handler of a crawler."""
+        """Return the handler of a crawler.
+
+        Raises:
+            NotConfigured: the guard would not see its connections.
+        """
         from twisted.internet import reactor  # noqa: PLC0415  (it must be installed)
+        from twisted.web.client import HTTPConnectionPool  # noqa: PLC0415  (see above)
 
         from rdfcrawl.guard.twisted_names import install  # noqa: PLC0415  (see above)
 
@@ -69,10 +74,11 @@ class ScrapyHttpHandler:
         path = crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
         handler: Any = build_from_crawler(load_object(path), crawler)
         pool = getattr(handler, "_pool", None)
-        if pool is not None:
-            # It would connect anew outside of the request that is judged; whoever made
-            # the request repeats it in their own time.
-            pool.retryAutomatically = False
+        if not isinstance(pool, HTTPConnectionPool):  # others do not ask the reactor
+            raise NotConfigured(f"{path} would connect without the guard")
+        # It would connect anew outside of the request that is judged; whoever made the
+        # request repeats it in their own time.
+        pool.retryAutomatically = False
         gate = Gate(_guard_of(crawler), count=partial(_count, crawler.stats))
         return cls(handler, gate)
 
