@@ -96,12 +96,14 @@ class RedisServer:
         directory: its working directory; short, as a socket's path must be.
         options: of its command line, beyond the socket.
         config: its configuration file, which a Sentinel needs.
+        environment: variables that it has beyond those of the tests.
     """
 
     program: str
     directory: Path
     options: tuple[str, ...] = ()
     config: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -126,7 +128,10 @@ class RedisServer:
         command += ["--port", "0", "--unixsocket", str(self.socket)]
         command += ["--save", "", "--daemonize", "no", *self.options]
         self._process = subprocess.Popen(
-            command, cwd=self.directory, stdout=subprocess.DEVNULL
+            command,
+            cwd=self.directory,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, **self.environment},
         )
         deadline = time.monotonic() + _START_SECS
         while not self._answers():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,6 @@ from tests.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
@@ -77,3 +78,43 @@ def test_a_folder_that_is_deleted_with_its_frontier_ends_the_crawl(
     assert result.code == 1, result.stderr
     assert result.stderr.count("was deleted or moved away") == 1, result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_clock_that_goes_back_stops_nothing(
+    commands: Commands, loopback: Loopback, server_directory: Path
+) -> None:
+    """If the clock of Redis is set back by 100 s, then nothing waits for it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    library, shift = server_directory / "shift.so", server_directory / "shift"
+    shift.write_text("0")
+    source = Path(__file__).parent / "data" / "clock_shift.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
+    )
+    server = RedisServer(
+        find_server(),
+        server_directory,
+        ("--appendonly", "yes"),
+        environment={"LD_PRELOAD": str(library), "CLOCK_SHIFT": str(shift)},
+    )
+    server.start()
+    web = TreeWeb(loopback, "127.0.65", n_hosts=4, n_docs=30, secs=0.02)
+    try:
+        running = commands.start_crawl(
+            [web.seed],
+            REDIS_URL=server.url,
+            DOWNLOAD_DELAY=0.2,
+            VISIT_MAX_DOCUMENTS=4,
+            FRONTIER_COMMIT_SECS=0.3,
+        )
+        commands.wait_until(lambda: web.asked().total() > 20)
+        shift.write_text("-100")
+        n_before = len(web.asked())
+        assert n_before < len(web.documents)
+        result = running.wait(60)
+    finally:
+        server.end()
+    assert result.code == 0, result.stderr
+    assert result.graphs == web.documents

@@ -459,8 +459,10 @@ class Frontier:
 
     async def live_workers(self) -> list[str]:
         """Return the workers that were heard of in the last seconds."""
-        since = (await self.redis.time())[0] - _DEAD_AFTER_SECS
-        names = await self.redis.zrangebyscore(self.key("workers"), since, "+inf")
+        now = (await self.redis.time())[0]
+        # If the clock was set back, those of the future have not been heard of since.
+        since, until = now - _DEAD_AFTER_SECS, now + _DEAD_AFTER_SECS
+        names = await self.redis.zrangebyscore(self.key("workers"), since, until)
         return [name.decode() for name in cast("list[bytes]", names)]
 
     async def leave(self, worker: str) -> None:

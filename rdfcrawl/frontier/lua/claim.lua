@@ -90,6 +90,23 @@ count('l', taken)
 if taken > 0 and name ~= '' then
   redis.call('SET', ticket, number .. ' ' .. table.concat(leases), 'PX', lease)
 end
+
+local KEEP_MS = 2000 -- so much longer than it should, a host rests at most
+local function keep_clock()
+  local clock, latest, offset = read_clock()
+  local field, value
+  if clock + offset < latest then
+    field, value = 'off', latest - clock
+  elseif clock + offset > latest + KEEP_MS then
+    field, value = 'clk', clock + offset
+  end
+  if field and redis.call('EXISTS', T .. ':cnt') == 1 then
+    -- With full memory, another claim keeps it.
+    redis.pcall('HSET', T .. ':cnt', field, string.format('%d', value))
+  end
+end
+
+keep_clock()
 local first = redis.call('ZRANGE', T .. ':ready', 0, 0, 'WITHSCORES')
 visits[1] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
 return visits

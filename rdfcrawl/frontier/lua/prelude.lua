@@ -13,9 +13,19 @@
 local T = KEYS[1]
 local RETRY_BAND, LAST_BAND = 0, 3
 
-local function now_ms()
+-- Time in ms. It never goes back: where the clock of the server does, hosts would rest,
+-- and leases last, for as much longer. `clk` is the latest time that was kept, `off`
+-- what is added to the clock since it went back.
+local function read_clock()
   local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
+  local kept = redis.call('HMGET', T .. ':cnt', 'clk', 'off')
+  local clock = t[1] * 1000 + math.floor(t[2] / 1000)
+  return clock, tonumber(kept[1] or 0), tonumber(kept[2] or 0)
+end
+
+local function now_ms()
+  local clock, latest, offset = read_clock()
+  return math.max(clock + offset, latest)
 end
 
 local function host_of(key) return T .. ':h:' .. key end
