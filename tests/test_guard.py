@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_network
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -408,3 +410,28 @@ async def test_address_is_checked_when_it_is_dialled(
     assert answer.fault is not None
     assert answer.fault.reason is Reason.GUARD_BLOCKED
     assert server.n_connections == 0
+
+
+_connects = re.compile(
+    r"socket\.socket\(|create_connection\(|open_connection\(|ClientSession\(|urlopen\("
+    r"|HTTPS?Connection\(|connectTCP\("
+)
+# The gate itself; those who ask it; the synthetic web; the socket of our own Redis.
+_MAY_CONNECT = {
+    "guard/gate.py",
+    "fetch/exchange.py",
+    "fetch/ftp_wire.py",
+    "dataweb/server.py",
+    "frontier/unix_socket.py",
+}
+
+
+def test_connections_are_made_in_few_places() -> None:
+    """If a file opens connections, then it is one that is known to ask the gate."""
+    root = Path(__file__).resolve().parents[1] / "rdfcrawl"
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if _connects.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == _MAY_CONNECT
