@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import re
-from typing import TYPE_CHECKING
+import signal
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis import Redis
 
+from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.stores.reading import iter_quads
+from tests.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
-    from tests.conftest import RawServer, Reply
+    from pathlib import Path
+
+    from tests.conftest import RawRequest, RawServer, Reply, Step
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
 
@@ -326,3 +334,132 @@ def test_exception_with_text_of_the_web_is_shown_safely(
     result = commands.crawl([server.url("/a")], ITEM_PIPELINES=pipelines)
     assert "ValueError: a" in result.stderr
     check_output(result)
+
+
+# -- Redis -----------------------------------------------------------------------------
+
+
+class _Touch:
+    """What runs code when a pickle of it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (f"touch {self._path}",)
+
+
+def test_records_in_redis_run_nothing_and_read_no_file(
+    commands: Commands, loopback: Loopback, server_directory: Path, tmp_path: Path
+) -> None:
+    """If somebody writes into the queue, then no code runs and no file is read."""
+    touched = tmp_path / "touched"
+    host = loopback({"/0": [60.0], "*": loopback.response(GOOD)}, host="127.0.86.1")
+    head = b"\x00\x00"
+    forged = [
+        pickle.dumps(_Touch(touched)),
+        head + b"file:///etc/passwd",
+        head + b"data:text/turtle,<a:b><c:d><e:f>.",
+        head + host.url("/a\r\nX-Forged: 1\r\n").encode(),
+        head + b"/b HTTP/1.1\r\nX-Forged: 1\r\n",
+        head + b"visit://127.0.86.1/",
+        head + b"/\xff\x00\x00\x00",
+        b"",
+        b"\x00",
+        json.dumps({"url": host.url("/json"), "callback": "os.system"}).encode(),
+    ]
+    urls = [host.url(f"/{n}") for n in range(20)]
+    server = RedisServer(find_server(), server_directory)
+    server.start()
+    given: dict[str, Any] = {
+        "folder": commands.folder(),
+        "REDIS_URL": server.url,
+        "FRONTIER_LEASE_SECS": 1,
+    }
+    try:
+        first = commands.start_crawl(urls, VISIT_MAX_DOCUMENTS=2, **given)
+        commands.wait_until(lambda: "/0" in host.targets)
+        first.send(signal.SIGKILL)
+        first.wait()
+        host.pages["/0"] = loopback.response(GOOD)
+        with Redis(unix_socket_path=str(server.socket)) as redis:
+            (queue,) = redis.keys("rc:{linkeddata/*}:q:127.0.86.1:*")
+            for n, record in enumerate(forged):
+                redis.lset(queue, n, record)
+            redis.rpush("linkeddata:start_urls", pickle.dumps(_Touch(touched)))
+            redis.rpush("linkeddata:start_urls", "file:///etc/passwd")
+        result = commands.crawl(**given)
+    finally:
+        server.end()
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    assert not touched.exists()
+    assert len(result.graphs) == len(urls) - len(forged)
+    assert not [x for x in host.requests if "x-forged" in x.headers]
+    assert b"root:" not in b"".join(iter_quads(result.folder / "quads"))
+    check_output(result)
+
+
+# -- what is negotiated ----------------------------------------------------------------
+
+
+def test_what_one_asks_for_poisons_no_other(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If one URL is a page, a context and a sitemap by `Accept`, each gets its own."""
+    server = loopback(host="127.0.87.1")
+
+    def negotiated(request: RawRequest) -> bytes:
+        accept = request.headers["accept"]
+        if "profile=" in accept or "text/turtle" not in accept:
+            text = '{"@context": {"name": "urn:x:name"}}'
+            if "ld+json" not in accept:
+                loc = f"<loc>{server.url('/listed')}</loc>"
+                text = f"<urlset><url>{loc}</url></urlset>"
+                return loopback.response(
+                    text.encode(), "application/xml", Vary="Accept"
+                )
+            return loopback.response(
+                text.encode(), "application/ld+json", Vary="Accept", ETag='"c"'
+            )
+        return loopback.response(
+            b"<> <urn:x:is> <urn:x:page> .", Vary="Accept", ETag='"p"'
+        )
+
+    both = server.url("/both")
+    document = f'{{"@context": "{both}", "@id": "urn:x:s", "name": "n"}}'.encode()
+    server.pages |= {
+        "/both": negotiated,
+        "/1": loopback.response(document, "application/ld+json"),
+        "/2": loopback.response(document, "application/ld+json"),
+        "/listed": loopback.response(GOOD),
+    }
+    seeds = [f"{url}," for url in (server.url("/1"), both, server.url("/2"))]
+    result = commands.crawl(["uri,type", *seeds, f"{both},sitemap"])
+    assert (both, "urn:x:is", "urn:x:page") in result.about(both)
+    for name in ("/1", "/2"):
+        assert result.about(server.url(name)) == {("urn:x:s", "urn:x:name", '"n"')}
+    assert "/listed" in server.targets
+    types = result.ask(f"?a sq:crawled <{both}> ; prov:used/rc:mediaType ?x .")
+    assert sorted(types) == ["application/xml", "text/turtle"]
+
+
+# -- slow bodies -----------------------------------------------------------------------
+
+
+def test_slow_bodies_end(commands: Commands, loopback: Loopback) -> None:
+    """If bodies never end, then they are faults in time, and others are crawled."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/n-triples\r\n"
+    drip: list[Step] = [head + b"Content-Length: 100000\r\n\r\n" + GOOD]
+    chunks: list[Step] = [head + b"Transfer-Encoding: chunked\r\n\r\n"]
+    for _ in range(600):
+        drip += (0.1, b"#")
+        chunks += (0.1, b"1\r\n#\r\n")
+    slow = loopback({"/drip": drip, "/chunks": chunks}, host="127.0.88.1")
+    good = loopback({"*": loopback.response(GOOD)}, host="127.0.88.2")
+    seeds = [*(slow.url(target) for target in slow.pages), good.url("/a")]
+    result = commands.crawl(seeds, DOWNLOAD_TIMEOUT=1, RETRY_TIMES=0)
+    assert result.code == 0
+    assert good.url("/a") in result.graphs
+    for target in ("/drip", "/chunks"):
+        assert result.faults(slow.url(target))[0] == "timeout"
