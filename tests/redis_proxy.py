@@ -19,8 +19,8 @@ class RedisProxy:
         target: socket of the server; may be changed for later connections.
         port: where it listens, on 127.0.0.1.
         is_silent: what the server says is swallowed.
-        cut_share: of the answers to operations of the frontier, how many never arrive:
-            they are swallowed, and the connection is closed.
+        cut_share: of all answers, how many never arrive: they are swallowed, and the
+            connection is closed.
         n_cut: how many that were.
     """
 
@@ -73,13 +73,12 @@ class RedisProxy:
     async def _pass_on(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        is_operation = [False]
         with suppress(OSError):
             there, back = await asyncio.open_unix_connection(str(self.target))
             self._open |= {writer, back}
             await asyncio.gather(
-                self._forward(reader, back, is_operation),
-                self._answer(there, writer, is_operation),
+                self._forward(reader, back),
+                self._answer(there, writer),
                 return_exceptions=True,
             )
             self._open -= {writer, back}
@@ -88,26 +87,20 @@ class RedisProxy:
 
     @staticmethod
     async def _forward(
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        is_operation: list[bool],
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while chunk := await reader.read(1 << 16):
-            is_operation[0] = b"EVALSHA" in chunk
             writer.write(chunk)
             await writer.drain()
         writer.transport.abort()
 
     async def _answer(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        is_operation: list[bool],
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while chunk := await reader.read(1 << 16):
             if self.is_silent:
                 continue
-            if is_operation[0] and self._random.random() < self.cut_share:
+            if self._random.random() < self.cut_share:
                 self.n_cut += 1
                 break
             writer.write(chunk)

@@ -230,7 +230,13 @@ class Frontier:
             How many were queued.
         """
         n_new = 0
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hlen(f"{prefix}:over")
+        sizes = await pipe.execute()
         for partition, prefix in enumerate(self._prefixes):
+            if not sizes[partition]:
+                continue
             cursor = 0
             while True:
                 found: Any = await self.redis.hscan(

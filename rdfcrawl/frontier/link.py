@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from rdfcrawl.options import CrawlOptions, CrawlPaths
 
 logger = logging.getLogger(__name__)
+
+# Of each command, until the crawl is joined: of a server that may not be there at all,
+# and of one that was seen to be there.
+_FIRST_TRIES, _OPENING_TRIES = 6, 30
 
 
 class FrontierLink:
@@ -61,9 +67,11 @@ class FrontierLink:
         where = describe(url)
         state = ServerState(where)
         redis = async_client(settings, url, on_connect=state.on_connect)
+        redis.set_retry(_tries(_FIRST_TRIES))
         try:
             with _explaining(where):
                 facts = await _usable_server(redis)
+            redis.set_retry(_tries(_OPENING_TRIES))
         except BaseException:
             await redis.aclose()
             if server:
@@ -85,6 +93,14 @@ class FrontierLink:
         )
         return cls(frontier, server, where)
 
+    def opened(self) -> None:
+        """Leave it to `outage` from now on to try again what fails.
+
+        Until the crawl is joined, each command is repeated some times, which all of
+        them bear; a server that does not come back is the operator's to mend.
+        """
+        self.frontier.redis.set_retry(Retry(NoBackoff(), 0))
+
     def explaining(self) -> AbstractContextManager[None]:
         """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
         return _explaining(self._where)
@@ -98,6 +114,10 @@ class FrontierLink:
         await self.frontier.redis.aclose()
         if self._server:
             self._server.release()
+
+
+def _tries(n: int) -> Retry:
+    return Retry(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
 @contextmanager

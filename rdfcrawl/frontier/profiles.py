@@ -141,9 +141,14 @@ class Profiles:
         budget = self.arguments[self.own].max_per_host
         done = f"taken:{self.own}"
         conf = self._frontier.key("conf")
-        if await self._redis.hget(conf, done) == str(budget).encode():
+        kept = await self._persistent(
+            lambda: self._redis.hget(conf, done), what="read the arguments"
+        )
+        if kept == str(budget).encode():
             return
         call = partial(self._frontier.take_up, self.own, budget)
         if n := await self._persistent(call, what="take up what was refused"):
             logger.info("took up %d URIs that were over max_per_host", n)
-        await self._redis.hset(conf, done, str(budget))
+        await self._persistent(
+            lambda: self._redis.hset(conf, done, str(budget)), what="keep the arguments"
+        )

@@ -155,6 +155,7 @@ class CrawlSession:
         self.intake = self._intake_of(self.profiles.own)
         await self._learn_scopes()
         await self._learn_covered()
+        self._link.opened()
         await self.profiles.take_up()
         await self._persistent(self._leave_list.begin, what="hosts to leave")
         self._leave()

@@ -80,6 +80,7 @@ class Crew:
         try:
             with link.explaining():
                 first = await self._begin(link)
+            link.opened()
             code = await self._keep_all(link.frontier)
             try:
                 last = await take_snapshot(link.frontier)
