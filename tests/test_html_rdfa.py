@@ -410,3 +410,32 @@ def test_passing_by_elements_changes_nothing(
     found = list(extract_rdfa(page, FaultLog()))
     with patch.object(extracting, "walk_marked", walk):
         assert list(extract_rdfa(page, FaultLog())) == found
+
+
+# Elements as most pages with RDFa have them: a property, and little else.
+STATING = st.tuples(
+    st.sampled_from(["p", "span", "a", "time", "meta"]),
+    st.dictionaries(
+        st.sampled_from(NAMES), st.sampled_from(["e:a", "2026-01-01", ""]), max_size=2
+    ),
+    st.sampled_from(["", "x", "x<!-- y -->", "2026-01-01", "<b>x</b>"]),
+    st.booleans(),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STATING, min_size=1, max_size=6))
+def test_taking_elements_at_once_changes_nothing(
+    elements: list[tuple[str, dict[str, str], str, bool]],
+) -> None:
+    """If what changes nothing for others is taken at once, then all statements stay."""
+    text = PREFIX + '<div about="#a" lang="en">'
+    for name, attributes, content, is_closed in elements:
+        written = "".join(f' {key}="{value}"' for key, value in attributes.items())
+        stating = "" if "property" in attributes else ' property="e:p"'
+        text += f"<{name}{stating}{written}>{content}"
+        text += f"</{name}>" if is_closed else ""
+    page = Page(text.encode(), url=URL)
+    found = list(extract_rdfa(page, FaultLog()))
+    with patch.object(extracting, "walk_marked", walk):
+        assert list(extract_rdfa(page, FaultLog())) == found

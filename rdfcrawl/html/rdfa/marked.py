@@ -49,9 +49,14 @@ class _MarkedWalk:
         if key in self._depths:
             return
         processor = self._processor
-        self._depths[key] = self._go_to(node) + 1
+        depth = self._go_to(node)
+        attributes = node.attributes
+        if processor.state(node, attributes):
+            self._depths[key] = depth
+            return
+        self._depths[key] = depth + 1
         self._n_open += 1
-        processor.start(node.tag or "", node.attributes, node.text)
+        processor.start(node.tag or "", attributes, node.text)
         if processor.is_recording:
             self._hand_over_content(node)
         elif processor.is_waiting and not self._is_waiting:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.patterns import PATTERN
+from rdfcrawl.html.rdfa.plain import is_plain, plain_value
 from rdfcrawl.html.rdfa.recorder import Form, Mark, Recorder
 from rdfcrawl.html.rdfa.scope import Names, Scope
 from rdfcrawl.html.rdfa.subjects import Element, find_subject, find_subject_first
@@ -19,6 +20,8 @@ from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from selectolax.lexbor import LexborNode
 
     from rdfcrawl.html.host import Host
     from rdfcrawl.html.rdfa.budget import Budget
@@ -180,6 +183,28 @@ class Processor:
         elif self.is_relevant(name, attributes):
             self._process(name, attributes, frame, read_text)
         self._frames.append(frame)
+
+    def state(self, node: LexborNode, attributes: Attributes) -> bool:
+        """Take all of an element of HTML, if those within need not know of it.
+
+        Returns:
+            Whether it is such an element; else `start` has to take it.
+        """
+        scope = self._frames[-1].scope
+        if (
+            scope.incomplete
+            or not self._has_html_rules
+            or len(self._frames) == 1
+            or not is_plain(attributes)
+        ):
+            return False
+        value = plain_value(node, attributes, scope, self._names)
+        if not value:
+            return False
+        for predicate in self._names.words(attributes["property"] or "", scope):
+            if predicate.startswith("<"):
+                self._write(scope.object, predicate, value)
+        return True
 
     def text(self, text: str) -> None:
         """Take text."""

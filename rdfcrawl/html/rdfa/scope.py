@@ -115,6 +115,7 @@ class Names:
     Attributes:
         prefixes: those in scope, lower case, with their IRIs.
         namespaces: those of XML in scope; the default one has the name "".
+        spend: uses up some of the budget.
 
     Source: RDFa Core 1.1 section 7.4.
     """
@@ -124,6 +125,7 @@ class Names:
     ) -> None:
         self._document = document
         self._budget = budget
+        self.spend = budget.spend
         self._initial = initial_context(host)
         self._is_first = host.rdfa_version == "1.0"
         self._n_blank = 0

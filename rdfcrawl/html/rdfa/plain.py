@@ -1,0 +1,73 @@
+"""Elements that state something and change nothing for those within them.
+
+Most elements with `property` are such: no other subject, no type, relation, language
+or prefix. They need no evaluation context of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.html.rdfa.times import time_datatype
+from rdfcrawl.rdf.terms import literal
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+    from rdfcrawl.html.rdfa.scope import Names, Scope
+    from rdfcrawl.html.walking import Attributes
+
+_NOT_PLAIN: Final = frozenset(
+    [
+        *("about", "datatype", "inlist", "prefix", "rel", "resource", "rev"),
+        *("typeof", "vocab", "lang", "xml:base", "xml:lang"),
+    ]
+)
+_TARGETS: Final = frozenset(["href", "src"])
+
+
+def is_plain(attributes: Attributes) -> bool:
+    """Tell whether an element with these attributes is such an element."""
+    return (
+        "property" in attributes
+        and _NOT_PLAIN.isdisjoint(attributes)
+        # With `content`, they would be what it is about.
+        and ("content" not in attributes or _TARGETS.isdisjoint(attributes))
+        and "xmlns" not in " ".join(attributes)
+    )
+
+
+def plain_value(
+    node: LexborNode, attributes: Attributes, scope: Scope, names: Names
+) -> str:
+    """Return the value of such an element in HTML, by the rules of RDFa 1.1.
+
+    Returns:
+        A term; nothing if it is text that is not all that the element holds, or that
+        has a datatype by its form.
+
+    Source: RDFa Core 1.1 section 7.5, step 11; HTML+RDFa 1.1 section 3.1.
+    """
+    if "content" in attributes:
+        return literal(attributes["content"] or "", language=scope.language)
+    if "datetime" in attributes:
+        text = attributes["datetime"] or ""
+        if datatype := time_datatype(text):
+            return literal(text, datatype=datatype)
+        return literal(text, language=scope.language)
+    for name in ("href", "src"):
+        if name in attributes:
+            return names.url(attributes[name] or "", scope)
+    content = _only_text(node)
+    if content is None or node.tag == "time":
+        return ""
+    names.spend(len(content))
+    return literal(content, language=scope.language)
+
+
+def _only_text(node: LexborNode) -> str | None:
+    """Return the text of an element that holds one piece of it, and nothing else."""
+    inner = node.first_child
+    if inner is None or not inner.is_text_node or inner.next is not None:
+        return None
+    return inner.text_content or ""
