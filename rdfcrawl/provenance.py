@@ -21,6 +21,8 @@ from rdfcrawl.errors import LOSSES
 from rdfcrawl.listing import Listing
 from rdfcrawl.records import Kind
 from rdfcrawl.reservations import NOTHING
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.lookalike import is_lookalike
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,6 +164,8 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(_extracted(document.extracted, name))
     if document.n_members:
         parts.append(_members(document, name))
+    if "xn--" in document.url and is_lookalike(host_of(document.url)):
+        parts.append(f'<{name}> <{_RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
         parts.append(_wishes(document.reservations, name))
     if document.faults:

@@ -463,3 +463,33 @@ def test_slow_bodies_end(commands: Commands, loopback: Loopback) -> None:
     assert good.url("/a") in result.graphs
     for target in ("/drip", "/chunks"):
         assert result.faults(slow.url(target))[0] == "timeout"
+
+
+# -- international names ---------------------------------------------------------------
+
+LOOKALIKES = ("\u0430\u0440\u0440\u04cf\u0435", "p\u0430ypal")
+HONEST = ("m\u00fcller", "\u65e5\u672c\u8a9e", "\u043f\u0440\u0438\u043c\u0435\u0440")
+IMPOSSIBLE = ("a\u2028b", "a\u202eb", "a\u200bb%00", "xn--a\u2066")
+
+
+def test_names_that_look_like_others_are_marked(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host has an international name, it is asked for as ASCII, and marked."""
+    server = loopback({"*": loopback.response(GOOD)})
+    names = (*LOOKALIKES, *HONEST, *IMPOSSIBLE)
+    links = [f"http://{name}.localhost:{server.port}/x" for name in names]
+    body = "".join(f"<> <urn:x:p> <{link}> .\n" for link in links)
+    server.pages["/a"] = loopback.response(body.encode())
+    result = commands.crawl([server.url("/a")])
+    assert result.code == 0
+    hosts = {request.headers["host"] for request in server.requests}
+    assert all(host.isascii() for host in hosts)
+    marked = result.ask('?a sq:crawled ?x ; rc:hostMark "lookalike" .')
+    expected = [f"http://xn--80ak6aa92e.localhost:{server.port}/x"]
+    expected.append(f"http://xn--pypal-4ve.localhost:{server.port}/x")
+    assert sorted(marked) == sorted(expected)
+    assert result.statistics["document/lookalike"] == len(LOOKALIKES)
+    asked = [x for x in result.ask("?a sq:crawled ?x .") if "localhost" in x]
+    assert len(asked) == len(LOOKALIKES) + len(HONEST)
+    check_output(result)

@@ -16,6 +16,8 @@ from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.lookalike import is_lookalike
 
 if TYPE_CHECKING:
     from typing import Self
@@ -106,6 +108,8 @@ class AccountPipeline:
             _withhold(item)
         self._segments.write_document(describe(item, self._worker))
         self._count(item)
+        if "xn--" in item.url and is_lookalike(host_of(item.url)):
+            self._counts["document/lookalike"] += 1
         if item.reservations is not NOTHING:
             self._count_wishes(item.reservations)
         return item

@@ -1,0 +1,55 @@
+"""Hosts whose names may be meant to be taken for others (Unicode TS 39, section 5).
+
+Names are kept and requested as A-labels (`xn--…`), so that nobody mistakes them in a
+log or a query; those that would be mistaken as Unicode are marked.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Scripts that are written together: Japanese, Chinese, Korean, each with Latin.
+_TOGETHER: Final = (
+    frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
+    frozenset({"LATIN", "CJK", "BOPOMOFO"}),
+    frozenset({"LATIN", "CJK", "HANGUL"}),
+)
+# Letters that look like Latin ones, of Cyrillic, Greek and Armenian.
+_LIKE_LATIN: Final = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0457\u0458\u0455\u0501\u04bb"
+    "\u04cf\u051b\u051d\u044c\u0475\u0454"
+    "\u03b1\u03bf\u03bd\u03c1\u03c5\u03b9\u03ba"
+    "\u0585\u057d\u0578\u0570\u0581"
+)
+
+
+@lru_cache(maxsize=4096)
+def is_lookalike(host: str) -> bool:
+    """Tell whether a host has a label of mixed scripts, or one that looks Latin.
+
+    >>> is_lookalike("xn--80ak6aa92e.com"), is_lookalike("xn--mller-kva.de")
+    (True, False)
+    """
+    return any(map(_is_lookalike, _unicode_labels(host)))
+
+
+def _unicode_labels(host: str) -> Iterator[str]:
+    for label in host.split("."):
+        if label.startswith("xn--"):
+            try:
+                yield label[4:].encode("ascii").decode("punycode")
+            except (UnicodeError, ValueError):
+                continue
+
+
+def _is_lookalike(label: str) -> bool:
+    letters = [char for char in label if char.isalpha()]
+    scripts = {unicodedata.name(char, "?").partition(" ")[0] for char in letters}
+    if len(scripts) > 1:
+        return not any(scripts <= together for together in _TOGETHER)
+    return bool(letters) and all(char in _LIKE_LATIN for char in letters)
