@@ -26,6 +26,7 @@ class Reason(StrEnum):
     HOST_LEFT = "host_left"
     # the host
     DNS = "dns"
+    DNS_UNANSWERED = "dns_unanswered"
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
     TLS = "tls"
@@ -100,6 +101,10 @@ LOSSES: Final = frozenset(
         *(Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
     }
 )
+
+
+# A host that has these is not waited for: it will hardly be otherwise in an hour.
+LASTING: Final = frozenset({Reason.DNS, Reason.TLS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,11 +263,14 @@ def _frontier(settings: BaseSettings, budget: int) -> FrontierOptions:
 
 
 def _work(settings: BaseSettings, worker: str) -> WorkerOptions:
+    patience = number(settings, "HOST_PATIENCE_SECS", 0, 86_400 * 365)
     return WorkerOptions(
         name=worker,
         visits=integer(settings, "CONCURRENT_REQUESTS", 1, 10_000),
         commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
         ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
+        patience_secs=patience if settings.getbool("RETRY_ENABLED") else 0,
+        last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
         idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
     )
 

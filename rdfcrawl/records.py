@@ -260,6 +260,9 @@ class Visit:
         records: the batch, as claimed; the order is the frontier's.
         delay_secs: least time between two requests to the host.
         failures: visits in a row, before this one, that the host refused.
+        down_secs: how long ago the first of these failures was.
+        asked_rest_secs: the host has asked to be left alone for so much longer.
+        is_borne: what the host refuses now is tried again, however many `failures`.
         pending: indexes into `records` still to be asked for; middlewares may
             take out what must not be asked for, and add its document.
         documents: results, in the order they came.
@@ -268,6 +271,7 @@ class Visit:
         outlinks: redirect targets on other hosts, to be added to the frontier.
         known: URLs on the way to the documents, to be marked as seen.
         not_before_secs: the host is to be left alone for so long after the visit.
+        retry_after_secs: for so long the host itself has asked for.
         host_refused: the host did not answer or said that it is busy.
         is_unasked: none of its records may be asked for; its host is not kept waiting.
         is_lost: the lease is lost; somebody else may visit the host by now.
@@ -283,12 +287,16 @@ class Visit:
     records: tuple[Record, ...]
     delay_secs: float
     failures: int = 0
+    down_secs: float = 0.0
+    asked_rest_secs: float = 0.0
+    is_borne: bool = False
     pending: list[int] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     returned: dict[int, Record] = field(default_factory=dict)
     outlinks: list[Record] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0
+    retry_after_secs: float = 0.0
     host_refused: bool = False
     is_unasked: bool = False
     is_lost: bool = False

@@ -236,6 +236,7 @@ class Commands:
             "CRAWL_DIR": folder,
             "DOWNLOAD_DELAY": 0,
             "HOST_BACKOFF_SECS": 0.05,
+            "HOST_PATIENCE_SECS": 0,
             "STATS_DUMP": True,
             "MEMUSAGE_ENABLED": False,
             "GUARD_ALLOW_NETS": LOOPBACK_NETS,

@@ -57,6 +57,7 @@ class PartitionState:
     leases: dict[tuple[str, int], float] = field(default_factory=dict)
     buckets: dict[int, tuple[str, set[int]]] = field(default_factory=dict)
     dead: list[tuple[str, bytes]] = field(default_factory=list)
+    down: dict[str, float] = field(default_factory=dict)
     over: list[str] = field(default_factory=list)
 
     def queued_urls(self) -> list[str]:
@@ -117,8 +118,8 @@ async def _read_key(
     elif kind == "over":
         names = cast("list[bytes]", await redis.hkeys(name))
         state.over = [each.decode() for each in names]
-    elif kind == "ready":
-        state.ready = await _sorted_set(redis, name)
+    elif kind in ("ready", "down"):
+        setattr(state, kind, await _sorted_set(redis, name))
     elif kind == "lease":
         for member, score in (await _sorted_set(redis, name)).items():
             epoch, _, key = member.partition(":")
@@ -181,6 +182,7 @@ def _check_hosts(state: PartitionState, budget: int) -> None:
         assert int(host["n"]) == n, f"{key}: n"
         may_go = n > 0 and "lk" not in host and "pz" not in host
         assert (key in state.ready) == may_go, f"{key}: ready"
+        assert key not in state.down or may_go or "lk" in host, f"{key}: down"
         assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"
         n_over = sum(name.startswith(f"{key} ") for name in state.over)
         assert int(host.get("o", 0)) == n_over, f"{key}: o"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.fetch.dns_faults import dns_reason
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import Use
 
@@ -80,7 +81,9 @@ class Wire(ftplib.FTP):
             found = socket.getaddrinfo(
                 self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
             )
-        except (OSError, UnicodeError) as exc:
+        except OSError as exc:
+            raise NoConnection(dns_reason(exc), exc) from exc
+        except UnicodeError as exc:
             raise NoConnection(Reason.DNS, exc) from exc
         addresses = [str(address[0]) for *_, address in found]
         allowed = gate.allowed(self.host, port, addresses)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.dns_faults import dns_reason
 from rdfcrawl.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
         answer.is_host_fault = True
         return True
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
+    if isinstance(exc, aiohttp.ClientConnectorDNSError):
+        reason = dns_reason(exc.os_error)
     answer.fault = Fault(reason, _detail(exc))
     return reason is not Reason.INTERNAL
 

@@ -86,7 +86,7 @@ class FetchOptions:
     min_bytes_per_sec: int = KIB
     min_rate_after_secs: float = 10.0
     backoff_base_secs: float = 1.0
-    backoff_max_secs: float = 300.0
+    backoff_max_secs: float = 3600.0
     retry_after_max_secs: float = 6 * 3600.0
     guard: Guard = field(default_factory=Guard)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
+from rdfcrawl.errors import LASTING, CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
 from rdfcrawl.fetch.hops import Hops
@@ -405,11 +405,18 @@ class _Course:
         """Leave the host alone: for a while, or for this batch for good."""
         visit = self._visit
         visit.host_refused = True
-        is_last = visit.failures >= self._options.retry_times
-        wait_secs = self._retry_after_secs
-        if wait_secs is None:
-            wait_secs = self._backoff_secs(0 if is_last else visit.failures)
-        wait_secs = min(wait_secs, self._options.retry_after_max_secs)
+        has_tried = visit.failures >= self._options.retry_times
+        is_borne = visit.is_borne and not self._is_lasting()
+        is_last = has_tried and not is_borne
+        own_secs = self._backoff_secs(0 if is_last else visit.failures)
+        asked_secs = self._retry_after_secs
+        if asked_secs is None:
+            wait_secs = own_secs
+        else:
+            visit.retry_after_secs = min(asked_secs, self._options.retry_after_max_secs)
+            wait_secs = visit.retry_after_secs
+            if has_tried and not is_last:  # it has been wrong about itself
+                wait_secs = max(wait_secs, own_secs)
         visit.not_before_secs = max(visit.not_before_secs, wait_secs)
         refused = [*self._set_aside, *([self._busy] if self._busy else [])]
         if is_last and self._busy is not None:
@@ -420,17 +427,28 @@ class _Course:
                 attempt.best = attempt.best or self._unanswered(attempt)
                 self._finish(attempt)
             else:
-                self._put_back(attempt)
+                self._put_back(attempt, counts=not is_borne)
+
+    def _is_lasting(self) -> bool:
+        """Tell whether what keeps the host from answering will not pass."""
+        faults = [fault for each in self._dead.values() for fault in each]
+        if self._busy is not None:
+            # So endpoints say that it was too much: they are asked for less.
+            return self._busy.record.kind is Kind.SPARQL
+        return all(each.reason in LASTING for each in faults)
 
     def _unanswered(self, attempt: Attempt) -> Document:
         """Return the document of a record that shares the fault of another."""
         faults = self._dead.get(attempt.dead_origin, self._busy_faults)
         return attempt.document(Answer(), faults)
 
-    def _put_back(self, attempt: Attempt) -> None:
-        """Return a record to the queue, once more if it was tried."""
+    def _put_back(self, attempt: Attempt, *, counts: bool = True) -> None:
+        """Return a record to the queue, once more if it was tried and that counts."""
         record = attempt.record
-        if attempt.best is not None:
+        if attempt.best is not None and not counts:
+            self._visitor.release(attempt.best)
+            record = replace(record, retries=max(1, record.retries))
+        elif attempt.best is not None:
             if record.retries >= MAX_RETRIES:
                 self._finish(attempt)
                 return

@@ -363,7 +363,7 @@ class Frontier:
             visit.key,
             visit.epoch,
             _ms(rest),
-            int(visit.host_refused),
+            _ms(visit.retry_after_secs) if visit.host_refused else "",
             delay,
             len(visit.returned),
         ]
@@ -418,6 +418,27 @@ class Frontier:
         ]
         self.buried += buried
         return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
+
+    async def down(
+        self, patience_secs: float, *, is_last_wait: bool = False
+    ) -> tuple[int, int, float]:
+        """Look for hosts that refuse to answer.
+
+        Args:
+            patience_secs: they are borne with for so long.
+            is_last_wait: by then at the latest they are visited for the last time.
+
+        Returns:
+            How many other hosts have something to do or to commit, how many refuse,
+            and the seconds until the last of these was borne with for so long.
+        """
+        arguments: list[Argument] = [_ms(patience_secs), int(is_last_wait)]
+        answers = await self._scripts.run(
+            "down", [(prefix, arguments) for prefix in self._prefixes]
+        )
+        rows = cast("list[tuple[int, int, int]]", answers)
+        others, down, longest = zip(*rows, strict=True)
+        return sum(others), sum(down), max(longest) / 1000
 
     async def set_host(
         self,

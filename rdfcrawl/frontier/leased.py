@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Candidate
 
+_HEAD = 6  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
@@ -27,11 +28,12 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
 
     Args:
         partition: of the key.
-        row: key, epoch, delay in ms, failures, item, …
+        row: key, epoch, delay in ms, failures, ms since the first of them, ms for
+            which the host itself wants to be left alone, item, …
     """
     key: str = row[0].decode()
     try:
-        records = tuple([unpack(item, key) for item in row[4:]])
+        records = tuple([unpack(item, key) for item in row[_HEAD:]])
     except (ValueError, LookupError):
         return _partly_readable(partition, key, row)
     return Visit(
@@ -41,6 +43,8 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
         records=records,
         delay_secs=row[2] / 1000,
         failures=row[3],
+        down_secs=row[4] / 1000,
+        asked_rest_secs=row[5] / 1000,
         pending=list(range(len(records))),
     )
 
@@ -96,7 +100,7 @@ class Waiting:
 
 def _partly_readable(partition: int, key: str, row: Sequence[Any]) -> Visit:
     """Return a visit whose unreadable records are documents with a fault already."""
-    items = row[4:]
+    items = row[_HEAD:]
     found = [record_of(item, key) for item in items]
     unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
     records = tuple(
@@ -109,6 +113,8 @@ def _partly_readable(partition: int, key: str, row: Sequence[Any]) -> Visit:
         records=records,
         delay_secs=row[2] / 1000,
         failures=row[3],
+        down_secs=row[4] / 1000,
+        asked_rest_secs=row[5] / 1000,
         pending=[i for i in range(len(records)) if i not in unreadable],
         documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
         unreadable=unreadable,

@@ -38,6 +38,8 @@ class WorkerOptions:
             needed only where children and parent lie on different Redis masters.
         max_buffered: with so many links unsent (Redis is away), no new visits.
         idle_secs: the crawl must have had no work for so long before it is over.
+        patience_secs: hosts that refuse are tried for so long.
+        last_wait_secs: the same once there is nothing else to do.
     """
 
     name: str
@@ -46,3 +48,5 @@ class WorkerOptions:
     ack_lag_secs: float = 0.0
     max_buffered: int = 50_000
     idle_secs: float = 0.0
+    patience_secs: float = 0.0
+    last_wait_secs: float = 0.0

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     Argument = bytes | str | int
 
-Operation = Literal["add", "claim", "begin", "release", "ack", "renew", "reap", "set"]
+Operation = Literal[
+    "add", "claim", "begin", "release", "ack", "renew", "reap", "down", "set"
+]
 OPERATIONS: tuple[Operation, ...] = (
     "add",
     "claim",
@@ -24,6 +26,7 @@ OPERATIONS: tuple[Operation, ...] = (
     "ack",
     "renew",
     "reap",
+    "down",
     "set",
 )
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;

@@ -24,6 +24,7 @@ from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
 from rdfcrawl.frontier.homes import home_partitions
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
+from rdfcrawl.frontier.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -112,6 +113,7 @@ class Worker:
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._persistent = outage.persistent
+        self.patience = Patience(options, self._look_for_hosts)
         self._stopping = outage.stopping
         self._claim_now = asyncio.Event()
         self._commit_now = asyncio.Event()
@@ -274,6 +276,7 @@ class Worker:
                     continue
                 pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
                 await self._see_whether_over()
+                await self._see_who_is_waited_for()
             await self._sleep(self._claim_now, pause * random.uniform(0.8, 1.2))
 
     async def _claim_visits(self, wanted: int) -> tuple[bool, float]:
@@ -288,6 +291,7 @@ class Worker:
             lambda: self.frontier.claim(partitions, most_keys=most_keys, number=number),
             what="claim",
         )
+        self.patience.judge(visits)
         try:
             for visit in visits:
                 if self.prepare is not None:
@@ -310,6 +314,19 @@ class Worker:
         share = max(1, len(home) // 10) if self._ready else n
         others = [p for p in range(n) if p not in set(home)]
         return home + random.sample(others, min(share, len(others)))
+
+    async def _see_who_is_waited_for(self) -> None:
+        """Find out whether only hosts that refuse are left, to wait for them."""
+        if self.has_started and not (self._ready or self.n_buffered):
+            await self.patience.look()
+
+    async def _look_for_hosts(
+        self, patience_secs: float, is_last_wait: bool
+    ) -> tuple[int, int, float]:
+        return await self._persistent(
+            lambda: self.frontier.down(patience_secs, is_last_wait=is_last_wait),
+            what="look for hosts that refuse",
+        )
 
     async def _see_whether_over(self) -> None:
         """Find out whether the whole crawl has ended, if this worker has.

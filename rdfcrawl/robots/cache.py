@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, refused
 from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
@@ -25,7 +25,7 @@ ROBOTS_PATH: Final = "/robots.txt"
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     Get = Callable[[str], Awaitable["RobotsResponse"]]
     from rdfcrawl.records import Record, Visit
@@ -319,13 +319,14 @@ class RobotsCache:
         refuses nothing, and each record counts its own tries.
         """
         left = []
+        is_over = self._is_over(visit, unreachable.values())
         for index in visit.pending:
             record = visit.records[index]
             response = unreachable.get(origin_of(urls[index]))
             if response is None:
                 left.append(index)
-            elif _is_refused(response) or self._is_last(
-                visit, record, is_mixed=is_mixed
+            elif _is_refused(response) or (
+                record.retries >= MAX_RETRIES if is_mixed else is_over
             ):
                 visit.documents.append(refused(record, _faults(response)))
             elif is_mixed:
@@ -337,23 +338,28 @@ class RobotsCache:
         if not is_mixed and not all(map(_is_refused, unreachable.values())):
             visit.host_refused = True
             wait_secs = self._wait_secs(visit, unreachable)
+            visit.retry_after_secs = self._asked_secs(unreachable)
             visit.not_before_secs = max(visit.not_before_secs, wait_secs)
 
-    def _is_last(self, visit: Visit, record: Record, *, is_mixed: bool) -> bool:
-        if is_mixed:
-            return record.retries >= MAX_RETRIES
-        return visit.failures >= self._options.retry_times
+    def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
+        """Tell whether a host has been tried for long enough."""
+        faults = [each.fault for each in responses]
+        is_lasting = all(fault and fault.reason in LASTING for fault in faults)
+        has_tried = visit.failures >= self._options.retry_times
+        return has_tried and (is_lasting or not visit.is_borne)
 
     def _wait_secs(self, visit: Visit, unreachable: dict[str, RobotsResponse]) -> float:
         options = self._options
-        asked_for = [
-            response.retry_after_secs or 0.0 for response in unreachable.values()
-        ]
-        if visit.failures >= options.retry_times:
+        if self._is_over(visit, unreachable.values()):
             own = 0.0  # the batch was given up, and the next one may fare better
         else:
-            own = options.put_off_secs * 2.0**visit.failures
-        return min(max(own, *asked_for), options.max_put_off_secs)
+            own = options.put_off_secs * 2.0 ** min(visit.failures, 60)
+        return min(max(own, self._asked_secs(unreachable)), options.max_put_off_secs)
+
+    def _asked_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
+        """Return for how long the host itself wants to be left alone."""
+        asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
+        return min(max(asked_for), self._options.max_put_off_secs)
 
 
 def origin_of(url: str) -> str:

@@ -5,14 +5,17 @@
 -- is handed out alone: if it kills its worker again, it takes no others with it.
 -- A claim that is repeated under its number, as the answer did not arrive, gives what
 -- it gave before; each name has one claim at a time.
--- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, item, …}, …}.
+-- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
+-- the first of them, ms for which the host still wants to be left alone, item, …}, …}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local name, number = ARGV[6] or '', ARGV[7]
 local now = now_ms()
 
-local function visit_of(key, epoch, delay, failures, items)
-  local visit = {key, epoch, delay, failures}
+local function visit_of(key, epoch, h, items)
+  local since = now - tonumber(h[3] or now)
+  local asked = math.max(0, tonumber(h[4] or 0) - now)
+  local visit = {key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked}
   for _, item in ipairs(items) do visit[#visit + 1] = item end
   return visit
 end
@@ -22,11 +25,9 @@ local function given_before(leases)
   local visits = {}
   for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
     if redis.call('HGET', host_of(key), 'lk') == epoch then
-      local h = redis.call('HMGET', host_of(key), 'd', 'f')
+      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra')
       local items = redis.call('LRANGE', flight_of(key, epoch), 0, -1)
-      local delay = tonumber(h[1] or default_delay)
-      visits[#visits + 1] =
-        visit_of(key, tonumber(epoch), delay, tonumber(h[2] or 0), items)
+      visits[#visits + 1] = visit_of(key, tonumber(epoch), h, items)
     end
   end
   return visits
@@ -69,19 +70,19 @@ if name ~= '' then
 end
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most_keys)) do
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'd', 'f', 'ep')
-  local delay = tonumber(h[2] or default_delay)
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'n', 'ep')
+  local delay = tonumber(h[1] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
   local items = take(key, most)
   redis.call('ZREM', T .. ':ready', key)
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
-    local epoch = math.max(tonumber(h[4] or 0) + 1, now)
-    redis.call('HSET', host, 'n', tonumber(h[1]) - #items, 'lk', epoch, 'ep', epoch)
+    local epoch = math.max(tonumber(h[6] or 0) + 1, now)
+    redis.call('HSET', host, 'n', tonumber(h[5]) - #items, 'lk', epoch, 'ep', epoch)
     redis.call('RPUSH', flight_of(key, epoch), unpack(items))
     redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
     taken = taken + #items
-    visits[#visits + 1] = visit_of(key, epoch, delay, tonumber(h[3] or 0), items)
+    visits[#visits + 1] = visit_of(key, epoch, h, items)
     leases[#leases + 1] = string.format('%d:', epoch) .. key .. '\0'
   end
 end

@@ -1,7 +1,8 @@
 -- Gives up the lock on keys: others may visit them once their time has come. What was
 -- fetched stays in flight until it is acknowledged.
--- ARGV per key: key, epoch, ms to leave it alone, refused (0/1), delay ms ('' leaves
--- it), r, r x (index in the batch, item to put back).
+-- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, else ms for which
+-- the host itself wants to be left alone), delay ms ('' leaves it), r,
+-- r x (index in the batch, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
 local answer = {}
@@ -11,7 +12,7 @@ local function release(at)
   local delay, r = ARGV[at + 4], tonumber(ARGV[at + 5])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'f')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
@@ -25,7 +26,18 @@ local function release(at)
   local n = tonumber(h[1]) + r
   redis.call('HSET', host, 'n', n, 'na', now + rest)
   if delay ~= '' then redis.call('HSET', host, 'd', delay) end
-  if refused == '1' then redis.call('HINCRBY', host, 'f', 1) else redis.call('HDEL', host, 'f') end
+  if refused ~= '' then
+    redis.call('HINCRBY', host, 'f', 1)
+    redis.call('HSETNX', host, 'fs', now)
+    redis.call('HSET', host, 'ra', now + tonumber(refused))
+  elseif h[4] then
+    redis.call('HDEL', host, 'f', 'fs', 'ra')
+  end
+  if refused ~= '' and n > 0 and not h[3] then
+    redis.call('ZADD', T .. ':down', 'NX', redis.call('HGET', host, 'fs'), key)
+  elseif h[4] then
+    redis.call('ZREM', T .. ':down', key)
+  end
   make_ready(key, n, false, now + rest, h[3])
   return '1'
 end

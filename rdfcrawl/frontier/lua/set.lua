@@ -9,6 +9,7 @@ if delay ~= '' then
 end
 if pause == '1' then
   redis.call('ZREM', T .. ':ready', key)
+  redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'pz', 1)
 elseif pause == '0' then
   redis.call('HDEL', host, 'pz')
