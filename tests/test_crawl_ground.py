@@ -80,6 +80,7 @@ def test_a_folder_that_is_deleted_with_its_frontier_ends_the_crawl(
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.service
 def test_a_clock_that_goes_back_stops_nothing(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
