@@ -117,7 +117,7 @@ class LinkPolicy:
         patterns = []
         if Position.SUBJECT in self.positions:
             # Statements of one subject mostly stand together: one match takes them all.
-            patterns.append(rb"\n" + _IRI + rb"[^\n]*+(?:\n<\1>[^\n]*+)*+")
+            patterns.append(rb"\n" + _IRI + rb".*+(?:\n<\1>.*+)*+")
         if Position.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (_TERM, _IRI))
         if self.positions & {Position.OBJECT, Position.TYPE}:

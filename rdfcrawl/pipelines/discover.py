@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.sources.scan import Scan
 
-_MOST_LINKS_HELD = 50_000
+_MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
 _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 
 
