@@ -267,6 +267,8 @@ def _work(settings: BaseSettings, worker: str) -> WorkerOptions:
     return WorkerOptions(
         name=worker,
         visits=integer(settings, "CONCURRENT_REQUESTS", 1, 10_000),
+        slow_visits=integer(settings, "SLOW_VISITS", 0, 10_000),
+        slow_secs=number(settings, "VISIT_SLOW_SECS", 0.1, 86_400),
         commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
         ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
         patience_secs=patience if settings.getbool("RETRY_ENABLED") else 0,
@@ -284,6 +286,12 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         spool_dir=spool,
         timeout_secs=timeout,
         dump_timeout_secs=number(settings, "DUMP_TIMEOUT_SECS", 0.01, 86_400 * 7),
+        first_byte_secs=number(settings, "TRANSFER_FIRST_BYTE_SECS", 0.01, 86_400),
+        endpoint_first_byte_secs=number(
+            settings, "ENDPOINT_FIRST_BYTE_SECS", 0.01, 86_400
+        ),
+        min_bytes_per_sec=integer(settings, "TRANSFER_MIN_BYTES_PER_SEC", 0),
+        min_rate_after_secs=number(settings, "TRANSFER_MIN_RATE_SECS", 0.1, 86_400),
         connect_secs=min(20.0, timeout),
         max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
         max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from asyncio import CancelledError, current_task
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from asyncio import Task
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
@@ -277,6 +280,9 @@ class Visit:
         is_lost: the lease is lost; somebody else may visit the host by now.
         unreadable: index -> what the frontier has there and nobody can read; of
             `documents`, one says so.
+        step_at: monotonic time when its present request or wait began.
+        task: that makes it, or processes its documents.
+        is_cut: it must end now; what is not done goes back.
         current: of `documents`, the one that is processed; others that it stands for
             may be in the pipelines in its place.
     """
@@ -300,8 +306,37 @@ class Visit:
     host_refused: bool = False
     is_unasked: bool = False
     is_lost: bool = False
+    step_at: float = 0.0
+    task: Task[Any] | None = None
+    is_cut: bool = False
     unreadable: dict[int, bytes] = field(default_factory=dict)
     current: Document | None = None
+
+    def cut(self) -> None:
+        """End it now, whatever it waits for."""
+        if not self.is_cut and self.task is not None:
+            self.is_cut = True
+            self.task.cancel()
+
+    @contextmanager
+    def cuttable(self) -> Iterator[None]:
+        """Let `cut` end what is done within; then it ends without an exception."""
+        self.task, self.is_cut = current_task(), False
+        task = self.task
+        try:
+            yield
+        except CancelledError:
+            if not self.is_cut or task is None:
+                raise
+            task.uncancel()
+        finally:
+            self.task = None
+
+    def give_back(self) -> None:
+        """Return what was not asked for to the queue."""
+        for index in self.pending:
+            self.returned.setdefault(index, self.records[index])
+        self.pending.clear()
 
     def index(self, document: Document) -> int:
         """Return the index in the batch of the record of a document."""

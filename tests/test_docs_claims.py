@@ -102,7 +102,7 @@ NUMBERS = [
     ("faults.md", "# s to connect", [_fetch.connect_secs]),
     (
         "faults.md",
-        "less than # KiB/s came over the first # s",
+        "less than # KiB/s came over # s",
         [_fetch.min_bytes_per_sec / KIB, _fetch.min_rate_after_secs],
     ),
     ("faults.md", "asks for more than # s between", [_robots.max_delay_secs]),

@@ -23,6 +23,8 @@ class Ask:
         max_bytes: longest decoded body that is read.
         spool_bytes: a longer body is written to a spool file.
         timeout_secs: for the whole exchange, from connecting to the last byte.
+        first_byte_secs: from connecting to the end of the headers, and from there to
+            the first byte of the body.
         headers: further headers of the request, names and values.
         data: body of a POST; empty for a GET.
         is_final: whatever the answer is, it is not asked for once more in the visit.
@@ -32,6 +34,7 @@ class Ask:
     max_bytes: int
     spool_bytes: int
     timeout_secs: float
+    first_byte_secs: float = 30.0
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
     is_final: bool = False
@@ -81,7 +84,8 @@ class Answer:
         n_bytes: length of the decoded body.
         fault: what was wrong below the meaning of the status.
         is_partial: the body is cut off.
-        is_host_fault: no connection: the fault holds for the whole origin.
+        is_host_fault: no connection, or no answer: the fault holds for the whole
+            origin.
     """
 
     status: int = 0

@@ -259,6 +259,7 @@ class _Course:
             max_bytes=MAX_CONTEXT_BYTES,
             spool_bytes=MAX_CONTEXT_BYTES,
             timeout_secs=self._get.options.timeout_secs,
+            first_byte_secs=self._get.fetch.first_byte_secs,
             headers=tuple(headers),
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Self
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
 from aiohttp import hdrs
@@ -14,6 +14,7 @@ from yarl import URL
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
+from rdfcrawl.fetch.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
@@ -92,6 +93,10 @@ class HttpExchange:
         # aiohttp would repeat a GET at once when a connection breaks: the host would
         # be asked twice without its delay. The visit repeats it in its own time.
         self._session._retry_connection = False  # noqa: SLF001
+        # There is no public way to bound what comes before and between bodies.
+        handlers: Any = partial(BoundedHandler, loop=asyncio.get_running_loop())
+        if self._session.connector is not None:
+            self._session.connector._factory = handlers  # noqa: SLF001
         self._gets = PlainGets(
             self._session, headers, timeout=timeout, max_header_bytes=MAX_HEADER_BYTES
         )
@@ -105,13 +110,15 @@ class HttpExchange:
     async def get(self, url: str, ask: Ask) -> Answer:
         """See `Exchange.get`."""
         answer = Answer()
-        transfer = self._watch.begin(ask.timeout_secs)
+        transfer = self._watch.begin(ask)
         try:
             await self._get(url, ask, answer, transfer)
         except asyncio.CancelledError:
             if not transfer.is_own_cancel():
                 raise
             answer.fault = transfer.verdict
+            # An endpoint that is silent is asked for less.
+            answer.is_host_fault = transfer.is_silent and not ask.is_final
         except Exception as exc:  # the edge: whatever it was, the visit goes on
             if not note_failure(answer, exc):
                 logger.exception("Unexpected error on %(url)s", {"url": url})

@@ -116,13 +116,14 @@ class FtpExchange:
         async with self._room:
             if self._watch is None:
                 self._watch = Watch(self.options)
-            transfer = self._watch.begin(ask.timeout_secs)
+            transfer = self._watch.begin(ask)
             try:
                 await self._get(url, ask, answer, transfer)
             except asyncio.CancelledError:
                 if not transfer.is_own_cancel():
                     raise
                 answer.fault = transfer.verdict
+                answer.is_host_fault = transfer.is_silent
             except Exception as exc:  # the edge: whatever it was, the visit goes on
                 if not _note_failure(answer, exc):
                     logger.exception("Unexpected error on %(url)s", {"url": url})

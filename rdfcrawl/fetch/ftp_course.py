@@ -91,6 +91,8 @@ class Course:
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
         self._is_between = False
+        if function != connection.read:  # a block of data is no reply
+            self._transfer.waits(asyncio.get_running_loop().time())
         return await self._exchange.call(connection, function, *arguments)
 
     async def _file(self, connection: FtpConnection) -> None:

@@ -26,7 +26,10 @@ class VisitHandler(BaseDownloadHandler):
 
     async def download_request(self, request: Request) -> Response:
         """Make the visit; nothing that the web does raises."""
-        await transport_of(self.crawler).visitor.visit(request.meta["visit"])
+        visit = request.meta["visit"]
+        if visit.pending:
+            with visit.cuttable():
+                await transport_of(self.crawler).visitor.visit(visit)
         return Response(request.url, request=request)
 
     async def close(self) -> None:

@@ -20,6 +20,7 @@ MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 
 _POSITIVE: Final = (
+    "first_byte_secs", "endpoint_first_byte_secs",
     "timeout_secs", "dump_timeout_secs", "connect_secs", "keep_alive_secs",
     "max_document_bytes", "max_dump_bytes", "visit_max_secs", "max_ratio",
     "backoff_base_secs", "backoff_max_secs", "retry_after_max_secs",
@@ -40,6 +41,8 @@ class FetchOptions:
         accept: `Accept` header of each kind.
         timeout_secs: for one GET of a page, from connecting to the last byte.
         dump_timeout_secs: the same for a dump.
+        first_byte_secs: from connecting to the end of the headers.
+        endpoint_first_byte_secs: the same for endpoints and portals, which search.
         connect_secs: for name lookup, connecting and the TLS handshake.
         keep_alive_secs: an idle connection is kept so long.
         max_document_bytes: longest decoded body of a page.
@@ -55,7 +58,7 @@ class FetchOptions:
         verify_certificates: refuse hosts whose certificate cannot be verified.
         visit_max_secs: no request of a visit starts later than this.
         min_bytes_per_sec: a slower answer is given up (slow loris) ...
-        min_rate_after_secs: ... when it has taken so long.
+        min_rate_after_secs: ... when it has been so over such a time.
         backoff_base_secs: first wait after a failure; it doubles with each.
         backoff_max_secs: longest wait of that kind.
         retry_after_max_secs: longest `Retry-After` that is obeyed.
@@ -70,6 +73,8 @@ class FetchOptions:
     accept: Mapping[Kind, str] = field(default_factory=lambda: ACCEPT)
     timeout_secs: float = 60.0
     dump_timeout_secs: float = 6 * 3600.0
+    first_byte_secs: float = 30.0
+    endpoint_first_byte_secs: float = 600.0
     connect_secs: float = 20.0
     keep_alive_secs: float = 10.0
     max_document_bytes: int = 64 * MIB
@@ -105,6 +110,7 @@ class FetchOptions:
 
     def ask(self, kind: Kind) -> Ask:
         """Return how a URI of `kind` is asked for."""
+        searches = kind in (Kind.SPARQL, Kind.CKAN)
         # A list of resources or a result of a query may be as long as a dump.
         is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL)
         return Ask(
@@ -112,6 +118,9 @@ class FetchOptions:
             max_bytes=self.max_dump_bytes if is_dump else self.max_document_bytes,
             spool_bytes=self.spool_bytes,
             timeout_secs=self.dump_timeout_secs if is_dump else self.timeout_secs,
+            first_byte_secs=(
+                self.endpoint_first_byte_secs if searches else self.first_byte_secs
+            ),
             # An endpoint that fails is asked for less.
             is_final=kind is Kind.SPARQL,
         )
@@ -123,4 +132,5 @@ class FetchOptions:
             max_bytes=max_bytes,
             spool_bytes=max_bytes,
             timeout_secs=self.timeout_secs,
+            first_byte_secs=self.first_byte_secs,
         )

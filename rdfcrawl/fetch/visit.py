@@ -105,7 +105,10 @@ class Visitor:
         """Return how to ask for a redirect's target, with the limits of its kind."""
         limits = self._asks[kind_of_named(record.kind, target)]
         return replace(
-            ask, max_bytes=limits.max_bytes, timeout_secs=limits.timeout_secs
+            ask,
+            max_bytes=limits.max_bytes,
+            timeout_secs=limits.timeout_secs,
+            first_byte_secs=limits.first_byte_secs,
         )
 
     @property
@@ -209,7 +212,10 @@ class _Course:
 
     async def _try(self, attempt: Attempt, url: str, ask: Ask) -> Verdict | None:
         """Ask for a record and follow it; None if the visit is over before."""
+        visit = self._visit
+        visit.step_at = time.monotonic()
         while await self._pace.turn(attempt.not_before):
+            visit.step_at = time.monotonic()
             if self._visit.is_lost:
                 return None
             if not attempt.requested:

@@ -14,6 +14,7 @@ from rdfcrawl.errors import Fault, Reason
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
+    from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.plain_get import Received
 
@@ -27,22 +28,35 @@ class Transfer:
         n_bytes: bytes of the body received so far; kept up by the reader.
         response: once the headers are there; set by the reader.
         verdict: why the watch has cancelled the task.
+        is_silent: the verdict is that no answer has begun.
     """
 
     __slots__ = (
-        "cancelling", "ends_at", "n_bytes", "response", "started_at", "task", "verdict",
+        "cancelling", "ends_at", "first_secs", "is_silent", "mark", "n_bytes",
+        "response", "started_at", "task", "verdict", "waits_since",
     )  # fmt: skip
 
     def __init__(
-        self, task: asyncio.Task[object], started_at: float, ends_at: float
+        self,
+        task: asyncio.Task[object],
+        started_at: float,
+        timeout_secs: float,
+        first_secs: float,
     ) -> None:
         self.task = task
-        self.started_at = started_at
-        self.ends_at = ends_at
+        self.started_at = self.waits_since = started_at
+        self.ends_at = started_at + timeout_secs
+        self.first_secs = first_secs
         self.n_bytes = 0
         self.response: ClientResponse | Received | None = None
         self.verdict: Fault | None = None
+        self.is_silent = False
+        self.mark: tuple[float, int] | None = None  # begin of a window of the rate
         self.cancelling = task.cancelling()
+
+    def waits(self, now: float) -> None:
+        """Take note that it waits for something new, such as a reply of FTP."""
+        self.waits_since, self.mark = now, None
 
     def is_own_cancel(self) -> bool:
         """Say whether a `CancelledError` is the watch's own and nobody else's."""
@@ -68,17 +82,21 @@ class Watch:
         self._min_bytes_per_sec = options.min_bytes_per_sec
         self._min_rate_after_secs = options.min_rate_after_secs
         # A limit may be overrun by one sweep: short limits get short sweeps.
-        shortest = min(options.timeout_secs, options.min_rate_after_secs or 1.0)
+        shortest = min(
+            options.timeout_secs,
+            options.first_byte_secs,
+            options.min_rate_after_secs or 1.0,
+        )
         self._sweep_secs = min(SWEEP_SECS, shortest / 4)
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, timeout_secs: float) -> Transfer:
+    def begin(self, ask: Ask) -> Transfer:
         """Watch over the current task until `end`."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
         now = self._loop.time()
-        transfer = Transfer(task, now, now + timeout_secs)
+        transfer = Transfer(task, now, ask.timeout_secs, ask.first_byte_secs)
         self._open.add(transfer)
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
@@ -108,15 +126,44 @@ class Watch:
     def _judge(self, transfer: Transfer, now: float) -> Fault | None:
         if transfer.is_broken():
             return Fault(Reason.BAD_HTTP, "malformed body")
-        secs = now - transfer.started_at
         if now >= transfer.ends_at:
+            secs = now - transfer.started_at
+            transfer.is_silent = not _flows(transfer)
             return Fault(Reason.TIMEOUT, f"not done after {secs:.0f} s")
-        # The rate counts only what has begun to come: a slow query may think.
-        if (
-            transfer.n_bytes > 0
-            and secs >= self._min_rate_after_secs
-            and transfer.n_bytes < secs * self._min_bytes_per_sec
-        ):
-            detail = f"{transfer.n_bytes} bytes in {secs:.0f} s are too slow"
+        if not _flows(transfer):
+            return self._judge_silence(transfer, now)
+        return self._judge_rate(transfer, now)
+
+    def _judge_silence(self, transfer: Transfer, now: float) -> Fault | None:
+        secs = now - transfer.waits_since
+        if secs < transfer.first_secs:
+            return None
+        transfer.is_silent = True
+        return Fault(Reason.TIMEOUT, f"no answer after {secs:.0f} s")
+
+    def _judge_rate(self, transfer: Transfer, now: float) -> Fault | None:
+        """Judge what came in the last window: all of it, since the answer began.
+
+        A server that was quick for a while may not rest on it for hours.
+        """
+        if transfer.mark is None:
+            transfer.mark = now, transfer.n_bytes
+            return None
+        since, n_before = transfer.mark
+        secs, n_bytes = now - since, transfer.n_bytes - n_before
+        # A query may think before it gives its first row, too.
+        window_secs = self._min_rate_after_secs
+        if not transfer.n_bytes:
+            window_secs = max(window_secs, transfer.first_secs)
+        if secs < window_secs:
+            return None
+        if n_bytes < secs * self._min_bytes_per_sec:
+            detail = f"{n_bytes} bytes in {secs:.0f} s are too slow"
             return Fault(Reason.TIMEOUT, detail)
+        transfer.mark = now, transfer.n_bytes
         return None
+
+
+def _flows(transfer: Transfer) -> bool:
+    """Tell whether the answer has begun."""
+    return transfer.response is not None or transfer.n_bytes > 0

@@ -75,6 +75,16 @@ class EngineView:
         return self._slot.inprogress if self._slot else frozenset()
 
     @property
+    def downloading(self) -> AbstractSet[Request]:
+        """The requests that the downloader is not done with."""
+        engine = self._crawler.engine
+        return engine.downloader.active if engine else frozenset()
+
+    def allow(self, n: int) -> None:
+        """Let the engine ask for requests until `n` are in the downloader."""
+        self._crawler.engine.downloader.total_concurrency = n
+
+    @property
     def is_closing(self) -> bool:
         """Whether the spider is being closed, with requests still in progress."""
         return self._slot is not None and self._slot.closing is not None

@@ -32,7 +32,9 @@ class WorkerOptions:
 
     Attributes:
         name: unique among all workers of the crawl, now and ever.
-        visits: hosts visited at once.
+        visits: hosts visited at once, that are quick.
+        slow_visits: hosts visited at once beside them, that are not.
+        slow_secs: a visit is slow that has waited so long for one answer.
         commit_secs: stores are flushed and visits acknowledged so often.
         ack_lag_secs: pause between the flush of the stores and the acknowledgement;
             needed only where children and parent lie on different Redis masters.
@@ -44,6 +46,8 @@ class WorkerOptions:
 
     name: str
     visits: int = 32
+    slow_visits: int = 64
+    slow_secs: float = 3.0
     commit_secs: float = 1.0
     ack_lag_secs: float = 0.0
     max_buffered: int = 50_000

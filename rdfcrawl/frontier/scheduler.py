@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, signals
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
+_SLOW_LOOK_SECS = 0.25
+_GRACE_SECS = 2.0  # for what is under way when the worker stops
+_PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
 _BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
 # What middlewares and extensions that know responses of one URL must not do to visits.
 _META: Final = {
@@ -65,6 +69,11 @@ class FrontierScheduler(BaseScheduler):
         self._stats = crawler.stats
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
+        self._slow: set[Request] = set()
+        self._n_quick = 0
+        self._weight = 1
+        self._looked_at = 0.0
+        self._stopped_at = 0.0
         self._watcher: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._has_left = False
@@ -110,6 +119,8 @@ class FrontierScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
+        if self.session is not None and not self._has_room():
+            return None
         request = self._memory.next_request()
         if request is not None and self._leaves(request):
             return self.next_request()
@@ -120,6 +131,7 @@ class FrontierScheduler(BaseScheduler):
             return None
         if self.session.leaving:
             self.session.leaving.strike_out(visit)
+        visit.step_at = monotonic()
         request = Request(
             f"visit://{visit.key}/",
             callback=self._callback,
@@ -128,6 +140,12 @@ class FrontierScheduler(BaseScheduler):
         )
         self._out[request] = visit
         return request
+
+    def _has_room(self) -> bool:
+        """Tell whether a quick visit more may be made; slow ones do not count."""
+        downloading = self._engine.downloading
+        n_slow = sum(1 for request in self._slow if request in downloading)
+        return len(downloading) - n_slow * self._weight < self._n_quick
 
     def _leaves(self, request: Request) -> bool:
         """Tell whether an ordinary request is for a host that is left alone."""
@@ -156,6 +174,11 @@ class FrontierScheduler(BaseScheduler):
         spider.options = self.session.options
         spider.arguments = self.session.arguments
         crawler.signals.connect(self._item_failed, signals.item_error)
+        work = self.session.options.work
+        self._n_quick = work.visits
+        # With Scrapy's downloader, the request of a visit is one more.
+        self._weight = 2 if self.session.options.fetches_with_scrapy else 1
+        self._engine.allow(work.visits + self._weight * work.slow_visits)
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
@@ -191,9 +214,42 @@ class FrontierScheduler(BaseScheduler):
         in_progress = self._engine.in_progress
         for request in [r for r in self._out if r not in in_progress]:
             self._finish(request)
+        now = monotonic()
+        if self._engine.is_closing and not self._stopped_at:
+            self._stopped_at = now
+        if now - self._looked_at > _SLOW_LOOK_SECS:
+            self._looked_at = now
+            self._sort_out(session, now)
         if self._engine.is_closing and not self._is_stopping:
             self._is_stopping = True
             self._crawler.signals.send_catch_log(stop_visits)
+
+    def _sort_out(self, session: CrawlSession, now: float) -> None:
+        """Take the places of quick visits from those that are slow.
+
+        What is over the number of slow ones goes back to the frontier. When the
+        worker stops, all goes back that does not end soon.
+        """
+        downloading = self._engine.downloading
+        work = session.options.work
+        must_end = self._stopped_at and now - self._stopped_at > _GRACE_SECS
+        self._slow &= downloading
+        n_before = len(self._slow)
+        for request, visit in self._out.items():
+            if must_end:
+                visit.cut()
+                continue
+            is_quick = now - visit.step_at <= work.slow_secs
+            if is_quick or request not in downloading or request in self._slow:
+                continue
+            if len(self._slow) < work.slow_visits:
+                self._slow.add(request)
+            elif visit.task is not None:
+                visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
+                visit.cut()
+                self._stats.inc_value("frontier/put_off")
+        if len(self._slow) > n_before:
+            self._engine.wake()
 
     async def _leave(self, session: CrawlSession) -> None:
         """Commit what is finished and put back the rest, once."""
@@ -243,7 +299,7 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
         for document in visit.documents:  # or the pipelines
-            self._put_back(visit, visit.index(document), is_at_fault=True)
+            self._put_back(visit, visit.index(document), is_at_fault=not visit.is_cut)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         session.worker.finish(visit)

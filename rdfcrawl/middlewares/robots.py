@@ -26,4 +26,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             return
         robots = transport_of(self.crawler).robots
         if robots is not None:
-            visit.delay_secs = await robots.apply(visit)
+            with visit.cuttable():
+                visit.delay_secs = await robots.apply(visit)
+            if visit.is_cut:
+                visit.give_back()

@@ -280,7 +280,9 @@ class RdfSpider(Spider):
 
     async def process_visit(self, response: Response) -> Any:
         """Process the documents of a visit, then give it to a `parse` of the user's."""
-        await self._process_documents(response)
+        visit: Visit = response.meta["visit"]
+        with visit.cuttable():
+            await self._process_documents(response)
         if type(self).parse is RdfSpider.parse:
             return None
         return await _collect(self.parse(response))
