@@ -34,3 +34,12 @@ def scripted_names(
         patch.setenv("SCRIPTED_NAMES", str(path))
         patch.setenv("PYTHONPATH", os.pathsep.join(search))
         yield
+
+
+@contextmanager
+def names_outage(folder: Path) -> Iterator[None]:
+    """Have no name server answer within the block, for crawls with `scripted_names`."""
+    path = folder / "names.json.outage"
+    path.touch()
+    yield
+    path.unlink()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import resource
 import socket
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.errors import Reason
-from tests.crawl_names import scripted_names
+from tests.crawl_names import names_outage, scripted_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.conftest import RawRequest
-    from tests.crawl_fixtures import Commands
+    from tests.crawl_fixtures import Commands, RunningCrawl
     from tests.crawl_webs import Loopback
 
 AWAY_SECS = 3.0  # sixty times the first wait, as an hour is to the usual one
@@ -128,3 +131,93 @@ def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
     assert len(server.targets) <= 2  # robots.txt and a page
     for seed in seeds:
         assert result.faults(seed) == [Reason.HOST_BUSY]
+
+
+# A host that is blamed is given up at the second refusal.
+STRICT: dict[str, Any] = {"RETRY_TIMES": 1, "DOWNLOAD_DELAY": 0.02}
+
+
+def _many_hosts(n_hosts: int) -> dict[str, list[list[str]]]:
+    return {f"www.site{n}.example": [["127.0.0.1"]] for n in range(n_hosts)}
+
+
+def _pauses(crawl: RunningCrawl) -> bool:
+    assert not crawl.has_ended(), crawl.stderr
+    return "requests pause" in crawl.stderr
+
+
+def test_outage_of_our_own_name_servers_costs_nothing(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If names that were known are not looked up either, no host is to blame."""
+    server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
+    folder = commands.folder()
+    names = _many_hosts(40)
+    seeds = [f"http://{name}:{server.port}{path}" for name in names for path in PAGES]
+    with scripted_names(folder, names):
+        crawl = commands.start_crawl(
+            seeds, folder=folder, CONCURRENT_REQUESTS=4, **STRICT
+        )
+        commands.wait_until(lambda: len(server.requests) > 100)
+        with names_outage(folder):
+            commands.wait_until(lambda: _pauses(crawl))
+            time.sleep(AWAY_SECS)
+        result = crawl.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
+    assert crawl.stderr.count("requests pause, no host is to blame") == 1
+    assert "requests go on" in crawl.stderr
+    assert result.statistics["fault/dns_unanswered"] == 0
+
+
+def test_want_of_descriptors_costs_nothing(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the worker may open no further files for a while, no host is to blame."""
+    server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
+    folder = commands.folder()
+    names = _many_hosts(40)
+    seeds = [f"http://{name}:{server.port}{path}" for name in names for path in PAGES]
+    with scripted_names(folder, names):
+        crawl = commands.start_crawl(
+            seeds, folder=folder, CONCURRENT_REQUESTS=4, **STRICT
+        )
+        commands.wait_until(lambda: len(server.requests) > 100)
+        pid = crawl.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (12, before[1]))
+        commands.wait_until(lambda: _pauses(crawl))
+        time.sleep(AWAY_SECS)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        result = crawl.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
+    assert not any(name.startswith("fault/") for name in result.statistics)
+
+
+def test_hosts_at_once_are_held_against_the_limit_of_descriptors(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If more hosts are to be visited at once than files may be open, fewer are."""
+    server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
+    folder = commands.folder()
+    names = _many_hosts(100)
+    seeds = [f"http://{name}:{server.port}/1" for name in names]
+    line = ["-c", f'ulimit -n 160; exec {sys.executable} -m scrapy "$@"', "sh"]
+    (folder / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))
+    given = {
+        "CRAWL_DIR": folder,
+        "DOWNLOAD_DELAY": 0,
+        "CONCURRENT_REQUESTS": 200,
+        "GUARD_ALLOW_NETS": "127.0.0.0/8",
+        "STATS_DUMP": True,
+    }
+    line += ["crawl", "linkeddata", f"-aseeds=@{folder / 'seeds.txt'}"]
+    line += [f"-s{name}={value}" for name, value in given.items()]
+    with scripted_names(folder, names):
+        found = subprocess.run(["/bin/sh", *line], check=False, capture_output=True)
+    said = found.stderr.decode()
+    assert found.returncode == 0, said
+    assert "CONCURRENT_REQUESTS=200 and SLOW_VISITS=64 need 892 descriptors" in said
+    assert "'document/stored': 100" in said
+    assert "'fault/" not in said

@@ -86,6 +86,8 @@ class Answer:
         is_partial: the body is cut off.
         is_host_fault: no connection, or no answer: the fault holds for the whole
             origin.
+        errno: of the system's error behind the fault, if there was one.
+        is_own_fault: it is our own failure; it says nothing of the host.
     """
 
     status: int = 0
@@ -107,6 +109,8 @@ class Answer:
     fault: Fault | None = None
     is_partial: bool = False
     is_host_fault: bool = False
+    errno: int = 0
+    is_own_fault: bool = False
 
 
 class Exchange(Protocol):

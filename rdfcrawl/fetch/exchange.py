@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Sink, Spool
 
 logger = logging.getLogger(__name__)
@@ -52,14 +53,21 @@ class HttpExchange:
         options: limits and manners.
         spool: keeps the bodies.
         gate: judges each connection; one of its own by `options.guard`, if not given.
+        known: is told of the names that have addresses.
     """
 
     def __init__(
-        self, options: FetchOptions, spool: Spool, *, gate: Gate | None = None
+        self,
+        options: FetchOptions,
+        spool: Spool,
+        *,
+        gate: Gate | None = None,
+        known: KnownNames | None = None,
     ) -> None:
         self._options = options
         self._spool = spool
         self._gate = gate or Gate(options.guard)
+        self._known = known
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -72,7 +80,7 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
-        self._names = GuardedResolver(NameResolver(), self._gate)
+        self._names = GuardedResolver(NameResolver(self._known), self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.fetch.dns_faults import dns_reason
+from rdfcrawl.fetch.system_errors import dns_reason
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import Use
 

@@ -6,9 +6,12 @@ import asyncio
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.own_trouble import KnownNames
 
 MAX_LOOKUPS: Final = 64  # at once; threads are made as they are needed
 
@@ -18,9 +21,13 @@ class NameResolver(AbstractResolver):
 
     The event loop's have room for a handful of lookups (libuv: 4): a few dead name
     servers would make all other names time out.
+
+    Args:
+        known: is told of the names that have addresses.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, known: KnownNames | None = None) -> None:
+        self._known = known
         self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
 
     async def resolve(
@@ -45,6 +52,8 @@ class NameResolver(AbstractResolver):
         )
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, lookup)
+        if self._known is not None and found:
+            self._known.add(host, str(found[0][4][0]))
         return [
             ResolveResult(
                 hostname=host,

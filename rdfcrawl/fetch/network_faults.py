@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.dns_faults import dns_reason
+from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
     Returns:
         False if the exception is not one that the web can cause.
     """
+    answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
         answer.fault = exc.fault
         return True

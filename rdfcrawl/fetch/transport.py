@@ -13,6 +13,8 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.ftp import FtpExchange
 from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.left_hosts import LeavingExchange
+from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
+from rdfcrawl.fetch.pace import Sleepers
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
@@ -56,18 +58,23 @@ class Transport:
             memory_limit_bytes=options.fetch.visit_memory_bytes,
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
+        known, sleepers = KnownNames(), Sleepers()
+        self._trouble = OwnTrouble(known, sleepers)
         self._http: HttpExchange | None = None
         web: Exchange
         if options.fetches_with_scrapy:
             web = ScrapyExchange(crawler, self._spool)
         else:
-            web = self._http = HttpExchange(options.fetch, self._spool, gate=self._gate)
+            web = self._http = HttpExchange(
+                options.fetch, self._spool, gate=self._gate, known=known
+            )
             self._http.open()
         self._ftp = FtpExchange(
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
         self.exchange: Exchange = LeavingExchange(
-            SchemeExchange(web, self._ftp), session.leaving
+            BearingExchange(SchemeExchange(web, self._ftp), self._trouble, self._spool),
+            session.leaving,
         )
         self.visitor = Visitor(
             self.exchange,
@@ -78,6 +85,7 @@ class Transport:
             prime=session.prime,
             question=partial(_question, spider),
         )
+        self.visitor.sleepers = sleepers
         self.visitor.begin = partial(session.begin, what="asked")
         self._is_exempt = partial(_is_exempt, spider)
         self._shared = SharedContexts(

@@ -50,6 +50,7 @@ class Visitor:
     Attributes:
         begin: called with a visit whose only record is a suspect (`Record.lost`),
             before it is asked for.
+        sleepers: waits that `stop` ends.
     """
 
     def __init__(
@@ -223,6 +224,8 @@ class _Course:
             origin = origin_of(url)
             attempt.requested.append(url)
             answer = await self._visitor.exchange.get(url, ask)
+            if answer.is_own_fault:
+                return None
             verdict = judge_answer(
                 answer, self._options, is_conditional=ask.is_conditional
             )

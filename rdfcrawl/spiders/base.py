@@ -81,10 +81,13 @@ class RdfSpider(Spider):
             ConfigError: an argument or a setting is wrong.
         """
         from rdfcrawl.arguments import CrawlArguments, texts_of
+        from rdfcrawl.descriptors import hold_to_limit
         from rdfcrawl.options import CrawlOptions
 
         given = cls.given(kwargs, crawler.settings)
         arguments = CrawlArguments.parse(given, cls.takes)
+        if crawler.crawling:
+            hold_to_limit(crawler.settings)
         options = CrawlOptions.read(
             crawler.settings, cls.name, budget=arguments.max_per_host
         )

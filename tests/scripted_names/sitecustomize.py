@@ -3,7 +3,8 @@
 The environment variable `SCRIPTED_NAMES` names a file of JSON: name -> answers, each a
 list of addresses or the name of an error of `getaddrinfo`. A lookup takes the next
 answer of its name in this process; the last one stays. All other hosts are looked up as
-ever. See `tests/crawl_names.py`.
+ever. While there is a file of the same name with `.outage` after it, no name server
+answers for `.example`. See `tests/crawl_names.py`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import Any
 
 _look_up = socket.getaddrinfo
 _answers: dict[str, list[Any]] = {}
+_outage = os.environ.get("SCRIPTED_NAMES", "") + ".outage"
 if path := os.environ.get("SCRIPTED_NAMES"):
     with open(path, encoding="utf-8") as file:  # noqa: PTH123  (at each start)
         _answers = json.load(file)
 
 
 def _answer(host: object) -> Any:
+    if str(host).endswith(".example") and os.path.exists(_outage):  # noqa: PTH110  (at each start)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
     text = host.decode() if isinstance(host, bytes) else str(host)
     answers = _answers.get(text.removesuffix("."))
     if answers is None:

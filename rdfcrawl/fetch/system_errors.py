@@ -1,4 +1,4 @@
-"""Names that have no address, told from those that nobody could look up."""
+"""What the errors of the system mean."""
 
 from __future__ import annotations
 
@@ -22,3 +22,15 @@ def dns_reason(error: OSError) -> Reason:
     'dns_unanswered'
     """
     return Reason.DNS if error.errno in _NO_NAME else Reason.DNS_UNANSWERED
+
+
+def errno_of(exc: BaseException) -> int:
+    """Return the number of the system's error behind an exception; 0: there is none."""
+    cause: BaseException | None = exc
+    for _ in range(5):
+        if cause is None:
+            break
+        if isinstance(cause, OSError) and (cause.errno or 0) > 0:
+            return cause.errno or 0
+        cause = cause.__cause__ or cause.__context__
+    return 0

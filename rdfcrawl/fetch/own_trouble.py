@@ -1,0 +1,224 @@
+"""Failures that are our own and no host's: they are waited out, and cost nothing.
+
+Without descriptors, name servers or a route, every request fails. The hosts are not to
+blame: the worker says so in one line, waits until what is known to work does so again,
+and asks once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import time
+from contextlib import ExitStack
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.system_errors import dns_reason
+from rdfcrawl.uri.politeness import registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rdfcrawl.fetch.answer import Answer, Ask, Exchange
+    from rdfcrawl.fetch.pace import Sleepers
+    from rdfcrawl.fetch.spool import Spool
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_SECS: Final = 0.5, 30.0  # between two looks whether it has passed
+_VALID_SECS: Final = 5.0  # of a look
+_FREE_DESCRIPTORS: Final = 8  # before it goes on
+_MAX_KNOWN: Final = 5
+_DISCARD_PORT: Final = 9
+_LACKING: Final = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM},
+)
+# Of one host that may be so, as of one with addresses of IPv6 alone.
+_NO_ROUTE: Final = frozenset(
+    {errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL},
+)
+
+
+class Trouble(StrEnum):
+    """What we have not got, with the words for the operator."""
+
+    DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
+    NAMES = "answers of name servers, for no name that was known before"
+    ROUTE = "a route to any address that was known before"
+
+
+class KnownNames:
+    """The names that were looked up last, a few, of different domains."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
+
+    def add(self, name: str, address: str) -> None:
+        """Take note that a name has an address."""
+        domain = registered_domain(name)
+        self._addresses.pop(domain, None)
+        self._addresses[domain] = name, address
+        if len(self._addresses) > _MAX_KNOWN:
+            del self._addresses[next(iter(self._addresses))]
+
+    def names(self) -> list[str]:
+        """Return the names, the latest first."""
+        return [name for name, _ in reversed(self._addresses.values())]
+
+    def addresses(self) -> list[str]:
+        """Return an address of each."""
+        return [address for _, address in reversed(self._addresses.values())]
+
+
+class OwnTrouble:
+    """Tells our failures from those of hosts, and waits for their end; one per worker.
+
+    Args:
+        known: names that have been looked up.
+        sleepers: waits that end when the worker stops.
+    """
+
+    def __init__(self, known: KnownNames, sleepers: Sleepers) -> None:
+        self._known = known
+        self._sleepers = sleepers
+        self._looks: dict[Trouble, tuple[float, asyncio.Task[bool]]] = {}
+        self._waits: dict[Trouble, asyncio.Task[None]] = {}
+
+    async def of(self, answer: Answer) -> Trouble | None:
+        """Return what of ours, if anything, has kept us from a better answer."""
+        fault = answer.fault
+        if fault is None:
+            return None
+        if answer.errno in _LACKING:
+            return Trouble.DESCRIPTORS
+        # The resolver says the same of no descriptor as of no name.
+        if fault.reason in (Reason.DNS, Reason.DNS_UNANSWERED) and _lacks():
+            return Trouble.DESCRIPTORS
+        suspected = None
+        if fault.reason is Reason.DNS_UNANSWERED:
+            suspected = Trouble.NAMES
+        elif answer.errno in _NO_ROUTE:
+            suspected = Trouble.ROUTE
+        if suspected and await self._look(suspected):
+            return suspected
+        return None
+
+    async def passes(self, trouble: Trouble) -> None:
+        """Wait until it has passed, with all others who do, or the worker stops."""
+        task = self._waits.get(trouble)
+        if task is None:
+            task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
+            task.add_done_callback(lambda _: self._waits.pop(trouble, None))
+        await asyncio.shield(task)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether nothing is waited for any more."""
+        return self._sleepers.is_stopping
+
+    async def _wait(self, trouble: Trouble) -> None:
+        since = time.monotonic()
+        logger.warning("requests pause, no host is to blame: we have no %s", trouble)
+        pause, longest = _PAUSE_SECS
+        while not self.is_stopping:
+            await self._sleepers.sleep(pause)
+            pause = min(2 * pause, longest)
+            if not await self._exists(trouble):
+                break
+        self._looks.pop(trouble, None)
+        if not self.is_stopping:
+            logger.info("requests go on after %.1f s", time.monotonic() - since)
+
+    async def _look(self, trouble: Trouble) -> bool:
+        """Tell whether there is trouble; looked for once for many who ask."""
+        at, task = self._looks.get(trouble, (0.0, None))
+        if task is None or (task.done() and time.monotonic() - at > _VALID_SECS):
+            task = asyncio.create_task(self._exists(trouble))
+            self._looks[trouble] = time.monotonic(), task
+        return await asyncio.shield(task)
+
+    async def _exists(self, trouble: Trouble) -> bool:
+        if trouble is Trouble.DESCRIPTORS:
+            return _lacks(_FREE_DESCRIPTORS)
+        if trouble is Trouble.ROUTE:
+            addresses = self._known.addresses()
+            return bool(addresses) and not any(map(_has_route, addresses))
+        names = self._known.names()
+        if not names:
+            return False  # it cannot be known: hosts are put off, and lose nothing
+        found = await asyncio.gather(
+            *(asyncio.to_thread(_is_answered, name) for name in names)
+        )
+        return not any(found)
+
+
+class BearingExchange:
+    """An exchange that repeats what has failed for a reason of our own.
+
+    If the worker stops meanwhile, the answer says so (`Answer.is_own_fault`).
+
+    Args:
+        exchange: does the requests.
+        trouble: tells the reasons apart.
+        spool: keeps the bodies.
+    """
+
+    def __init__(self, exchange: Exchange, trouble: OwnTrouble, spool: Spool) -> None:
+        self._exchange = exchange
+        self._trouble = trouble
+        self._spool = spool
+
+    async def get(self, url: str, ask: Ask) -> Answer:
+        """See `Exchange.get`."""
+        answer = await self._exchange.get(url, ask)
+        if answer.fault is None:
+            return answer
+        return await self._bear(answer, partial(self._exchange.get, url, ask))
+
+    async def _bear(
+        self, answer: Answer, again: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        while (trouble := await self._trouble.of(answer)) is not None:
+            await self._trouble.passes(trouble)
+            if self._trouble.is_stopping:
+                answer.is_own_fault = True
+                break
+            self._spool.release(answer)
+            answer = await again()
+        return answer
+
+
+def _lacks(n_wanted: int = 1) -> bool:
+    """Tell whether so many sockets cannot be had."""
+    with ExitStack() as stack:
+        try:
+            for _ in range(n_wanted):
+                stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        except OSError as exc:
+            return exc.errno in _LACKING
+    return False
+
+
+def _has_route(address: str) -> bool:
+    """Tell whether the system knows a way to an address; nothing is sent."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, _DISCARD_PORT))
+    except OSError as exc:
+        return exc.errno not in _NO_ROUTE
+    return True
+
+
+def _is_answered(name: str) -> bool:
+    """Tell whether anybody knows of a name, and be it that it is gone."""
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError as exc:
+        return dns_reason(exc) is Reason.DNS
+    return True
