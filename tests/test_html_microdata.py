@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.html import microdata
 from rdfcrawl.html.microdata import extract_microdata
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
@@ -85,6 +88,15 @@ def test_microdata_suite_is_passed(suites: Suites) -> None:
 def test_a_value_depends_on_its_element(element: str, value: str) -> None:
     """If a property is of an element, then HTML Standard 5.2.4 says its value."""
     assert value_of(element) == value
+
+
+def test_a_language_is_not_that_of_the_element_beside() -> None:
+    """If values stand side by side, then each has the language of its own element."""
+    values = ["<i %s xml:lang=it>a</i>", "<i %s>b</i>", "<i %s lang=''>c</i>"]
+    html = "<html lang=en><p itemscope itemid=x:y>" + "".join(values * 2)
+    found = read(html.replace("%s", "itemprop=a:b")).splitlines()
+    expected = ['"a"@it', '"b"@en', '"c"']
+    assert found == [f"<x:y> <a:b> {value} ." for value in expected * 2]
 
 
 def test_template_content_is_no_part_of_the_page() -> None:
@@ -181,7 +193,8 @@ def test_a_registry_entails_properties() -> None:
         {"http://v/": {"properties": {"p": {"subPropertyOf": ["a:b", "c:d"]}}}}
     )
     page = Page(b"<p itemscope itemtype=http://v/T itemid=x:y><i itemprop=p>", url=URL)
-    lines = list(extract_microdata(page, FaultLog(), vocabularies=vocabularies))
+    found = extract_microdata(page, FaultLog(), vocabularies=vocabularies)
+    lines = "".join(found).splitlines()
     assert [line.split()[1] for line in lines[1:]] == ["<http://v/p>", "<a:b>", "<c:d>"]
 
 
@@ -210,6 +223,8 @@ _PIECES = st.sampled_from(
             "<img itemprop=i src='\\'>",
             "<base href=:>",
         ),
+        *("<section lang=fr>", "<section xml:lang=de>", "</section>", 'a"b\\c\rd'),
+        *("<p itemscope itemprop=p itemprop-reverse='r a'>", "<p itemprop=' '>"),
     ]
 )
 
@@ -220,9 +235,9 @@ def test_any_markup_gives_good_statements(html: str) -> None:
     """If markup is arbitrary, then nothing is raised and all terms are terms."""
     page = Page(html.encode(), url=URL)
     log = FaultLog()
-    for line in extract_microdata(page, log):
-        assert line.endswith(" .\n")
-        assert line.count("\n") == 1
+    for lines in extract_microdata(page, log):
+        assert lines.endswith(" .\n")
+        assert lines.count("\n") == len(lines.split(" .\n")) - 1
     read(html)
 
 
@@ -232,3 +247,24 @@ def test_reference_to_nothing_changes_nothing(html: str) -> None:
     """If items refer to what is not there, then they are read as those that do not."""
     html = html.replace("itemref", "data-ref")
     assert read(html.replace("itemscope", "itemscope itemref=nowhere")) == read(html)
+
+
+_HREFS = st.lists(
+    st.sampled_from(
+        ["/", "/a", "/.", "/..", ".", "%", "é", "?", "#", ":", " ", "\\", "|", '"']
+    )
+).map("".join)
+_BASES = st.sampled_from(
+    [URL, "file:///a/b", "urn:x:y", "http://e", 'http://e"/a', "//e", ""]
+)
+
+
+@given(_HREFS, _BASES)
+@settings(max_examples=600, deadline=None)
+def test_paths_from_the_root_are_resolved_as_all_others(href: str, base: str) -> None:
+    """If a path begins at the root, then it is what resolving makes of it."""
+    html = "<p itemscope itemid=x:y><a itemprop=a:b href='" + href + "'>"
+    found = list(extract_microdata(Page(html.encode(), url=base), FaultLog()))
+    with patch.object(microdata, "_FROM_ROOT", re.compile(r"(?!)")):
+        page = Page(html.encode(), url=base)
+        assert list(extract_microdata(page, FaultLog())) == found

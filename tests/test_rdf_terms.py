@@ -18,6 +18,7 @@ from rdfcrawl.rdf.graphs import is_same_origin
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.terms import literal, statement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +105,16 @@ PIECES = [
     *('<e:b xml:lang="a b">x</e:b>', '<e:b rdf:resource="x y"/>', "</rdf:RDF>"),
     *("<http://s> <http://p> <http://o> .\n", "_:s <http://p> _:o <http://g> .\n"),
 ]
+
+
+@given(st.text(st.sampled_from('aé"\\\n\r\t\0\u2028\ud800\udfff\U0010ffff')))
+def test_a_text_is_read_back_as_it_was(text: str) -> None:
+    """If a text is written as a literal, then it is the same but for surrogates."""
+    line = statement("_:a", "<http://e/p>", literal(text, language="en"))
+    (quad,) = pyoxigraph.parse(line.encode(), format=RdfFormat.N_QUADS)
+    assert quad.object == Literal(
+        re.sub(r"[\ud800-\udfff]", "\ufffd", text), language="en"
+    )
 
 
 @settings(max_examples=400, deadline=None)

@@ -15,12 +15,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve
+from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve, root_of
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
 from rdfcrawl.rdf.terms import RDF, XSD, iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from selectolax.lexbor import LexborNode
 
@@ -36,6 +36,7 @@ MAX_VALUE_CHARS: Final = 16 * 2**20
 
 _MAX_KNOWN: Final = 1024  # names remembered, unless they are longer than this
 _MAX_KNOWN_CHARS: Final = 1024
+_GATHERED: Final = 64  # lines that are handed on together
 _NAMES: Final = frozenset({"itemprop", "itemprop-reverse"})
 _TYPE: Final = iri(RDF + "type")
 # HTML Standard 5.2.4 "Values"
@@ -46,6 +47,11 @@ _URL_ATTRIBUTES: Final = {
     ),
     "object": "data",
 }
+_NUMBERS: Final = frozenset({"data", "meter"})
+# Paths that resolving and escaping leave as they are, but for what is put before them.
+_FROM_ROOT = re.compile(
+    r"/(?!\.)(?:[^\x00-\x20<>\"{}|^`\\/\ud800-\udfff]++(?:/(?!\.))?)*+"
+)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 # HTML Standard 2.3.4.3 "valid floating-point number"
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -72,7 +78,7 @@ _TIMES: Final = tuple(
 def extract_microdata(
     page: Page, log: FaultLog, *, vocabularies: Vocabularies | None = None
 ) -> Iterator[str]:
-    """Yield the statements of a page's items, those of nested items among them.
+    """Yield the statements of a page's items, several lines at a time.
 
     Args:
         page: whose tree is used.
@@ -88,7 +94,9 @@ def extract_microdata(
     yield from _Items(page, log, vocabularies or default_vocabularies()).statements()
 
 
-_Marked = tuple["LexborNode", "Attributes"]
+# An element, its attributes, and the `mem_id` of what it is in (0: not asked for).
+_Marked = tuple["LexborNode", "Attributes", int]
+_Predicates = dict[str, list[str]]  # by the value of `itemprop` or `itemprop-reverse`
 
 
 class _Frame(NamedTuple):
@@ -96,6 +104,7 @@ class _Frame(NamedTuple):
 
     subject: str
     vocabulary: str | None
+    predicates: _Predicates
     properties: Iterator[_Marked]
 
 
@@ -105,40 +114,59 @@ class _Items:
     def __init__(self, page: Page, log: FaultLog, vocabularies: Vocabularies) -> None:
         self._page, self._log, self._vocabularies = page, log, vocabularies
         self._subjects: dict[int, str] = {}
-        self._items, self._own = _own_properties(page)
+        self._has_reverse = b"itemprop-reverse" in page.lower  # nearly never
+        self._items, self._own = _own_properties(page, has_reverse=self._has_reverse)
         self._fault: SourceFault | None = None
-        self._known: dict[tuple[str, str | None], list[str]] = {}
+        self._known: dict[str | None, _Predicates] = {}  # by vocabulary
+        self._n_known = 0
         self._known_types: dict[str, str] = {}
+        self._known_urls: dict[str, str] = {}
+        self._languages: dict[int, str] = {}  # of the content of elements
+        self._root = iri(root_of(page.base))[1:-1]
         self._by_id: dict[str, LexborNode] | None = None
-        self._n_steps_left = MAX_REPEATED + 2 * page.data.count(b"<")
+        self._n_steps_left = -1  # not counted yet
         self._n_chars_left = MAX_VALUE_CHARS + 4 * len(page.data)
 
     def statements(self) -> Iterator[str]:
         """Yield all; nesting is followed without recursion."""
-        for item, attrs in self._items:
+        stated: list[str] = []
+        for item, attrs, _ in self._items:
             if "itemprop" in attrs or item.mem_id in self._subjects:
                 continue
             frames: list[_Frame] = []
-            yield from self._begin(item, attrs, None, frames)
+            stated += self._begin(item, attrs, None, frames)
             while frames:
-                yield from self._read_on(frames)
+                stated += self._read_on(frames)
+                if len(stated) >= _GATHERED:
+                    yield "".join(stated)
+                    stated.clear()
             if self._fault is not None:
-                raise self._fault
+                break
+        if stated:
+            yield "".join(stated)
+        if self._fault is not None:
+            raise self._fault
 
     def _read_on(self, frames: list[_Frame]) -> list[str]:
         """Return what the innermost item states, up to the next one in it."""
-        subject, vocabulary, properties = frames[-1]
+        subject, vocabulary, known, properties = frames[-1]
         stated: list[str] = []
         try:
-            for node, attrs in properties:
+            for marked in properties:
+                node, attrs, _ = marked
                 if "itemscope" in attrs:
                     stated += self._nested(node, attrs, frames)
                     return stated
-                value, is_literal = self._value(node, attrs)
-                for predicate in self._predicates(attrs.get("itemprop"), vocabulary):
+                value, is_literal = self._value(marked)
+                names = attrs.get("itemprop") or ""
+                predicates = known.get(names)
+                if predicates is None:
+                    predicates = self._predicates(names, vocabulary, known)
+                for predicate in predicates:
                     stated.append(f"{subject} {predicate} {value} .\n")
-                if not is_literal:  # section 6.1: a literal cannot be a subject
-                    stated += self._reverse(subject, vocabulary, attrs, value)
+                # section 6.1: a literal cannot be a subject
+                if self._has_reverse and not is_literal:
+                    stated += self._reverse(frames[-1], attrs, value)
         except SourceFault as fault:  # what was found until then is kept
             self._fault = fault
             frames.clear()
@@ -150,24 +178,26 @@ class _Items:
         self, node: LexborNode, attrs: Attributes, frames: list[_Frame]
     ) -> list[str]:
         """Return what a property states whose value is an item, and begin that."""
-        subject, vocabulary, _ = frames[-1]
+        outer = frames[-1]
         stated: list[str] = []
         value = self._subjects.get(node.mem_id, "")
         if not value:
-            stated = self._begin(node, attrs, vocabulary, frames)
+            stated = self._begin(node, attrs, outer.vocabulary, frames)
             value = frames[-1].subject
         elif any(value == frame.subject for frame in frames):
             # HTML Standard 5.2.5: an item must not be in a cycle
             self._log.note(Reason.SYNTAX, "Microdata: items that hold each other")
-        for predicate in self._predicates(attrs.get("itemprop"), vocabulary):
-            stated.append(statement(subject, predicate, value))
-        return stated + self._reverse(subject, vocabulary, attrs, value)
+        names = attrs.get("itemprop") or ""
+        for predicate in self._predicates(names, outer.vocabulary, outer.predicates):
+            stated.append(statement(outer.subject, predicate, value))
+        if self._has_reverse:
+            stated += self._reverse(outer, attrs, value)
+        return stated
 
-    def _reverse(
-        self, subject: str, vocabulary: str | None, attrs: Attributes, value: str
-    ) -> list[str]:
-        predicates = self._predicates(attrs.get("itemprop-reverse"), vocabulary)
-        return [statement(value, predicate, subject) for predicate in predicates]
+    def _reverse(self, item: _Frame, attrs: Attributes, value: str) -> list[str]:
+        names = attrs.get("itemprop-reverse") or ""
+        predicates = self._predicates(names, item.vocabulary, item.predicates)
+        return [statement(value, predicate, item.subject) for predicate in predicates]
 
     def _begin(
         self,
@@ -183,7 +213,13 @@ class _Items:
         ]
         if types:
             vocabulary = self._vocabulary(types[0])
-        frames.append(_Frame(subject, vocabulary, self._properties(item, attrs)))
+        known = self._known.get(vocabulary)
+        if known is None:
+            known = {"": []}
+            if len(self._known) < _MAX_KNOWN:
+                self._known[vocabulary] = known
+        properties = self._properties(item, attrs)
+        frames.append(_Frame(subject, vocabulary, known, properties))
         return [statement(subject, _TYPE, iri(name)) for name in types]
 
     def _vocabulary(self, item_type: str) -> str:
@@ -203,14 +239,12 @@ class _Items:
         self._subjects[item.mem_id] = subject
         return subject
 
-    def _predicates(self, names: str | None, vocabulary: str | None) -> Sequence[str]:
+    def _predicates(
+        self, names: str, vocabulary: str | None, known: _Predicates
+    ) -> list[str]:
         """Return the predicates of properties and those they entail; section 6.3."""
-        if not names:
-            return ()
-        key = names, vocabulary
-        known = self._known.get(key)
-        if known is not None:
-            return known
+        if names in known:
+            return known[names]
         found: list[str] = []
         for name in dict.fromkeys(names.split()):
             if is_absolute(name):
@@ -220,8 +254,9 @@ class _Items:
             else:
                 full = vocabulary + name
             found += [iri(full), *map(iri, self._vocabularies.entailed.get(full, ()))]
-        if len(self._known) < _MAX_KNOWN and len(names) <= _MAX_KNOWN_CHARS:
-            self._known[key] = found
+        if self._n_known < _MAX_KNOWN and len(names) <= _MAX_KNOWN_CHARS:
+            self._n_known += 1
+            known[names] = found
         return found
 
     # -- HTML Standard 5.2.5 "Associating names with items" --------------------------
@@ -251,7 +286,7 @@ class _Items:
             self._count_step()
             attrs = node.attributes
             if not _NAMES.isdisjoint(attrs):
-                yield node, attrs
+                yield node, attrs, 0
             if "itemscope" not in attrs:
                 pending.append(iter(node.iter()))
 
@@ -264,39 +299,57 @@ class _Items:
         return self._by_id.get(name)
 
     def _count_step(self) -> None:
+        if self._n_steps_left < 0:
+            self._n_steps_left = MAX_REPEATED + 2 * self._page.data.count(b"<")
         self._n_steps_left -= 1
         if self._n_steps_left < 0:
             raise SourceFault(Reason.TOO_LARGE, "itemref repeats too many elements")
 
     # -- HTML Standard 5.2.4 "Values", Microdata to RDF section 6.2 -------------------
 
-    def _value(self, node: LexborNode, attrs: Attributes) -> tuple[str, bool]:
+    def _value(self, marked: _Marked) -> tuple[str, bool]:
         """Return a value as a term, and whether it is a literal."""
+        node, attrs, _ = marked
         tag = node.tag or ""
         attribute = _URL_ATTRIBUTES.get(tag)
         if attribute and (attribute in attrs or "content" not in attrs):
-            url = escape_url(attrs.get(attribute) or "")
-            absolute = resolve(url, self._page.base) if attribute in attrs else ""
-            if is_absolute(absolute):
-                return iri(absolute), False
-            return literal(url), True
-        if tag in {"data", "meter"} and ("value" in attrs or "content" not in attrs):
-            return self._number(node, attrs), True
+            if attribute in attrs:
+                return self._url(attrs[attribute] or "")
+            return literal(""), True
+        if tag in _NUMBERS and ("value" in attrs or "content" not in attrs):
+            return self._number(marked), True
         if tag == "time":
-            return self._time(node, attrs), True
-        if tag == "meta" or "content" in attrs:
-            return self._text(node, attrs, attrs.get("content") or ""), True
-        return self._text(node, attrs, node.text()), True
+            return self._time(marked), True
+        if "content" in attrs or tag == "meta":
+            return self._text(marked, attrs.get("content") or ""), True
+        return self._text(marked, node.text()), True
 
-    def _number(self, node: LexborNode, attrs: Attributes) -> str:
-        text = attrs.get("value") or ""
+    def _url(self, written: str) -> tuple[str, bool]:
+        """Return what a URL means as a term, and whether that is a literal."""
+        if self._root and _FROM_ROOT.fullmatch(written):
+            return f"<{self._root}{written}>", False  # what is below makes the same
+        known = self._known_urls.get(written)
+        if known is not None:
+            return known, False
+        url = escape_url(written)
+        absolute = resolve(url, self._page.base)
+        if not is_absolute(absolute):
+            return literal(url), True
+        term = iri(absolute)
+        if len(self._known_urls) < _MAX_KNOWN and len(written) <= _MAX_KNOWN_CHARS:
+            self._known_urls[written] = term
+        return term, False
+
+    def _number(self, marked: _Marked) -> str:
+        text = marked[1].get("value") or ""
         if _INTEGER.fullmatch(text):
             return literal(text, datatype=XSD + "integer")
         if _DOUBLE.fullmatch(text):
             return literal(text, datatype=XSD + "double")
-        return self._text(node, attrs, text)
+        return self._text(marked, text)
 
-    def _time(self, node: LexborNode, attrs: Attributes) -> str:
+    def _time(self, marked: _Marked) -> str:
+        node, attrs, _ = marked
         text = attrs["datetime"] if "datetime" in attrs else attrs.get("content", "")
         if "datetime" not in attrs and "content" not in attrs:
             text = node.text()
@@ -304,16 +357,27 @@ class _Items:
         for pattern, datatype in _TIMES:
             if pattern.fullmatch(stripped):
                 return literal(stripped, datatype=datatype)
-        return self._text(node, attrs, text or "")
+        return self._text(marked, text or "")
 
-    def _text(self, node: LexborNode, attrs: Attributes, text: str) -> str:
+    def _text(self, marked: _Marked, text: str) -> str:
         self._n_chars_left -= len(text)
         if self._n_chars_left < 0:
             raise SourceFault(Reason.TOO_LARGE, "values that hold one another")
-        return literal(text, language=self._page.language_of(node, attrs))
+        return literal(text, language=self._language(marked))
+
+    def _language(self, marked: _Marked) -> str:
+        node, attrs, above = marked
+        if "lang" in attrs or "xml:lang" in attrs or not above:
+            return self._page.language_of(node, attrs)
+        language = self._languages.get(above)
+        if language is None:  # elements side by side have the same one
+            language = self._languages[above] = self._page.language_of(node, attrs)
+        return language
 
 
-def _own_properties(page: Page) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
+def _own_properties(
+    page: Page, *, has_reverse: bool
+) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
     """Return the items, and in each the properties that are not in one within it.
 
     Only elements with a mark and their ancestors are looked at, once each.
@@ -322,16 +386,20 @@ def _own_properties(page: Page) -> tuple[list[_Marked], dict[int, list[_Marked]]
     own: dict[int, list[_Marked]] = {}
     items: dict[int, int] = {}  # by element, the item that its content is of; or 0
     selector = "[itemscope],[itemprop]"
-    if b"itemprop-reverse" in page.lower:  # nearly never
+    if has_reverse:
         selector += ",[itemprop-reverse]"
     for node in page.tree.css(selector):
         key = node.mem_id
         if key in items:  # given once for each of the selectors that it matches
             continue
-        item = _item_around(node, items)
+        parent = node.parent
+        above = 0 if parent is None else parent.mem_id
+        item = items.get(above)
+        if item is None:
+            item = _item_around(node, items)
         attrs = node.attributes
-        marked = node, attrs
-        if item and not _NAMES.isdisjoint(attrs):
+        marked = node, attrs, above
+        if item and ("itemprop" in attrs or "itemprop-reverse" in attrs):
             own[item].append(marked)
         if "itemscope" in attrs:
             found.append(marked)

@@ -55,6 +55,15 @@ def _begin(base: str, *, is_root: bool) -> str:
     return begin + path + ("" if query is None else "?" + query)
 
 
+def root_of(base: str) -> str:
+    """Return what is put before a path from the root; nothing if the base is none.
+
+    >>> root_of("http://example.org/a/b?c")
+    'http://example.org'
+    """
+    return _begin(base, is_root=True)
+
+
 def resolve(reference: str, base: str) -> str:
     """Return the IRI that a reference means; an absolute one is left as it is.
 
