@@ -28,7 +28,9 @@ def test_silent_hosts_do_not_hold_the_places_of_others(
     good = loopback({"*": body}, host="127.0.72.1")
     seeds = [server.url("/a") for server in silent]
     seeds += [good.url(f"/{n}") for n in range(N_GOOD)]
-    running = commands.start_crawl(seeds, SLOW_VISITS=20, TRANSFER_FIRST_BYTE_SECS=600)
+    running = commands.start_crawl(
+        seeds, SLOW_VISITS=20, TRANSFER_FIRST_BYTE_SECS=600, DOWNLOAD_TIMEOUT=600
+    )
     commands.wait_until(lambda: len(good.targets) > N_GOOD)
     assert sum(len(server.targets) for server in silent) > 0
     running.send(signal.SIGTERM)
