@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 Take = Literal["all", "datasets"]
+GivenUp = Literal["failed", "dead"]
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
 MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
@@ -66,6 +67,8 @@ class CrawlArguments:
         fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
         reset: names of arguments whose values replace those that the crawl was begun
             with, separated by commas, or `all`.
+        retry: ask once more for what was given up: `failed`, as its host failed, and
+            `dead`, as workers died of it; separated by commas.
         harvest: kinds of sources that are harvested when a link or a document shows
             one: `sitemap`, `resourcesync`, `ckan`, `sparql`, and `void`, what each
             site says of its datasets at `/.well-known/void`; separated by commas, or
@@ -99,6 +102,7 @@ class CrawlArguments:
     deny: Patterns = field(default_factory=Patterns)
     fresh: bool = False
     reset: frozenset[str] = frozenset()
+    retry: tuple[GivenUp, ...] = ()
     harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
     trust: HostNames = NO_HOSTS
     sites: tuple[str, ...] | Path = ()
@@ -282,6 +286,14 @@ def _reset(name: str, text: str) -> frozenset[str]:
     return names
 
 
+def _retry(name: str, text: str) -> tuple[GivenUp, ...]:
+    words = tuple(filter(None, map(str.strip, text.split(","))))
+    if not set(words) <= set(get_args(GivenUp)):
+        allowed = ", ".join(get_args(GivenUp))
+        raise ConfigError(f"argument {name}={text}: must be some of {allowed}")
+    return cast("tuple[GivenUp, ...]", words)
+
+
 def _harvest(name: str, text: str) -> frozenset[Kind | str]:
     sources: dict[str, Kind | str] = {**_SOURCES, VOID: VOID}
     words: dict[str, set[Kind | str]] = {
@@ -350,6 +362,7 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "deny": _patterns,
     "fresh": _boolean,
     "reset": _reset,
+    "retry": _retry,
     "harvest": _harvest,
     "trust": _trust,
     "sites": _seeds,

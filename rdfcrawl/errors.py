@@ -103,6 +103,14 @@ LOSSES: Final = frozenset(
 )
 
 
+# What may be had another time (`retry=failed`).
+MAY_PASS: Final = frozenset(
+    {
+        *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TIMEOUT),
+        *(Reason.TLS, Reason.ROBOTS_UNREACHABLE, Reason.HOST_BUSY, Reason.BAD_HTTP),
+        *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY),
+    }
+)
 # A host that has these is not waited for: it will hardly be otherwise in an hour.
 LASTING: Final = frozenset({Reason.DNS, Reason.TLS})
 

@@ -370,6 +370,15 @@ def _host_name() -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", name)[:40].strip("-") or "host"
 
 
+def failed_exit_code(settings: BaseSettings) -> int:
+    """Return the exit code of a crawl that gave up URIs whose hosts failed.
+
+    Raises:
+        ConfigError: it can be none.
+    """
+    return integer(settings, "FAILED_EXIT_CODE", 0, 255)
+
+
 def segment_limits(settings: BaseSettings) -> SegmentLimits:
     """Return the sizes of segments.
 

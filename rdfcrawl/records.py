@@ -283,6 +283,7 @@ class Visit:
         step_at: monotonic time when its present request or wait began.
         task: that makes it, or processes its documents.
         is_cut: it must end now; what is not done goes back.
+        failed: indexes of records that were given up, and may be had another time.
         current: of `documents`, the one that is processed; others that it stands for
             may be in the pipelines in its place.
     """
@@ -310,6 +311,7 @@ class Visit:
     task: Task[Any] | None = None
     is_cut: bool = False
     unreadable: dict[int, bytes] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
     current: Document | None = None
 
     def cut(self) -> None:

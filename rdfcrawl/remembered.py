@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ALL: Final = "all"
-_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset"})
+_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset", "retry"})
 _OF_ONE_RUN: Final = frozenset({"audit"})
 _MAX_SHOWN: Final = 60  # characters of a value
 

@@ -76,6 +76,7 @@ REDIRECT_MAX_TIMES = 5
 GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
 GUARD_PORTS = "80,443,1024-65535"
 GUARD_MAX_PORTS = 16  # of one address
+FAILED_EXIT_CODE = 0  # if URIs were given up as their hosts failed
 FETCH_WITH_SCRAPY = False
 # Scrapy's list, without an import of its HTTP handler at every start.
 RETRY_EXCEPTIONS = [

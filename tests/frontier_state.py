@@ -104,8 +104,8 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind == "claim":
-        return  # what the last claim of a worker gave, for a repetition
+    if kind in ("claim", "failed"):
+        return  # what the last claim of a worker gave, and what `retry` may queue
     if kind == "cnt":
         state.counters.update(
             {k: int(v) for k, v in (await _hash(redis, name)).items()}

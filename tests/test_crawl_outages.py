@@ -221,3 +221,25 @@ def test_hosts_at_once_are_held_against_the_limit_of_descriptors(
     assert "CONCURRENT_REQUESTS=200 and SLOW_VISITS=64 need 892 descriptors" in said
     assert "'document/stored': 100" in said
     assert "'fault/" not in said
+
+
+def test_what_was_given_up_is_asked_for_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host has failed for too long, then retry=failed has its URIs later."""
+    state = {"is_up": False}
+    bad = loopback.response(b"", status="503 Later")
+    good = loopback.response(QUAD)
+    server = loopback(dict.fromkeys(PAGES, lambda _: good if state["is_up"] else bad))
+    seeds = [server.url(path) for path in PAGES]
+    folder = commands.folder()
+    first = commands.crawl(seeds, folder=folder, FAILED_EXIT_CODE=4)
+    assert first.code == 4, first.stderr
+    assert first.statistics["frontier/failed"] == len(seeds)
+    assert "retry=failed" in first.stderr
+    state["is_up"] = True
+    assert commands.crawl(seeds, folder=folder).graphs == set()
+    again = commands.crawl(folder=folder, arguments={"retry": "failed"})
+    assert again.code == 0, again.stderr
+    assert again.graphs == set(seeds)
+    assert again.counts().done == len(seeds)

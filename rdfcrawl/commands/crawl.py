@@ -108,11 +108,15 @@ class Command(ScrapyCrawlCommand):
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     from rdfcrawl.guard.operator import EXIT_CODE
+    from rdfcrawl.options import failed_exit_code
 
     if reasons != ["finished"]:
         return 1
-    refused = crawler.stats.get_value("guard/seeds") if crawler.stats else None
-    return EXIT_CODE if refused else 0
+    stats = crawler.stats.get_stats() if crawler.stats else {}
+    if stats.get("guard/seeds"):
+        return EXIT_CODE
+    failed = stats.get("frontier/failed")
+    return failed_exit_code(crawler.settings) if failed else 0
 
 
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
@@ -133,6 +137,7 @@ def check_operator(
     from rdfcrawl.options import (
         CrawlOptions,
         extract_options,
+        failed_exit_code,
         progress_options,
         segment_limits,
     )
@@ -146,6 +151,7 @@ def check_operator(
         parsed = CrawlArguments.parse(given, spider.takes)
         options = CrawlOptions.read(settings, spider.name).introduced(settings)
         extract_options(settings)
+        failed_exit_code(settings)
         segment_limits(settings)
         progress_options(settings)
         check_components(settings)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import LASTING, CrawlGone, Fault, Reason, SourceFault
+from rdfcrawl.errors import LASTING, MAY_PASS, CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
 from rdfcrawl.fetch.hops import Hops
@@ -392,6 +392,8 @@ class _Course:
         if attempt.best is None:  # pragma: no cover
             raise AssertionError("finished without an answer")
         self._visit.documents.append(attempt.best)
+        if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
+            self._visit.failed.append(attempt.index)
 
     def settle(self) -> None:
         """Put every record in its place: a document, or back to the queue."""

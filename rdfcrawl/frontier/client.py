@@ -378,7 +378,7 @@ class Frontier:
         Returns:
             How many of them had lost their lease: their URIs are crawled again.
         """
-        calls = self._by_partition(visits, lambda visit: [visit.key, visit.epoch])
+        calls = self._by_partition(visits, _ack_arguments)
         answers = await self._scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
@@ -418,6 +418,21 @@ class Frontier:
         ]
         self.buried += buried
         return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
+
+    async def retry(self, names: Iterable[Literal["failed", "dead"]]) -> int:
+        """Queue anew what was given up; return how much that is.
+
+        Safe to repeat after a failure.
+        """
+        n_queued = 0
+        for name in names:
+            calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
+            while calls:
+                answers = cast("list[int]", await self._scripts.run("retry", calls))
+                n_queued += sum(answers)
+                pairs = zip(calls, answers, strict=True)
+                calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
+        return n_queued
 
     async def down(
         self, patience_secs: float, *, is_last_wait: bool = False
@@ -506,6 +521,10 @@ class Frontier:
 def _added(marks: bytes) -> Added:
     n_seen = marks.count(b"0") + marks.count(b"R")
     return Added(marks.count(b"1"), n_seen, marks.count(b"F"))
+
+
+def _ack_arguments(visit: Visit) -> list[Argument]:
+    return [visit.key, visit.epoch, len(visit.failed), *visit.failed]
 
 
 def _marks(arguments: list[Argument]) -> Iterator[tuple[str, int]]:

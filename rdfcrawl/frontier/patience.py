@@ -93,6 +93,7 @@ def _pass_over(visit: Visit) -> None:
         visit.is_unasked = True
         detail = f"it is to be left alone for {visit.asked_rest_secs:.0f} s more"
         fault = Fault(Reason.HOST_BUSY, detail)
+        visit.failed += visit.pending
         for index in visit.pending:
             visit.documents.append(refused(visit.records[index], [fault]))
     visit.pending.clear()

@@ -132,7 +132,7 @@ class Profiles:
 
     def merged(self, given: CrawlArguments) -> CrawlArguments:
         """Return the arguments of this worker's spider: seeds as given, others kept."""
-        names = ("seeds", "fresh", "reset", *NAMED)
+        names = ("seeds", "fresh", "reset", "retry", *NAMED)
         this_time = {name: getattr(given, name) for name in names}
         return replace(self.arguments[self.own], **this_time)
 

@@ -284,6 +284,8 @@ class FrontierScheduler(BaseScheduler):
         }
         for name, value in figures.items():
             self._stats.set_value(name, value)
+        if session.worker.n_failed:
+            self._stats.set_value("frontier/failed", session.worker.n_failed)
         if added.refused:
             self._stats.set_value(_BUDGET, added.refused)
 

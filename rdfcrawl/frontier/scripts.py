@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Argument = bytes | str | int
 
 Operation = Literal[
-    "add", "claim", "begin", "release", "ack", "renew", "reap", "down", "set"
+    "add", "claim", "begin", "release", "ack", "renew", "reap", "down", "retry", "set"
 ]
 OPERATIONS: tuple[Operation, ...] = (
     "add",
@@ -27,12 +27,13 @@ OPERATIONS: tuple[Operation, ...] = (
     "renew",
     "reap",
     "down",
+    "retry",
     "set",
 )
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
-_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add"}
+_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add", "retry"}
 
 
 class Scripts:

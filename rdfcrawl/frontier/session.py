@@ -157,11 +157,21 @@ class CrawlSession:
         await self._learn_covered()
         self._link.opened()
         await self.profiles.take_up()
+        await self._retry()
         await self._persistent(self._leave_list.begin, what="hosts to leave")
         self._leave()
         self.leaving.changed.append(self._leave)
         self._looking = asyncio.create_task(self._leave_list.run())
         await self.worker.open()
+
+    async def _retry(self) -> None:
+        """Queue anew what was given up, as far as the operator wants that."""
+        if not self.arguments.retry:
+            return
+        n_queued = await self._persistent(
+            partial(self.frontier.retry, self.arguments.retry), what="retry"
+        )
+        logger.info("%d URIs that were given up are asked for again", n_queued)
 
     # -- arguments -----------------------------------------------------------------
 

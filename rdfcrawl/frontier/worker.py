@@ -85,6 +85,7 @@ class Worker:
         self.added = Added()
         self.counts = Counts()
         self.lost_leases = 0
+        self.n_failed = 0
         self.is_over = False
         self.has_started = False  # the spider has handed in all of its seeds
         self._flush_stores = flush_stores
@@ -513,6 +514,7 @@ class Worker:
             await self._restore()
             visits = self._durable[0][1]
             await self._persistent(partial(self.frontier.ack, visits), what="ack")
+            self.n_failed += sum(len(visit.failed) for visit in visits)
             self._durable.popleft()
 
     # -- leases and heartbeat ----------------------------------------------------------

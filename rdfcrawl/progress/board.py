@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.errors import MAY_PASS
 from rdfcrawl.progress.logformatter import has_log_file
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ def _hint(
         return "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"
     if not done:
         return "the crawl was over already; -a fresh=1 begins it anew"
+    if MAY_PASS & now.faults.keys():
+        return "-a retry=failed asks once more for what hosts failed to give"
     return ""
 
 

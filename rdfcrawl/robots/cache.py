@@ -329,6 +329,8 @@ class RobotsCache:
                 record.retries >= MAX_RETRIES if is_mixed else is_over
             ):
                 visit.documents.append(refused(record, _faults(response)))
+                if not _is_refused(response):
+                    visit.failed.append(index)
             elif is_mixed:
                 record = replace(record, retries=record.retries + 1)
                 visit.returned[index] = record
