@@ -20,7 +20,7 @@ class FrontierOptions:
 
     partitions: int = 16
     lease_secs: float = 60.0
-    batch: int = 20
+    batch: int = 50
     window_secs: float = 5.0
     delay_secs: float = 1.0
     budget: int = 0
