@@ -24,7 +24,7 @@ demo: $(VENV)/installed
 	$(RUN) scrapy demo
 
 # Most tests wait for a server or a crawl now and then: one process more than two cores.
-# The slow ones come first in the alphabet.
+# The longest files come first; their order is in tests/conftest.py.
 test: $(VENV)/installed-dev
 	$(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
 

@@ -42,7 +42,25 @@ settings.register_profile("steady", _EASY, derandomize=True, database=None)
 settings.register_profile("soak", _EASY)
 settings.load_profile("steady")
 
+# Begun first, the longest foremost: whatever runs long and begins last runs alone.
+_LONGEST = {
+    f"test_crawl_{name}.py": place
+    for place, name in enumerate(
+        (
+            *("sitemap", "resourcesync", "threats", "ways", "semantic", "consent"),
+            *("sparql", "ckan", "redis_back", "hostile", "lives", "datasets"),
+            *("guard_seeds", "scans", "endpoints", "scrapy", "life", "outages"),
+        )
+    )
+}
+
 _TCP_INFO = struct.Struct("=52xI")  # up to tcpi_last_data_recv, of linux/tcp.h
+
+
+@pytest.hookimpl(trylast=True)  # once pytest has ordered by parameters
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first; all others stay as they are."""
+    items.sort(key=lambda item: _LONGEST.get(item.path.name, len(_LONGEST)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
