@@ -129,6 +129,18 @@ def test_a_page_of_nothing_gives_nothing() -> None:
     assert "tree" not in vars(read.page)
 
 
+def test_json_ld_in_the_head_needs_no_more_of_the_page() -> None:
+    """If all JSON-LD is in the head, then just that is parsed; else the whole page."""
+    script = '<script type="application/ld+json">{"@id": "#a", "a:b": "%s"}</script>'
+    head = "<head><title>a</title>" + script % "</head><body>" + "</head><body><p>"
+    read = Read(head)
+    assert read.text == f'<{URL}#a> <a:b> "</head><body>" .\n'
+    assert "tree" not in vars(read.page)
+    read = Read(head + script % "c")
+    assert read.text.count("\n") == 2
+    assert "tree" in vars(read.page)
+
+
 def test_json_is_not_searched_for_markup() -> None:
     """If a document is JSON, then markup in its strings is not read."""
     html = '{"a": "<p itemscope itemid=a:b><b itemprop=http://v/p>c</b></p>"}'

@@ -57,7 +57,8 @@ def iter_blocks(page: Page, fragment: str = "") -> Iterator[tuple[str, str]]:
         yield _targeted(page, fragment)
         return
     try:
-        nodes = page.tree.css("script[type]")
+        tree = page.head_tree if page.has_json_ld_in_head_only else page.tree
+        nodes = tree.css("script[type]")
     except SourceFault:
         yield from _iter_as_text(page)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.html.charset import page_to_utf8
+from rdfcrawl.html.head import end_of_head
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.weight import check_weight, is_heavy
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Link
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
-_END_OF_HEAD = re.compile(rb"<(?:/head|body)[\s>]", re.IGNORECASE)
 _NO_BASES: Final = ("data:", "javascript:")
 
 
@@ -105,9 +104,8 @@ class Page:
 
     @cached_property
     def head_bytes(self) -> int:
-        """Length of the page's head in `utf8`; 0 if its end is not marked."""
-        end = _END_OF_HEAD.search(self.utf8)
-        return end.start() if end else 0
+        """Length of the page's head in `utf8`; 0 if it is not known."""
+        return end_of_head(self.lower)
 
     @property
     def head_tree(self) -> LexborHTMLParser:
@@ -134,6 +132,17 @@ class Page:
     @property
     def _head(self) -> bytes:
         return self.utf8[: self.head_bytes]
+
+    @cached_property
+    def has_json_ld_in_head_only(self) -> bool:
+        """Whether `head_tree`, which is quick to parse, has all scripts of JSON-LD."""
+        if not self.head_bytes or self.is_head_heavy:
+            return False
+        if self.lower.find(b"ld+json", self.head_bytes) >= 0:
+            return False
+        # Those in what was taken for the body may be gone: a frame set removes it.
+        scripts = self.head_tree.css("script[type]")
+        return all(script.parent.tag == "head" for script in scripts if script.parent)
 
     @cached_property
     def base(self) -> str:

@@ -89,10 +89,11 @@ class PageReading:
         """Read the page; nothing that is wrong with it is raised."""
         page = self._page
         needed = self._needed()
-        is_whole = has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
+        of_tree = self._of_tree(needed)
+        is_whole = self._is_whole(of_tree)
         if self._wanted is None and self.wishes.are_in_body(page):
             is_whole = True
-        if not page.is_json and self._is_heavy(is_whole=bool(needed) or is_whole):
+        if not page.is_json and self._is_heavy(is_whole=bool(of_tree) or is_whole):
             self._environment.demand_bounds("a page of very many tags")
         if self._environment.is_bounded:
             limits = self._limits
@@ -107,6 +108,20 @@ class PageReading:
         for extractor in ORDER:
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
+
+    def _of_tree(self, needed: frozenset[Extractor]) -> frozenset[Extractor]:
+        """Return the extractors for which the page has to be parsed whole."""
+        runs = needed - self._excluded
+        if runs == {Extractor.JSON_LD} and self._page.has_json_ld_in_head_only:
+            return needed - runs
+        return needed
+
+    def _is_whole(self, of_tree: frozenset[Extractor]) -> bool:
+        """Tell whether links are looked for in all of the page, not just its head."""
+        page = self._page
+        if of_tree - self._excluded and not page.is_json and not page.is_heavy:
+            return True  # it is parsed anyway, and that cannot fail
+        return has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
 
     def _is_heavy(self, *, is_whole: bool) -> bool:
         return self._page.is_heavy if is_whole else self._page.is_head_heavy

@@ -35,7 +35,7 @@ _ATTRIBUTE_NAME: Final = rb"[^>/" + _SPACE + rb"][^>/=" + _SPACE + rb"]*+"
 _EQUALS: Final = rb"[" + _SPACE + rb"]*+=[" + _SPACE + rb"]*+"
 _ATTRIBUTE: Final = _ATTRIBUTE_NAME + rb"(?:" + _EQUALS + rb"(?:" + _VALUE + rb")?+)?+"
 _ATTRIBUTES: Final = rb"(?:[/" + _SPACE + rb"]++|" + _ATTRIBUTE + rb")*+"
-_TAG = re.compile(rb"<(/?)([a-zA-Z]" + _NAME + rb")(" + _ATTRIBUTES + rb")>?")
+TAG = re.compile(rb"<(/?)([a-zA-Z]" + _NAME + rb")(" + _ATTRIBUTES + rb")>?")
 _EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
 # Begins of tags, but not of those that have few attributes and end before another
 # tag begins: they are told from others by what is quicker to match.
@@ -71,14 +71,14 @@ def is_heavy(data: bytes) -> bool:
     Args:
         data: in UTF-8.
     """
-    if data.count(b"<") > MAX_LIGHT_TAGS:
+    if len(data) > MAX_LIGHT_TAGS and data.count(b"<") > MAX_LIGHT_TAGS:
         return True
     n_bytes_left = _LOOKS * len(data)
     for begin in _iter_odd_tags(data):
-        near = _TAG.match(data, begin, begin + _LONG_TAG_BYTES)
+        near = TAG.match(data, begin, begin + _LONG_TAG_BYTES)
         if near is None or near.end() < begin + _LONG_TAG_BYTES:
             continue
-        tag = _TAG.match(data, begin)
+        tag = TAG.match(data, begin)
         n_bytes_left -= len(tag[0]) if tag else 0
         if n_bytes_left < 0 or (tag and _has_many_attributes(tag[3])):
             return True
@@ -150,7 +150,7 @@ def check_weight(data: bytes) -> None:
     """
     stack: list[bytes] = []
     n_foreign = 0
-    for tag in _TAG.finditer(_SCRIPT.sub(b"", data)):
+    for tag in TAG.finditer(_SCRIPT.sub(b"", data)):
         end, raw_name, attributes = tag.groups()
         if len(attributes) > _LONG_TAG_BYTES and _has_many_attributes(attributes):
             detail = f"more than {MAX_ATTRIBUTES} attributes of one element"
