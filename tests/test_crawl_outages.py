@@ -182,7 +182,8 @@ def test_want_of_descriptors_costs_nothing(
         crawl = commands.start_crawl(
             seeds, folder=folder, CONCURRENT_REQUESTS=4, **STRICT
         )
-        commands.wait_until(lambda: len(server.requests) > 100)
+        # By then the stores have their files.
+        commands.wait_until(lambda: len(server.requests) > 1000)
         pid = crawl.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (12, before[1]))
