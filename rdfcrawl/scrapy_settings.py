@@ -14,6 +14,7 @@ from scrapy.utils.misc import load_object
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.setting_values import is_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,18 +150,10 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
     With None in our list, it would be imported: Scrapy resolves each key there.
     """
     base = settings.getdict(name)
-    off = {path for switch, path in switched.items() if not _is_on(settings, switch)}
+    off = {path for switch, path in switched.items() if not is_on(settings, switch)}
     if off & base.keys():
         left = {path: order for path, order in base.items() if path not in off}
         settings.set(name, left, settings.getpriority(name) or 0)
-
-
-def _is_on(settings: BaseSettings, switch: str) -> bool:
-    try:
-        return settings.getbool(switch)
-    except ValueError:
-        value = settings.get(switch)
-        raise ConfigError(f"{switch}={value!r}: want True or False") from None
 
 
 def _path_of(setting: str, key: Any) -> str:

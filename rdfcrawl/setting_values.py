@@ -1,4 +1,4 @@
-"""Numbers in the settings, checked."""
+"""Numbers and switches in the settings, checked."""
 
 from __future__ import annotations
 
@@ -40,3 +40,16 @@ def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT)
     if result != int(result):
         raise ConfigError(f"{name}={result}: want a whole number")
     return int(result)
+
+
+def is_on(settings: BaseSettings, name: str) -> bool:
+    """Return whether a setting is True.
+
+    Raises:
+        ConfigError: it is neither True nor False.
+    """
+    try:
+        return settings.getbool(name)
+    except ValueError:
+        value = settings.get(name)
+        raise ConfigError(f"{name}={value!r}: want True or False") from None

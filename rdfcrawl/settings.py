@@ -117,6 +117,9 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
 }
 
+# The processes of `scrapy workers`.
+WORKERS_FORK = True
+
 # What the operator sees.
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "rdfcrawl.progress.logformatter.QuietLogFormatter"

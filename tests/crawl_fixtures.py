@@ -59,7 +59,7 @@ class CrawlResult:
         stderr: what it said.
         folder: `CRAWL_DIR/<CRAWL_ID>`.
         secs: how long it ran.
-        peak_bytes: largest resident memory of the process or of a child of it.
+        peak_bytes: largest resident memory of the process, its children and theirs.
     """
 
     code: int
@@ -190,7 +190,9 @@ class RunningCrawl:
 
     def has_ended(self) -> bool:
         """Look whether it has ended."""
-        for pid in (self.process.pid, *children(self.process.pid)):
+        ours = children(self.process.pid)
+        theirs = [pid for child in ours for pid in children(child)]
+        for pid in (self.process.pid, *ours, *theirs):
             self.peak_bytes = max(self.peak_bytes, peak_bytes(pid))
         return self.process.poll() is not None
 

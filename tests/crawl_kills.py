@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redis import Redis
 
 from rdfcrawl.frontier.unix_socket import socket_path
+from tests.processes import children
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.crawl_fixtures import RunningCrawl
 
 
 def worker_pids(crew: RunningCrawl) -> list[int]:
     """Return the worker processes of `scrapy workers`."""
-    pid = crew.process.pid
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(child) for child in children]
+    return [
+        worker for forking in children(crew.process.pid) for worker in children(forking)
+    ]
 
 
 def kill_redis(folder: Path) -> None:

@@ -110,6 +110,10 @@ def settings_read() -> dict[str, tuple[float, float] | None]:
                 match given[0]:
                     case ast.Constant(str(name)):
                         found.setdefault(name, None)
+        elif isinstance(called, ast.Name) and called.id == "is_on":
+            match given[1]:
+                case ast.Constant(str(name)):
+                    found[name] = None
         elif isinstance(called, ast.Name) and called.id in {"number", "integer"}:
             match given[1:]:
                 case [ast.Constant(str(name)), *limits]:

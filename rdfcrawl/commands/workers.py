@@ -16,6 +16,11 @@ from rdfcrawl.errors import ConfigError
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.progress.forks import WorkerForks
+    from rdfcrawl.spiders.base import RdfSpider
+
 MAX_WORKERS = 256
 
 
@@ -48,8 +53,7 @@ class Command(BaseRunSpiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, run the workers, wait for their end."""
-        from rdfcrawl.arguments import texts_of
-        from rdfcrawl.progress.crew import Crew
+        from rdfcrawl.progress.forks import begin
         from rdfcrawl.spiders.base import RdfSpider
 
         if self.settings is None or len(args) != 1:
@@ -64,18 +68,47 @@ class Command(BaseRunSpiderCommand):
         spider = loader.load(name)
         if not issubclass(spider, RdfSpider):
             fail(f"workers: spider {name}: shares no frontier; want one of ours")
+        # First of all: what is checked may start threads, and they are not forked.
+        forks = begin() if _may_fork(self.settings) else None
+        try:
+            self._run_crew(spider, opts, forks)
+        finally:
+            if forks is not None:
+                forks.close()
+
+    def _run_crew(
+        self,
+        spider: type[RdfSpider],
+        opts: argparse.Namespace,
+        forks: WorkerForks | None,
+    ) -> None:
+        from rdfcrawl.arguments import texts_of
+        from rdfcrawl.progress.crew import Crew
+
+        if self.settings is None:
+            return
         settings = check_operator(spider, opts.spargs, self.settings)
         given = texts_of(spider.given(opts.spargs, settings))
         configure_logging(self.settings)
         crew = Crew(
-            name,
+            spider.name,
             member=spider.member_of(given),
             arguments=given,
             overrides=opts.set,
             settings=settings,
             n_workers=opts.n_workers,
+            forks=forks,
         )
         try:
             self.exitcode = asyncio.run(crew.run())
         except ConfigError as error:
             fail(str(error))
+
+
+def _may_fork(settings: BaseSettings) -> bool:
+    from rdfcrawl.setting_values import is_on
+
+    try:
+        return is_on(settings, "WORKERS_FORK")
+    except ConfigError as error:
+        fail(str(error))

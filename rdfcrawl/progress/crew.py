@@ -22,12 +22,16 @@ from rdfcrawl.progress.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.progress.forks import ForkedWorker, WorkerForks
     from rdfcrawl.progress.snapshot import Snapshot
     from rdfcrawl.remembered import Member
+
+    Worker = ForkedWorker | asyncio.subprocess.Process
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +50,7 @@ class Crew:
         overrides: `NAME=VALUE` settings, as given on the command line.
         settings: of the project, overrides included.
         n_workers: processes.
+        forks: forks workers; without it, each is a new process.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Crew:
         overrides: Sequence[str],
         settings: BaseSettings,
         n_workers: int,
+        forks: WorkerForks | None = None,
     ) -> None:
         self._spider = spider
         self._member = member
@@ -64,9 +70,10 @@ class Crew:
         self._overrides = overrides
         self._settings = settings
         self._n_workers = n_workers
+        self._forks = forks
         self._options = CrawlOptions.read(settings, spider)
         self._progress = progress_options(settings)
-        self._children: dict[int, asyncio.subprocess.Process] = {}
+        self._children: dict[int, Worker] = {}
         self._is_stopping = False
 
     async def run(self) -> int:
@@ -121,6 +128,8 @@ class Crew:
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, self._stop, name)
         watcher = asyncio.create_task(watch(frontier, self._progress))
+        if self._forks is not None:
+            await self._forks.open()
         codes = await asyncio.gather(
             *(self._keep(number) for number in range(self._n_workers))
         )
@@ -150,21 +159,19 @@ class Crew:
                 break
         return code if code >= 0 else 1
 
-    async def _start(self, number: int) -> asyncio.subprocess.Process:
+    async def _start(self, number: int) -> Worker:
         logs = self._options.paths.logs
         logs.mkdir(parents=True, exist_ok=True)
-        given = [f"-a{name}={value}" for name, value in self._arguments.items()]
-        given += [f"-s{override}" for override in self._overrides]
-        with (logs / f"worker-{number}.out").open("ab") as out:
-            return await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "scrapy", "crawl", self._spider, *given),
-                *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
-                *("--logfile", str(logs / f"worker-{number}.log")),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-            )
+        out = logs / f"worker-{number}.out"
+        words = [
+            *("crawl", self._spider),
+            *(f"-a{name}={value}" for name, value in self._arguments.items()),
+            *(f"-s{override}" for override in self._overrides),
+            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
+            *("--logfile", str(logs / f"worker-{number}.log")),
+        ]
+        forked = await self._forks.start(words, out) if self._forks else None
+        return forked or await _start_process(words, out)
 
     def _stop(self, name: signal.Signals) -> None:
         """Pass a signal on to workers that did not get it from the terminal."""
@@ -174,3 +181,13 @@ class Crew:
         for child in self._children.values():
             if child.returncode is None:
                 child.send_signal(name)
+
+
+async def _start_process(words: Sequence[str], out: Path) -> Worker:
+    with out.open("ab") as file:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "scrapy", *words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+        )

@@ -1,0 +1,318 @@
+"""Workers as forks of one process that has imported what each crawl needs.
+
+To import it is most of what a worker takes to start. `begin` imports it before the
+crew has an event loop, a thread or a connection, and forks a process that does nothing
+but fork: one worker per request of the crew, also when one that died is started again.
+What a worker then runs is `scrapy crawl`, as in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from collections import deque
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+logger = logging.getLogger(__name__)
+
+# Each crawl imports them with what they need, and none of them begins anything.
+_LOADED = (
+    *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
+    *("scrapy.core.engine", "scrapy.core.downloader.handlers", "scrapy.dupefilters"),
+    *("scrapy.downloadermiddlewares.defaultheaders", "scrapy.responsetypes"),
+    *("scrapy.downloadermiddlewares.downloadtimeout", "scrapy.squeues"),
+    *("scrapy.downloadermiddlewares.httpauth", "scrapy.pqueues"),
+    *("scrapy.downloadermiddlewares.httpcompression", "scrapy.resolver"),
+    *("scrapy.downloadermiddlewares.httpproxy", "scrapy.robotstxt"),
+    *("scrapy.downloadermiddlewares.offsite", "scrapy.statscollectors"),
+    *("scrapy.downloadermiddlewares.redirect", "scrapy.utils.engine"),
+    *("scrapy.downloadermiddlewares.retry", "scrapy.extensions.closespider"),
+    *("scrapy.downloadermiddlewares.stats", "scrapy.extensions.corestats"),
+    *("scrapy.downloadermiddlewares.useragent", "scrapy.extensions.logcount"),
+    *("scrapy.spidermiddlewares.depth", "scrapy.extensions.logstats"),
+    *("scrapy.spidermiddlewares.httperror", "scrapy.extensions.memusage"),
+    *("scrapy.spidermiddlewares.metacopy", "scrapy.extensions.spiderstate"),
+    *("scrapy.spidermiddlewares.referer", "scrapy.spidermiddlewares.start"),
+    *("scrapy.spidermiddlewares.urllength", "rdfcrawl.progress.stopping"),
+    *("rdfcrawl.fetch.handler", "rdfcrawl.fetch.scrapy_handler"),
+    *("rdfcrawl.fetch.visit", "rdfcrawl.frontier.scheduler"),
+    *("rdfcrawl.middlewares.robots", "rdfcrawl.pipelines.account"),
+    *("rdfcrawl.pipelines.discover", "rdfcrawl.pipelines.extract"),
+    *("rdfcrawl.pipelines.manager", "rdfcrawl.pipelines.slices"),
+    *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
+    *("rdfcrawl.progress.extension", "rdfcrawl.sources.datasets"),
+    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery"),
+)
+_REACTOR = "twisted.internet.reactor"
+_FOR_THE_CREW = (signal.SIGINT, signal.SIGTERM)
+_MOST_BYTES = 1 << 16
+_LOOK_SECS = 0.5
+
+
+class ForkedWorker:
+    """A worker that runs, or has run; in what it has, as a process of `asyncio`.
+
+    Attributes:
+        pid: its process.
+        returncode: its exit code (negative: the signal), None while it runs.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._is_told = asyncio.Event()
+
+    def tell(self, code: int | None) -> None:
+        """Take its exit code; None if nobody will ever know it."""
+        self.returncode = code
+        self._is_told.set()
+
+    async def wait(self) -> int:
+        """Wait for its end, and return its exit code."""
+        await self._is_told.wait()
+        if self.returncode is None:
+            while _is_there(self.pid):  # noqa: ASYNC110 (no child: nobody tells)
+                await asyncio.sleep(_LOOK_SECS)
+            # As if it had been killed: one that is started again finds out.
+            self.returncode = -signal.SIGKILL
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+class WorkerForks:
+    """The crew's side of the process that forks."""
+
+    def __init__(self, pid: int, requests: socket.socket) -> None:
+        self._pid = pid
+        self._requests = requests
+        self._writer: asyncio.StreamWriter | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._starting: deque[asyncio.Future[ForkedWorker | None]] = deque()
+        self._running: dict[int, ForkedWorker] = {}
+
+    async def open(self) -> None:
+        """Listen to what becomes of the workers, from now on."""
+        reader, self._writer = await asyncio.open_unix_connection(sock=self._requests)
+        self._listening = asyncio.create_task(self._listen(reader))
+
+    async def start(self, words: Sequence[str], out: Path) -> ForkedWorker | None:
+        """Start `scrapy <words>`; what it prints is appended to a file.
+
+        Returns:
+            None if no process can be forked any more.
+        """
+        if self._writer is None or self._listening is None or self._listening.done():
+            return None
+        started = asyncio.get_running_loop().create_future()
+        self._starting.append(started)
+        self._writer.write(json.dumps([list(words), str(out)]).encode() + b"\n")
+        worker: ForkedWorker | None = await started
+        return worker
+
+    def close(self) -> None:
+        """Let the process that forks end, which it does after its workers."""
+        self._requests.close()
+        if not self._running:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while line := await reader.readline():
+                word, number, *code = line.split()
+                if word == b"started":
+                    self._note_start(int(number))
+                else:
+                    self._running.pop(int(number)).tell(int(code[0]))
+        finally:
+            while self._starting:
+                self._note_start(0)
+            for worker in self._running.values():
+                worker.tell(None)
+
+    def _note_start(self, pid: int) -> None:
+        worker = ForkedWorker(pid) if pid else None
+        if worker is not None:
+            self._running[pid] = worker
+        started = self._starting.popleft()
+        if not started.done():
+            started.set_result(worker)
+
+
+def begin() -> WorkerForks | None:
+    """Import what each crawl needs, and fork the process that forks.
+
+    Does not return in that process. In a worker, it ends as the command does: with
+    `SystemExit`.
+
+    Returns:
+        None where a fork would not be what a new process is: on other systems than
+        Linux, and if something that was imported has begun to run.
+    """
+    if sys.platform != "linux":
+        return None
+    gc.disable()  # nothing of what is imported is garbage
+    try:
+        for name in _LOADED:
+            with contextlib.suppress(ImportError):  # another version of a library
+                import_module(name)
+        gc.freeze()  # nor is it looked at, and its pages stay shared
+    finally:
+        gc.enable()
+    obstacle = _obstacle()
+    if obstacle:
+        logger.info("workers are started as new processes: %s", obstacle)
+        return None
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ours, theirs = socket.socketpair()
+    try:
+        pid = os.fork()
+    except OSError:
+        pid = -1
+    if pid == 0:
+        ours.close()
+        _run(*_fork_workers(theirs))
+    theirs.close()
+    if pid < 0:
+        ours.close()
+        return None
+    return WorkerForks(pid, ours)
+
+
+def _obstacle() -> str:
+    """Return what has begun and would not go on in a fork, if anything has."""
+    if threading.active_count() > 1 or len([*Path("/proc/self/task").iterdir()]) > 1:
+        return "an import has started a thread"
+    if _REACTOR in sys.modules:
+        return "an import has installed a reactor"
+    return "a profile is taken" if sys.getprofile() else ""
+
+
+def _fork_workers(requests: socket.socket) -> tuple[list[str], str]:
+    """Fork a worker for each request until the crew is gone and all have ended.
+
+    Returns:
+        In a worker, and nowhere else: its request.
+    """
+    is_worker = False
+    try:
+        # Ctrl-C in a terminal comes to all: it is for the workers. They get one that
+        # came before they were ready, too, as it is held back, not ignored.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_CREW)
+        _leave_streams(os.devnull)
+        request = _serve(requests)
+        is_worker = True
+    finally:
+        if not is_worker:
+            os._exit(0)
+    return request
+
+
+def _serve(requests: socket.socket) -> tuple[list[str], str]:
+    woken, waker = socket.socketpair()
+    for each in (woken, waker):
+        each.setblocking(False)
+    at_child = signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+    received = b""
+    n_running = 0
+    is_open = True
+    while is_open or n_running:
+        ready = select.select([requests, woken] if is_open else [woken], [], [])[0]
+        if woken in ready:
+            woken.recv(_MOST_BYTES)
+            n_running -= _tell_ends(requests)
+        if requests in ready:
+            more = requests.recv(_MOST_BYTES)
+            is_open = bool(more)
+            *lines, received = (received + more).split(b"\n")
+            for line in lines:
+                pid = _fork()
+                if pid == 0:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, at_child)
+                    for each in (woken, waker, requests):
+                        each.close()
+                    words, out = json.loads(line)
+                    return words, out
+                n_running += pid > 0
+                _tell(requests, f"started {max(0, pid)}")
+    os._exit(0)
+
+
+def _fork() -> int:
+    try:
+        return os.fork()
+    except OSError:
+        return -1
+
+
+def _tell_ends(requests: socket.socket) -> int:
+    """Tell the crew of workers that have ended; return how many."""
+    n_ended = 0
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            n_ended += 1
+            _tell(requests, f"ended {pid} {os.waitstatus_to_exitcode(status)}")
+    return n_ended
+
+
+def _tell(requests: socket.socket, line: str) -> None:
+    with contextlib.suppress(OSError):  # the crew is gone, the workers go on
+        requests.sendall(line.encode() + b"\n")
+
+
+def _leave_streams(out: str) -> None:
+    """Read nothing, and write to a file what goes to standard output and error."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    end = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    for fd, stream in ((nothing, 0), (end, 1), (end, 2)):
+        os.dup2(fd, stream)
+    os.close(nothing)
+    os.close(end)
+
+
+def _run(words: list[str], out: str) -> NoReturn:
+    """Go on as `scrapy <words>`."""
+    from scrapy.cmdline import execute  # noqa: PLC0415 (imported by the command line)
+
+    _leave_streams(out)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_CREW)
+    sys.argv[1:] = words
+    execute(sys.argv)
+    sys.exit(0)
+
+
+def _is_there(pid: int) -> bool:
+    """Tell whether a process runs that may be no child of this one."""
+    with contextlib.suppress(ChildProcessError):  # it is one if this is process 1
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
