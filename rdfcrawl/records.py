@@ -340,6 +340,13 @@ class Visit:
             self.returned.setdefault(index, self.records[index])
         self.pending.clear()
 
+    @property
+    def rest_secs(self) -> float:
+        """How long the host is left alone after the visit."""
+        if self.is_unasked:
+            return 0.0
+        return max(self.delay_secs, self.not_before_secs)
+
     def index(self, document: Document) -> int:
         """Return the index in the batch of the record of a document."""
         record = document.record

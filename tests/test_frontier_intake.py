@@ -428,3 +428,14 @@ def test_no_more_is_put_off_than_there_is_room_for() -> None:
     intake.full = frozenset()  # as for a page, which may name more than a dump
     assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
     assert list(intake.take_put_off()) == ["https://a.example/id/"]
+
+
+def test_what_is_queued_already_need_not_be_offered() -> None:
+    """If a record was claimed, then links to its URL are known, but no other's."""
+    intake = new_intake()
+    intake.note(Record("http://a.example/1"))
+    intake.note(Record("http://a.example/2", kind=Kind.SITEMAP))
+    intake.note(Record("http://a.example/3", change="c"))
+    links = [b"http://a.example/%d" % n for n in (1, 2, 3)]
+    assert [record.url[-1] for record in taken(intake, *links)] == ["2", "3"]
+    assert intake.turned.recent == 1

@@ -354,15 +354,12 @@ class Frontier:
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
     def _release_arguments(self, visit: Visit) -> list[Argument]:
-        rest = max(visit.delay_secs, visit.not_before_secs)
-        if visit.is_unasked:
-            rest = 0
         is_own_delay = visit.delay_secs != self.options.delay_secs
         delay: Argument = _ms(visit.delay_secs) if is_own_delay else ""
         arguments: list[Argument] = [
             visit.key,
             visit.epoch,
-            _ms(rest),
+            _ms(visit.rest_secs),
             _ms(visit.retry_after_secs) if visit.host_refused else "",
             delay,
             len(visit.returned),

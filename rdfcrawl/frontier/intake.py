@@ -81,6 +81,10 @@ class RecentLinks:
             self._old, self._young = young, set()
         return fresh
 
+    def note(self, link: bytes) -> None:
+        """Take a link for known when it comes."""
+        self._young.add(hash(link))
+
     def forget(self, link: bytes) -> None:
         """Take a link for new when it comes again."""
         mark = hash(link)
@@ -145,6 +149,11 @@ class Intake:
     def forget_recent(self) -> None:
         """Offer all links again, also those that were offered shortly before."""
         self._recent = RecentLinks()
+
+    def note(self, record: Record) -> None:
+        """Take note of what is queued: whoever links to it need not offer it again."""
+        if not (record.kind.is_source or record.change):  # these are not just a URL
+            self._recent.note(record.url.encode())
 
     def links(
         self,

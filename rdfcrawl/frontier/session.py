@@ -180,7 +180,10 @@ class CrawlSession:
         return self.profiles.of(record)
 
     async def _learn(self, records: Sequence[Record]) -> None:
-        """Get to know by which arguments records are dealt with."""
+        """Get to know by which arguments records are dealt with, and what is queued."""
+        if not self.worker.is_alone:  # else all of them were offered here
+            for record in records:  # at once: what Redis may lose from now on is told
+                self._intake_for(record).note(record)
         is_new = await self.profiles.learn(records)
         if is_new or any(map(self._is_strange_seed, records)):
             for number in self.profiles.arguments:

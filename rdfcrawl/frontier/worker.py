@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 _ADD_SECS = 0.2  # a link waits at most so long in this process
 _ADD_URIS = 500
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
+_LOOK_AGAIN_SECS = 0.2  # others may queue something where nothing was due
 _BEAT_SECS = 5.0
 _TELL_SECS = 1.0  # as often as a display looks
 # What a replica lags behind, or a server that syncs its file each second loses, twice
@@ -113,6 +114,7 @@ class Worker:
         self._add_at = 0.0
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
+        self._stirred: set[int] = set()  # may have become due since the last claim
         self._persistent = outage.persistent
         self.patience = Patience(options, self._look_for_hosts)
         self._stopping = outage.stopping
@@ -188,6 +190,11 @@ class Worker:
             or self._n_remembered > _MAX_REMEMBERED
         ):
             self._n_remembered -= len(remembered.popleft()[1])
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other worker was seen lately."""
+        return len(self._live) < 2
 
     @property
     def n_visits(self) -> int:
@@ -288,23 +295,29 @@ class Worker:
             return False, max(0.0, min(self._due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
         number = self.frontier.new_claim()
+        self._stirred.clear()
         visits, next_due = await self._persistent(
             lambda: self.frontier.claim(partitions, most_keys=most_keys, number=number),
             what="claim",
         )
         self.patience.judge(visits)
         try:
-            for visit in visits:
-                if self.prepare is not None:
-                    await self.prepare(visit.records)
+            if visits and self.prepare is not None:
+                await self.prepare([x for visit in visits for x in visit.records])
         finally:
             self._ready.extend(visits)
-        if len(visits) < wanted:
-            # Others may queue something new there, so it is never long.
-            rest = 0.2 if next_due is None else min(next_due, 0.2)
-            used = {visit.partition for visit in visits}
-            self._due.update({p: now + rest for p in partitions if p not in used})
+        rest = min(next_due or _LOOK_AGAIN_SECS, _LOOK_AGAIN_SECS)
+        found = Counter(visit.partition for visit in visits)
+        for p in partitions:
+            if found[p] < most_keys and p not in self._stirred:
+                self._due[p] = now + rest
         return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
+
+    def _stir(self, partitions: Iterable[int]) -> None:
+        """Look again where something may have become due."""
+        for partition in partitions:
+            self._due.pop(partition, None)
+            self._stirred.add(partition)
 
     def _partitions(self) -> list[int]:
         n = self.frontier.partitions
@@ -428,6 +441,8 @@ class Worker:
             await self._release(finished)
             self._unfed += finished
             del self._finished[: len(finished)]
+        if self._stirred:  # by both: one claim for them
+            self._claim_now.set()
         if is_known and self._unfed:
             is_fed = Waiting(self._sending).has_none_of
             self._released += filter(is_fed, self._unfed)
@@ -477,9 +492,9 @@ class Worker:
             lambda: self.frontier.release(visits), what="release"
         )
         self.lost_leases += lost
-        for visit in visits:
-            self._due.pop(visit.partition, None)
-        self._claim_now.set()
+        # Hosts that rest for longer are looked at in time.
+        is_soon = [visit for visit in visits if visit.rest_secs < _LOOK_AGAIN_SECS]
+        self._stir(visit.partition for visit in is_soon)
 
     async def _add(self, candidates: Sequence[Candidate]) -> None:
         added = await self._persistent(
@@ -493,9 +508,7 @@ class Worker:
             total.refused + added.refused,
         )
         if added.new:
-            for candidate in candidates:
-                self._due.pop(candidate.partition, None)
-            self._claim_now.set()
+            self._stir(candidate.partition for candidate in candidates)
 
     async def _commit_stores(self) -> bool:
         released = self._released.copy()
