@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
@@ -82,6 +82,7 @@ _PIECES = st.sampled_from(
 )
 
 
+@example("<p>", ["<frameset>"])
 @given(st.lists(_PIECES, max_size=14).map("".join), st.lists(_PIECES, max_size=8))
 @settings(max_examples=800, deadline=None)
 def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> None:

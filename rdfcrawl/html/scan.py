@@ -29,10 +29,10 @@ _RELATION: Final = (
 )
 _PROLOG_BYTES: Final = 1024  # document type and `version`: "XHTML+RDFa 1.0"
 _RDFA: Final = (
-    _attribute(b"typeof"),
     _attribute(b"vocab"),
     _attribute(b"re[lv]", _RELATION),
 )
+_RDFA_TYPE = _attribute(b"typeof")
 _RDFA_PROPERTY = _attribute(
     b"property",
     rb"(?!" + _OWN_OPEN_GRAPH + rb"|(?:fb|twitter|al|place|business):)[^\s\"'>]",
@@ -74,6 +74,7 @@ def scan(lower: bytes) -> frozenset[Extractor]:
     if (
         b"rdfa" in lower[:_PROLOG_BYTES]
         or (has_property and _RDFA_PROPERTY.search(lower))
+        or (b"typeof" in lower and _RDFA_TYPE.search(lower))
         or any(hint.search(lower) for hint in _RDFA)
     ):
         found.add(Extractor.RDFA)
