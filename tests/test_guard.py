@@ -416,11 +416,13 @@ _connects = re.compile(
     r"socket\.socket\(|create_connection\(|open_connection\(|ClientSession\(|urlopen\("
     r"|HTTPS?Connection\(|connectTCP\("
 )
-# The gate itself; those who ask it; the synthetic web; the socket of our own Redis.
+# The gate itself; those who ask it; who looks for a route, and sends nothing; the
+# synthetic web; the socket of our own Redis.
 _MAY_CONNECT = {
     "guard/gate.py",
     "fetch/exchange.py",
     "fetch/ftp_wire.py",
+    "fetch/own_trouble.py",
     "dataweb/server.py",
     "frontier/unix_socket.py",
 }
