@@ -32,10 +32,16 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
             which the host itself wants to be left alone, item, …
     """
     key: str = row[0].decode()
+    items = row[_HEAD:]
+    unreadable: dict[int, bytes] = {}
     try:
-        records = tuple([unpack(item, key) for item in row[_HEAD:]])
+        records = tuple([unpack(item, key) for item in items])
     except (ValueError, LookupError):
-        return _partly_readable(partition, key, row)
+        found = [record_of(item, key) for item in items]
+        unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
+        records = tuple(
+            record or stand_in(item) for record, item in zip(found, items, strict=True)
+        )
     return Visit(
         key=key,
         partition=partition,
@@ -45,7 +51,10 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
         failures=row[3],
         down_secs=row[4] / 1000,
         asked_rest_secs=row[5] / 1000,
-        pending=list(range(len(records))),
+        pending=[i for i in range(len(records)) if i not in unreadable],
+        # Of what nobody can read, there are documents already, with a fault.
+        documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
+        unreadable=unreadable,
     )
 
 
@@ -96,29 +105,6 @@ class Waiting:
             and not any(record.kind.is_source for record in visit.records)
             and self._parents.isdisjoint(urls)
         )
-
-
-def _partly_readable(partition: int, key: str, row: Sequence[Any]) -> Visit:
-    """Return a visit whose unreadable records are documents with a fault already."""
-    items = row[_HEAD:]
-    found = [record_of(item, key) for item in items]
-    unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
-    records = tuple(
-        record or stand_in(item) for record, item in zip(found, items, strict=True)
-    )
-    return Visit(
-        key=key,
-        partition=partition,
-        epoch=row[1],
-        records=records,
-        delay_secs=row[2] / 1000,
-        failures=row[3],
-        down_secs=row[4] / 1000,
-        asked_rest_secs=row[5] / 1000,
-        pending=[i for i in range(len(records)) if i not in unreadable],
-        documents=[_fault(records[i], key, item) for i, item in unreadable.items()],
-        unreadable=unreadable,
-    )
 
 
 def _fault(record: Record, key: str, item: bytes) -> Document:

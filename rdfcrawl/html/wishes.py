@@ -54,7 +54,7 @@ class PageWishes:
         """Look whether there may be any; tell whether its body has to be parsed."""
         if not self._heeding.reads_any or page.is_json:
             return False
-        lower = page.utf8.lower()
+        lower = page.lower
         agent = self._heeding.agent.encode()
         self._is_hinted = any(word in lower for word in (*_WORDS, agent))
         if not self._is_hinted:
