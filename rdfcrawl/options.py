@@ -24,7 +24,7 @@ from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
 from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.rdf.limits import ParseLimits
-from rdfcrawl.reservations import PRODUCT_TOKEN, Heed, Heeding
+from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 from rdfcrawl.setting_values import integer, number
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
@@ -144,7 +144,7 @@ class CrawlOptions:
     sources: SourceOptions
     ftp_logins: FtpLogins
     fetches_with_scrapy: bool
-    heeding: Heeding
+    reservation_policy: ReservationPolicy
     leave_hosts: Path | None
 
     @classmethod
@@ -183,7 +183,7 @@ class CrawlOptions:
             sources=_sources(settings),
             ftp_logins=ftp_logins(),
             fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
-            heeding=_heeding(settings),
+            reservation_policy=_reservation_policy(settings),
             leave_hosts=_leave_hosts(settings),
         )
 
@@ -335,10 +335,10 @@ def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _heeding(settings: BaseSettings) -> Heeding:
-    return Heeding(
-        robots=_one_of(Heed, "XROBOTS_POLICY", settings.get("XROBOTS_POLICY")),
-        tdm=_one_of(Heed, "TDM_POLICY", settings.get("TDM_POLICY")),
+def _reservation_policy(settings: BaseSettings) -> ReservationPolicy:
+    return ReservationPolicy(
+        robots=_one_of(Obedience, "XROBOTS_POLICY", settings.get("XROBOTS_POLICY")),
+        tdm=_one_of(Obedience, "TDM_POLICY", settings.get("TDM_POLICY")),
         agent=str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN).lower(),
     )
 

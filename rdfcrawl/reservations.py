@@ -50,7 +50,7 @@ _RULE = re.compile(
 )
 
 
-class Heed(StrEnum):
+class Obedience(StrEnum):
     """What is done about a wish of a publisher."""
 
     RESPECT = "respect"
@@ -59,7 +59,7 @@ class Heed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heeding:
+class ReservationPolicy:
     """Which wishes are obeyed.
 
     Attributes:
@@ -68,26 +68,26 @@ class Heeding:
         agent: product token that directives may address us by; lower case.
     """
 
-    robots: Heed = Heed.IGNORE
-    tdm: Heed = Heed.IGNORE
+    robots: Obedience = Obedience.IGNORE
+    tdm: Obedience = Obedience.IGNORE
     agent: str = PRODUCT_TOKEN
 
     @classmethod
     def from_json(cls, members: Mapping[str, str]) -> Self:
         """Return the one whose fields these are."""
         return cls(
-            robots=Heed(members["robots"]),
-            tdm=Heed(members["tdm"]),
+            robots=Obedience(members["robots"]),
+            tdm=Obedience(members["tdm"]),
             agent=members["agent"],
         )
 
     @property
     def reads_any(self) -> bool:
         """Whether wishes are looked for at all."""
-        return self.robots is not Heed.IGNORE or self.tdm is not Heed.IGNORE
+        return self.robots is not Obedience.IGNORE or self.tdm is not Obedience.IGNORE
 
 
-HEED_NOTHING: Final = Heeding()
+IGNORE_ALL: Final = ReservationPolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,68 +124,68 @@ class Reservations:
         """
         if not other:
             return self
-        tdm, policy = (self.tdm, self.tdm_policy)
-        if other.tdm is not None:
-            tdm, policy = other.tdm, other.tdm_policy
+        nearest = self if other.tdm is None else other
         return replace(
             self,
             directives=tuple(sorted({*self.directives, *other.directives})),
             is_expired=self.is_expired or other.is_expired,
-            tdm=tdm,
-            tdm_policy=policy,
+            tdm=nearest.tdm,
+            tdm_policy=nearest.tdm_policy,
         )
 
-    def heeded(self, heeding: Heeding) -> Self:
+    def under(self, policy: ReservationPolicy) -> Self:
         """Return what of them is not ignored."""
         kept = self
-        if heeding.robots is Heed.IGNORE:
+        if policy.robots is Obedience.IGNORE:
             kept = replace(kept, directives=(), is_expired=False)
-        if heeding.tdm is Heed.IGNORE:
+        if policy.tdm is Obedience.IGNORE:
             kept = replace(kept, tdm=None, tdm_policy="")
         return kept
 
-    def closes(self, heeding: Heeding) -> bool:
+    def closes(self, policy: ReservationPolicy) -> bool:
         """Tell whether nothing may be taken from the document at all."""
-        return self.tdm is True and heeding.tdm is Heed.RESPECT
+        return self.tdm is True and policy.tdm is Obedience.RESPECT
 
-    def withholds(self, heeding: Heeding) -> Reason | None:
+    def withholds(self, policy: ReservationPolicy) -> Reason | None:
         """Return why the statements of the document are not stored, if they are not."""
-        if self.closes(heeding):
+        if self.closes(policy):
             return Reason.TDM_RESERVED
         is_off = self.is_expired or "noindex" in self.directives
-        return Reason.NOINDEX if is_off and heeding.robots is Heed.RESPECT else None
+        return Reason.NOINDEX if is_off and policy.robots is Obedience.RESPECT else None
 
-    def forbids_following(self, heeding: Heeding) -> bool:
+    def forbids_following(self, policy: ReservationPolicy) -> bool:
         """Tell whether links of the document are not followed."""
-        is_nofollow = "nofollow" in self.directives and heeding.robots is Heed.RESPECT
-        return is_nofollow or self.closes(heeding)
+        is_nofollow = (
+            "nofollow" in self.directives and policy.robots is Obedience.RESPECT
+        )
+        return is_nofollow or self.closes(policy)
 
 
 NOTHING: Final = Reservations()
 
 
 def read_headers(
-    headers: Iterable[tuple[str, str]], heeding: Heeding, *, now: float
+    headers: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
     """Return what the headers of an answer ask for.
 
     Args:
         headers: those of the names above, one pair per line.
-        heeding: whose agent is meant, and what is not looked for.
+        policy: whose agent is meant, and what is not looked for.
         now: Unix time.
     """
     found = NOTHING
-    policy = ""
+    terms = ""
     for name, value in headers:
         if name == ROBOTS_TAG:
-            found = found.refined(read_directives(value, heeding.agent, now=now))
+            found = found.refined(read_directives(value, policy.agent, now=now))
         elif name == TDM_RESERVATION:
             found = found.refined(Reservations(tdm=read_tdm(value)))
         elif name == TDM_POLICY:
-            policy = value.strip()[:_MAX_POLICY_CHARS]
+            terms = value.strip()[:_MAX_POLICY_CHARS]
     if found.tdm is not None:
-        found = replace(found, tdm_policy=policy)
-    return found.heeded(heeding)
+        found = replace(found, tdm_policy=terms)
+    return found.under(policy)
 
 
 def read_directives(
@@ -224,24 +224,24 @@ def read_tdm(value: str) -> bool | None:
 
 
 def read_metas(
-    metas: Iterable[tuple[str, str]], heeding: Heeding, *, now: float
+    metas: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
     """Return what the `<meta>` elements of a page ask for.
 
     Args:
         metas: names in lower case, and contents.
-        heeding: see `read_headers`.
+        policy: see `read_headers`.
         now: Unix time.
     """
     headers: list[tuple[str, str]] = []
     for name, content in metas:
-        if name in ("robots", heeding.agent):
+        if name in ("robots", policy.agent):
             headers.append((ROBOTS_TAG, content))
         elif name == "tdm-reservation":
             headers.append((TDM_RESERVATION, content))
         elif name == "tdm-policy":
             headers.append((TDM_POLICY, content))
-    return read_headers(headers, heeding, now=now)
+    return read_headers(headers, policy, now=now)
 
 
 def _iter_ours(value: str, agent: str) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.reservations import HEED_NOTHING, NOTHING, Heeding, Reservations
+from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Job:
             all that it needs.
         rules: file or folder of scraping rules; empty is none.
         reservations: what the headers of the answer ask for.
-        heeding: which such wishes are obeyed, also those in a page.
+        reservation_policy: which such wishes are obeyed, also those in a page.
         at_secs: Unix time of the answer.
         limits: on one document.
         unpack: on what it is packed in.
@@ -54,7 +54,7 @@ class Job:
     extractors: frozenset[Extractor] | None = None
     rules: str = ""
     reservations: Reservations = NOTHING
-    heeding: Heeding = HEED_NOTHING
+    reservation_policy: ReservationPolicy = IGNORE_ALL
     at_secs: float = 0.0
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
@@ -90,7 +90,9 @@ class Job:
         members["limits"] = ParseLimits(**members["limits"])
         members["unpack"] = UnpackLimits(**members["unpack"])
         members["reservations"] = Reservations.from_json(members["reservations"])
-        members["heeding"] = Heeding.from_json(members["heeding"])
+        members["reservation_policy"] = ReservationPolicy.from_json(
+            members["reservation_policy"]
+        )
         if members["extractors"] is not None:
             members["extractors"] = frozenset(map(Extractor, members["extractors"]))
         return cls(**members)

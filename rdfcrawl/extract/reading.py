@@ -113,7 +113,9 @@ class Reading:
     def _is_closed(self) -> bool:
         """Tell whether nothing may be taken from it; a page may say other."""
         job = self._job
-        if job.reservations is NOTHING or not job.reservations.closes(job.heeding):
+        if job.reservations is NOTHING or not job.reservations.closes(
+            job.reservation_policy
+        ):
             return False
         return not self._is_page(self._source, self._decision)
 
@@ -190,7 +192,7 @@ class Reading:
             self._note_as_before(page)
         wishes = PageWishes(
             job.reservations,
-            job.heeding,
+            job.reservation_policy,
             at_secs=job.at_secs,
             is_member=self._is_member,
         )

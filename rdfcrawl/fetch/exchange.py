@@ -18,7 +18,7 @@ from rdfcrawl.fetch.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
-from rdfcrawl.fetch.plain_get import PlainGets, Received
+from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.names import GuardedResolver
@@ -156,7 +156,9 @@ class HttpExchange:
             if not response.closed:
                 response.close()
 
-    async def _answer(self, url: str, ask: Ask) -> aiohttp.ClientResponse | Received:
+    async def _answer(
+        self, url: str, ask: Ask
+    ) -> aiohttp.ClientResponse | PlainResponse:
         """Return the answer once its headers are there."""
         if not (ask.data or ask.headers):
             received = await self._gets.get(url, ask.accept)
@@ -172,7 +174,7 @@ class HttpExchange:
 
     async def _read(
         self,
-        response: aiohttp.ClientResponse | Received,
+        response: aiohttp.ClientResponse | PlainResponse,
         ask: Ask,
         answer: Answer,
         transfer: Transfer,

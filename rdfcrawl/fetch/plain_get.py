@@ -34,7 +34,7 @@ _MAX_PREPARED: Final = 1024
 _SWITCHING: Final = 101
 
 
-class Received:
+class PlainResponse:
     """An answer whose headers are there; end it with `close`.
 
     Attributes:
@@ -105,7 +105,7 @@ class PlainGets:
         self._timer = TimerNoop()
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
 
-    async def get(self, url: str, accept: str) -> Received | None:
+    async def get(self, url: str, accept: str) -> PlainResponse | None:
         """Return the answer; None if the request is not a plain one.
 
         Raises:
@@ -157,7 +157,7 @@ class PlainGets:
 
     async def _ask(
         self, connection: Connection, prepared: _Prepared, path: str
-    ) -> Received:
+    ) -> PlainResponse:
         protocol, transport = connection.protocol, connection.transport
         if protocol is None or transport is None or transport.is_closing():
             raise aiohttp.ClientConnectionResetError("the connection was closed")
@@ -183,4 +183,4 @@ class PlainGets:
                 message=exc.message,
                 headers=exc.headers,
             ) from exc
-        return Received(message.code, message.headers, content, connection)
+        return PlainResponse(message.code, message.headers, content, connection)

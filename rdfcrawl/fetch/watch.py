@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.fetch.plain_get import Received
+    from rdfcrawl.fetch.plain_get import PlainResponse
 
 SWEEP_SECS: Final = 1.0
 
@@ -48,7 +48,7 @@ class Transfer:
         self.ends_at = started_at + timeout_secs
         self.first_secs = first_secs
         self.n_bytes = 0
-        self.response: ClientResponse | Received | None = None
+        self.response: ClientResponse | PlainResponse | None = None
         self.verdict: Fault | None = None
         self.is_silent = False
         self.mark: tuple[float, int] | None = None  # begin of a window of the rate

@@ -24,7 +24,7 @@ _LOOK_SECS: Final = 1.0
 _SAY_SECS: Final = 60.0
 
 
-class Patience:
+class HostPatience:
     """Knows whether all that is left to do waits for hosts that refuse.
 
     Args:

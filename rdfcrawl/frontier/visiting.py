@@ -39,7 +39,7 @@ class VisitingSpider(Protocol):
         """Return the sources that know the arguments of a record."""
         ...
 
-    def heed(self, document: Document, wishes: Reservations) -> None:
+    def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for."""
         ...
 

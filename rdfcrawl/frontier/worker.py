@@ -24,7 +24,7 @@ from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
 from rdfcrawl.frontier.homes import home_partitions
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
-from rdfcrawl.frontier.patience import Patience
+from rdfcrawl.frontier.patience import HostPatience
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -116,7 +116,7 @@ class Worker:
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._stirred: set[int] = set()  # may have become due since the last claim
         self._persistent = outage.persistent
-        self.patience = Patience(options, self._look_for_hosts)
+        self.patience = HostPatience(options, self._look_for_hosts)
         self._stopping = outage.stopping
         self._claim_now = asyncio.Event()
         self._commit_now = asyncio.Event()

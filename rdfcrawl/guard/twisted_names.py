@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.guard.gate import Gate
 
 
-class Judging:
+class JudgedLookup:
     """The lookup of one request.
 
     Attributes:
@@ -49,13 +49,13 @@ class Judging:
         return True
 
 
-_judging: ContextVar[Judging | None] = ContextVar("judging", default=None)
+_judging: ContextVar[JudgedLookup | None] = ContextVar("judging", default=None)
 
 
 @contextmanager
-def judging(gate: Gate) -> Iterator[Judging]:
+def judging(gate: Gate) -> Iterator[JudgedLookup]:
     """Have what is looked up within the block judged."""
-    current = Judging(gate)
+    current = JudgedLookup(gate)
     token = _judging.set(current)
     try:
         yield current
@@ -95,7 +95,9 @@ class _Filter:
     the others are looked up.
     """
 
-    def __init__(self, receiver: Any, host: str, port: int, current: Judging) -> None:
+    def __init__(
+        self, receiver: Any, host: str, port: int, current: JudgedLookup
+    ) -> None:
         self._receiver = receiver
         self._host, self._port = host, port
         self._current = current

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.reservations import HEED_NOTHING, NOTHING, Heeding, read_metas
+from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, read_metas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class PageWishes:
 
     Args:
         header: what the headers ask for.
-        heeding: what is looked for, and obeyed.
+        policy: what is looked for, and obeyed.
         at_secs: Unix time of the answer.
         is_member: the page is one of several documents in an archive.
 
@@ -39,23 +39,23 @@ class PageWishes:
     def __init__(
         self,
         header: Reservations = NOTHING,
-        heeding: Heeding = HEED_NOTHING,
+        policy: ReservationPolicy = IGNORE_ALL,
         *,
         at_secs: float = 0.0,
         is_member: bool = False,
     ) -> None:
         self.found = header
-        self._heeding = heeding
+        self._policy = policy
         self._at_secs = at_secs
         self._is_member = is_member
         self._is_hinted = False
 
     def are_in_body(self, page: Page) -> bool:
         """Look whether there may be any; tell whether its body has to be parsed."""
-        if not self._heeding.reads_any or page.is_json:
+        if not self._policy.reads_any or page.is_json:
             return False
         lower = page.lower
-        agent = self._heeding.agent.encode()
+        agent = self._policy.agent.encode()
         self._is_hinted = any(word in lower for word in (*_WORDS, agent))
         if not self._is_hinted:
             return False
@@ -63,7 +63,7 @@ class PageWishes:
 
     def read(self, tree: LexborHTMLParser) -> None:
         """Read the elements of a page."""
-        metas = read_metas(_iter_metas(tree), self._heeding, now=self._at_secs)
+        metas = read_metas(_iter_metas(tree), self._policy, now=self._at_secs)
         self.found = self.found.refined(metas)
 
     @property
@@ -78,9 +78,9 @@ class PageWishes:
         What is only not to be stored is read all the same, for its links; but of an
         archive, all that is read is stored.
         """
-        if self.found.closes(self._heeding):
+        if self.found.closes(self._policy):
             return True
-        return self._is_member and self.found.withholds(self._heeding) is not None
+        return self._is_member and self.found.withholds(self._policy) is not None
 
     @property
     def are_against_links(self) -> bool:
@@ -88,9 +88,9 @@ class PageWishes:
 
         Those of a document of its own are left out when it is known who wants them.
         """
-        if self.found.closes(self._heeding):
+        if self.found.closes(self._policy):
             return True
-        return self._is_member and self.found.forbids_following(self._heeding)
+        return self._is_member and self.found.forbids_following(self._policy)
 
 
 def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:

@@ -96,7 +96,7 @@ class ExtractPipeline:
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
             reservations=document.reservations,
-            heeding=self._spider.options.heeding,
+            reservation_policy=self._spider.options.reservation_policy,
             at_secs=document.ended_ms / 1000,
             limits=self._options.limits,
             unpack=self._options.unpack,
@@ -114,7 +114,7 @@ class ExtractPipeline:
     def note(self, document: Document, outcome: Outcome) -> None:
         """Bring into a document what became of it; it may be read in two parts."""
         if outcome.reservations is not document.reservations:
-            self._spider.heed(document, outcome.reservations)
+            self._spider.obey(document, outcome.reservations)
         _note(document, outcome)
 
     def _arguments_of(self, document: Document) -> CrawlArguments:

@@ -330,19 +330,19 @@ class RdfSpider(Spider):
         from rdfcrawl.reservations import read_headers
 
         now = document.ended_ms / 1000
-        heeding = self.options.heeding
-        self.heed(document, read_headers(document.wishes, heeding, now=now))
+        policy = self.options.reservation_policy
+        self.obey(document, read_headers(document.wishes, policy, now=now))
 
-    def heed(self, document: Document, wishes: Reservations) -> None:
+    def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for.
 
         Whoever names `nofollow` in `follow` wants links that nobody vouches for.
         """
-        heeding = self.options.heeding
+        policy = self.options.reservation_policy
         document.reservations = wishes
-        document.withheld = wishes.withholds(heeding)
-        document.is_nofollow = wishes.forbids_following(heeding)
-        if document.is_nofollow and not wishes.closes(heeding):
+        document.withheld = wishes.withholds(policy)
+        document.is_nofollow = wishes.forbids_following(policy)
+        if document.is_nofollow and not wishes.closes(policy):
             arguments = self._joined().arguments_of(document.record)
             is_wanted = Relation.NOFOLLOW in arguments.follow.relations
             document.is_nofollow = not is_wanted
@@ -358,7 +358,7 @@ class RdfSpider(Spider):
         process = self.crawler.engine.scraper.start_itemproc_async
         index = visit.index(document)
         wishes = document.reservations
-        if wishes.closes(self.options.heeding):
+        if wishes.closes(self.options.reservation_policy):
             document.is_read = True
             await process(document, response=response)
             return
@@ -367,7 +367,7 @@ class RdfSpider(Spider):
             async with closing(sources.harvest(document)) as documents:
                 async for each in documents:
                     if wishes and each is not document:
-                        self.heed(each, wishes)
+                        self.obey(each, wishes)
                     await process(each, response=response)
                     if index in visit.returned:
                         return
