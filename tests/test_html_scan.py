@@ -181,6 +181,25 @@ def test_the_language_is_that_of_the_nearest_element() -> None:
     assert found == ["en-US", "fr", "", "de"]
 
 
+@pytest.mark.parametrize(
+    ("html", "language"),
+    [
+        (b"<html lang=en><p>x", "en"),
+        (b"<html lang=''><p>x", ""),
+        (b"<html><body><b lang=en>y</b><p>x", ""),
+        (b"<html lang=en><svg xml:lang=fr><desc><p>x", "fr"),
+        (b"<svg lang=fr xml:lang=de><desc><p>x", "fr"),
+        (b"<html xml:lang=fr><p>x", "fr"),
+    ],
+)
+def test_the_language_of_a_page_that_states_one(html: bytes, language: str) -> None:
+    """If one element has a language, then it holds for what is in it alone."""
+    page = Page(html, url=URL)
+    node = page.tree.css_first("p")
+    assert node is not None
+    assert page.language_of(node) == language
+
+
 def test_the_language_may_come_from_a_meta() -> None:
     """If no element has `lang`, then the pragma's language holds, if it is one."""
     one = b"<meta http-equiv=Content-Language content=nl><p>"

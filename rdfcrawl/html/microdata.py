@@ -94,8 +94,8 @@ def extract_microdata(
     yield from _Items(page, log, vocabularies or default_vocabularies()).statements()
 
 
-# An element, its attributes, and the `mem_id` of what it is in (0: not asked for).
-_Marked = tuple["LexborNode", "Attributes", int]
+_Marked = tuple["LexborNode", "Attributes"]  # an element and its attributes
+_Types = tuple[list[str], str | None]  # of an item, and the vocabulary they make
 _Predicates = dict[str, list[str]]  # by the value of `itemprop` or `itemprop-reverse`
 
 
@@ -119,9 +119,8 @@ class _Items:
         self._fault: SourceFault | None = None
         self._known: dict[str | None, _Predicates] = {}  # by vocabulary
         self._n_known = 0
-        self._known_types: dict[str, str] = {}
+        self._known_types: dict[str, _Types] = {}
         self._known_urls: dict[str, str] = {}
-        self._languages: dict[int, str] = {}  # of the content of elements
         self._root = iri(root_of(page.base))[1:-1]
         self._by_id: dict[str, LexborNode] | None = None
         self._n_steps_left = -1  # not counted yet
@@ -130,7 +129,7 @@ class _Items:
     def statements(self) -> Iterator[str]:
         """Yield all; nesting is followed without recursion."""
         stated: list[str] = []
-        for item, attrs, _ in self._items:
+        for item, attrs in self._items:
             if "itemprop" in attrs or item.mem_id in self._subjects:
                 continue
             frames: list[_Frame] = []
@@ -152,20 +151,19 @@ class _Items:
         subject, vocabulary, known, properties = frames[-1]
         stated: list[str] = []
         try:
-            for marked in properties:
-                node, attrs, _ = marked
+            for node, attrs in properties:
                 if "itemscope" in attrs:
                     stated += self._nested(node, attrs, frames)
                     return stated
-                value, is_literal = self._value(marked)
                 names = attrs.get("itemprop") or ""
                 predicates = known.get(names)
                 if predicates is None:
                     predicates = self._predicates(names, vocabulary, known)
+                value = self._value(node, attrs)
                 for predicate in predicates:
                     stated.append(f"{subject} {predicate} {value} .\n")
                 # section 6.1: a literal cannot be a subject
-                if self._has_reverse and not is_literal:
+                if self._has_reverse and value[0] != '"':
                     stated += self._reverse(frames[-1], attrs, value)
         except SourceFault as fault:  # what was found until then is kept
             self._fault = fault
@@ -208,11 +206,9 @@ class _Items:
     ) -> list[str]:
         """Return the types of an item, and push it to be read."""
         subject = self._subject(item, attrs)
-        types = [
-            name for name in (attrs.get("itemtype") or "").split() if is_absolute(name)
-        ]
-        if types:
-            vocabulary = self._vocabulary(types[0])
+        types, own = self._types(attrs.get("itemtype") or "")
+        if own is not None:
+            vocabulary = own
         known = self._known.get(vocabulary)
         if known is None:
             known = {"": []}
@@ -220,19 +216,23 @@ class _Items:
                 self._known[vocabulary] = known
         properties = self._properties(item, attrs)
         frames.append(_Frame(subject, vocabulary, known, properties))
-        return [statement(subject, _TYPE, iri(name)) for name in types]
+        return [statement(subject, _TYPE, name) for name in types]
 
-    def _vocabulary(self, item_type: str) -> str:
-        known = self._known_types.get(item_type)
+    def _types(self, written: str) -> _Types:
+        """Return the types of an item, and the vocabulary of its properties."""
+        known = self._known_types.get(written)
         if known is None:
-            known = self._vocabularies.of_type(item_type)
-            if len(self._known_types) < _MAX_KNOWN:
-                self._known_types[item_type] = known
+            names = [name for name in written.split() if is_absolute(name)]
+            vocabulary = self._vocabularies.of_type(names[0]) if names else None
+            known = list(map(iri, names)), vocabulary
+            if len(self._known_types) < _MAX_KNOWN and len(written) <= _MAX_KNOWN_CHARS:
+                self._known_types[written] = known
         return known
 
     def _subject(self, item: LexborNode, attrs: Attributes) -> str:
         subject = f"_:microdata{len(self._subjects)}"
-        if name := escape_url(attrs.get("itemid") or ""):
+        written = attrs.get("itemid")
+        if written and (name := escape_url(written)):
             iri_of_item = resolve(name, self._page.base)
             if is_absolute(iri_of_item):
                 subject = iri(iri_of_item)
@@ -286,7 +286,7 @@ class _Items:
             self._count_step()
             attrs = node.attributes
             if not _NAMES.isdisjoint(attrs):
-                yield node, attrs, 0
+                yield node, attrs
             if "itemscope" not in attrs:
                 pending.append(iter(node.iter()))
 
@@ -307,49 +307,48 @@ class _Items:
 
     # -- HTML Standard 5.2.4 "Values", Microdata to RDF section 6.2 -------------------
 
-    def _value(self, marked: _Marked) -> tuple[str, bool]:
-        """Return a value as a term, and whether it is a literal."""
-        node, attrs, _ = marked
+    def _value(self, node: LexborNode, attrs: Attributes) -> str:
+        """Return a value as a term."""
         tag = node.tag or ""
         attribute = _URL_ATTRIBUTES.get(tag)
-        if attribute and (attribute in attrs or "content" not in attrs):
+        if attribute is not None:
             if attribute in attrs:
                 return self._url(attrs[attribute] or "")
-            return literal(""), True
-        if tag in _NUMBERS and ("value" in attrs or "content" not in attrs):
-            return self._number(marked), True
-        if tag == "time":
-            return self._time(marked), True
+            if "content" not in attrs:
+                return literal("")
+        elif tag in _NUMBERS and ("value" in attrs or "content" not in attrs):
+            return self._number(node, attrs)
+        elif tag == "time":
+            return self._time(node, attrs)
         if "content" in attrs or tag == "meta":
-            return self._text(marked, attrs.get("content") or ""), True
-        return self._text(marked, node.text()), True
+            return self._text(node, attrs.get("content") or "")
+        return self._text(node, node.text())
 
-    def _url(self, written: str) -> tuple[str, bool]:
-        """Return what a URL means as a term, and whether that is a literal."""
+    def _url(self, written: str) -> str:
+        """Return what a URL means as a term."""
         if self._root and _FROM_ROOT.fullmatch(written):
-            return f"<{self._root}{written}>", False  # what is below makes the same
+            return f"<{self._root}{written}>"  # what is below makes the same
         known = self._known_urls.get(written)
         if known is not None:
-            return known, False
+            return known
         url = escape_url(written)
         absolute = resolve(url, self._page.base)
         if not is_absolute(absolute):
-            return literal(url), True
+            return literal(url)
         term = iri(absolute)
         if len(self._known_urls) < _MAX_KNOWN and len(written) <= _MAX_KNOWN_CHARS:
             self._known_urls[written] = term
-        return term, False
+        return term
 
-    def _number(self, marked: _Marked) -> str:
-        text = marked[1].get("value") or ""
+    def _number(self, node: LexborNode, attrs: Attributes) -> str:
+        text = attrs.get("value") or ""
         if _INTEGER.fullmatch(text):
             return literal(text, datatype=XSD + "integer")
         if _DOUBLE.fullmatch(text):
             return literal(text, datatype=XSD + "double")
-        return self._text(marked, text)
+        return self._text(node, text)
 
-    def _time(self, marked: _Marked) -> str:
-        node, attrs, _ = marked
+    def _time(self, node: LexborNode, attrs: Attributes) -> str:
         text = attrs["datetime"] if "datetime" in attrs else attrs.get("content", "")
         if "datetime" not in attrs and "content" not in attrs:
             text = node.text()
@@ -357,22 +356,13 @@ class _Items:
         for pattern, datatype in _TIMES:
             if pattern.fullmatch(stripped):
                 return literal(stripped, datatype=datatype)
-        return self._text(marked, text or "")
+        return self._text(node, text or "")
 
-    def _text(self, marked: _Marked, text: str) -> str:
+    def _text(self, node: LexborNode, text: str) -> str:
         self._n_chars_left -= len(text)
         if self._n_chars_left < 0:
             raise SourceFault(Reason.TOO_LARGE, "values that hold one another")
-        return literal(text, language=self._language(marked))
-
-    def _language(self, marked: _Marked) -> str:
-        node, attrs, above = marked
-        if "lang" in attrs or "xml:lang" in attrs or not above:
-            return self._page.language_of(node, attrs)
-        language = self._languages.get(above)
-        if language is None:  # elements side by side have the same one
-            language = self._languages[above] = self._page.language_of(node, attrs)
-        return language
+        return literal(text, language=self._page.language_of(node))
 
 
 def _own_properties(
@@ -398,7 +388,7 @@ def _own_properties(
         if item is None:
             item = _item_around(node, items)
         attrs = node.attributes
-        marked = node, attrs, above
+        marked = node, attrs
         if item and ("itemprop" in attrs or "itemprop-reverse" in attrs):
             own[item].append(marked)
         if "itemscope" in attrs:

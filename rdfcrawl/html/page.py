@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.html.walking import Attributes
     from rdfcrawl.records import Link
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
@@ -48,7 +47,6 @@ class Page:
         self.links: set[Link] = set()
         self.faults = FaultLog()
         self._refusal: Fault | None = None
-        self._languages: dict[int, str] = {}
 
     @property
     def is_json(self) -> bool:
@@ -164,36 +162,43 @@ class Page:
         node = self.tree.css_first(selector)
         return language_tag(node.attributes["content"] or "") if node else ""
 
-    def language_of(self, node: LexborNode, attrs: Attributes | None = None) -> str:
+    def language_of(self, node: LexborNode) -> str:
         """Return the language of an element; empty if it is not known.
-
-        Args:
-            node: the element.
-            attrs: its attributes, if they are known.
 
         Source: HTML Standard 3.2.6.2: nearest `lang`, then `xml:lang`, of itself and
         its ancestors.
         """
         known = self._languages
+        if len(known) == 1:
+            return known[0]
         above: list[int] = []
         at: LexborNode | None = node
-        if attrs is not None and "lang" not in attrs and "xml:lang" not in attrs:
-            at, attrs = node.parent, None  # an element that need not be remembered
-        language: str | None = None
-        while at is not None and language is None:
+        while at is not None:
             key = at.mem_id
             language = known.get(key)
-            if language is None:
-                above.append(key)
-                if attrs is None:
-                    attrs = at.attributes
-                if "lang" in attrs:
-                    language = language_tag(attrs["lang"] or "")
-                elif "xml:lang" in attrs:
-                    language = language_tag(attrs["xml:lang"] or "")
-                at, attrs = at.parent, None
-        if language is None:
-            language = self.default_language
+            if language is not None:
+                break
+            above.append(key)
+            at = at.parent
+        else:
+            language = known[0]
         for key in above:
             known[key] = language
         return language
+
+    @cached_property
+    def _languages(self) -> dict[int, str]:
+        """Languages by `mem_id` of elements; by 0 that of all others.
+
+        Most pages state one, for all that they hold: it is the only entry then.
+        """
+        found: dict[int, str] = {}
+        # What is read of foreign elements as `xml:lang` is to a selector `lang`.
+        for node in self.tree.css(r"[lang],[xml\:lang]"):
+            attrs = node.attributes
+            written = attrs["lang"] if "lang" in attrs else attrs.get("xml:lang")
+            found[node.mem_id] = language_tag(written or "")
+        root = self.tree.root
+        if len(found) == 1 and root is not None and root.mem_id in found:
+            return {0: found[root.mem_id]}
+        return found | {0: self.default_language}
