@@ -153,7 +153,16 @@ class SourceFault(RdfcrawlError):
 
 
 class StoreFault(RdfcrawlError):
-    """A store could not take what was written; it is tried again."""
+    """A store could not take what was written.
+
+    Attributes:
+        may_pass: nothing is torn, and the same may be taken later, as when a disk was
+            full: the crawl waits. Else it stops.
+    """
+
+    def __init__(self, message: str = "", *, may_pass: bool = False) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
 
 
 class CrawlGone(RdfcrawlError):

@@ -88,6 +88,7 @@ class Answer:
             origin.
         errno: of the system's error behind the fault, if there was one.
         is_own_fault: it is our own failure; it says nothing of the host.
+        put_off_secs: after such a failure, it is not asked for again so long.
     """
 
     status: int = 0
@@ -111,6 +112,12 @@ class Answer:
     is_host_fault: bool = False
     errno: int = 0
     is_own_fault: bool = False
+    put_off_secs: float = 0.0
+
+    def leave(self, put_off_secs: float) -> None:
+        """Take note that it failed by us, and is to be asked for again later."""
+        self.is_own_fault = True
+        self.put_off_secs = put_off_secs
 
 
 class Exchange(Protocol):

@@ -40,6 +40,7 @@ SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
 _SQL_STATE: Final = "X-SQL-State"
+MAX_LENGTH_DIGITS: Final = 15
 MAX_WISHES: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
@@ -144,7 +145,7 @@ class HttpExchange:
         try:
             note_headers(answer, response.status, response.headers)
             if 200 <= response.status < 300:
-                await self._read(response, ask, answer, transfer)
+                await self._read(url, response, ask, answer, transfer)
             else:
                 excuse = await _skip(response.content)
                 if response.status >= 400:
@@ -174,12 +175,15 @@ class HttpExchange:
 
     async def _read(
         self,
+        url: str,
         response: aiohttp.ClientResponse | PlainResponse,
         ask: Ask,
         answer: Answer,
         transfer: Transfer,
     ) -> None:
-        sink = self._spool.sink(ask)
+        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
+        is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
+        sink = self._spool.sink(ask, url, int(length) if is_known else 0)
         try:
             coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
             if coding:

@@ -21,6 +21,7 @@ from rdfcrawl.fetch.ftp_connection import FtpConnection
 from rdfcrawl.fetch.ftp_course import Course
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, anonymous
 from rdfcrawl.fetch.ftp_wire import Broken, Manners, NoConnection
+from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.guard.gate import Gate
@@ -229,7 +230,7 @@ def _note_failure(answer: Answer, exc: Exception) -> bool:
     """Set the fault of an answer; False if the web cannot have caused it."""
     answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
-        answer.fault = exc.fault
+        note_fault(answer, exc)
     elif isinstance(exc, NoConnection):
         answer.fault = exc.fault
         answer.is_host_fault = True

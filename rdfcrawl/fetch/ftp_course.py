@@ -118,7 +118,10 @@ class Course:
             answer.etag = answer.last_modified = ""
             raise
         answer.status = 200
-        await self._read(lambda sink: self._copy(connection, sink, path, facts))
+        await self._read(
+            lambda sink: self._copy(connection, sink, path, facts),
+            max(0, facts.size),
+        )
 
     def _redirect(self) -> None:
         """Lead to the directory, whose names are relative to its slash."""
@@ -126,10 +129,10 @@ class Course:
         self._answer.location = self._address.directory_url
         self._is_between = True
 
-    async def _read(self, copy: Callable[[Sink], Any]) -> None:
+    async def _read(self, copy: Callable[[Sink], Any], n_expected: int = 0) -> None:
         """Fill a body; what there is of it is kept, whatever ends it."""
         answer = self._answer
-        sink = self._exchange.spool.sink(self._ask)
+        sink = self._exchange.spool.sink(self._ask, self._address.url, n_expected)
         try:
             await copy(sink)
         except Exception:

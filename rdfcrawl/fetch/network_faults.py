@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.spool import NoRoom
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.guard.gate import GuardBlocked
 
@@ -43,6 +44,13 @@ def guard_fault(blocked: GuardBlocked) -> Fault:
     return Fault(Reason.GUARD_BLOCKED, blocked.detail[: Fault.MAX_DETAIL])
 
 
+def note_fault(answer: Answer, exc: SourceFault) -> None:
+    """Set the fault of an answer; want of room is nobody's but ours."""
+    answer.fault = exc.fault
+    if isinstance(exc, NoRoom):
+        answer.leave(exc.put_off_secs)
+
+
 def note_failure(answer: Answer, exc: Exception) -> bool:
     """Set the fault of `answer` from what ended its exchange.
 
@@ -51,7 +59,7 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
     """
     answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
-        answer.fault = exc.fault
+        note_fault(answer, exc)
         return True
     if isinstance(exc.__cause__, GuardBlocked):
         answer.fault = guard_fault(exc.__cause__)

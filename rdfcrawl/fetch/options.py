@@ -28,6 +28,7 @@ _POSITIVE: Final = (
 _NOT_NEGATIVE: Final = (
     "spool_bytes", "visit_memory_bytes", "redirect_limit", "retry_times",
     "min_bytes_per_sec", "min_rate_after_secs",
+    "spool_max_bytes", "spool_host_max_bytes", "min_free_bytes",
 )  # fmt: skip
 
 
@@ -50,6 +51,9 @@ class FetchOptions:
         max_ratio: decoded : received, once 1 MiB is decoded.
         spool_bytes: a longer body goes to a spool file.
         visit_memory_bytes: while open visits hold more, every body does.
+        spool_max_bytes: of all spool files; 0 is no limit.
+        spool_host_max_bytes: of those of one host; 0 is no limit.
+        min_free_bytes: left free on each disk that is written to.
         redirect_limit: redirects on the way to one document, over all hosts.
         retry_times: a document is asked for so many times more within its visit,
             and a host that refuses is visited so many times more.
@@ -82,6 +86,9 @@ class FetchOptions:
     max_ratio: float = 200.0
     spool_bytes: int = 256 * KIB
     visit_memory_bytes: int = 64 * MIB
+    spool_max_bytes: int = 0
+    spool_host_max_bytes: int = 0
+    min_free_bytes: int = 0
     redirect_limit: int = 5
     retry_times: int = 2
     retry_codes: frozenset[int] = frozenset({408, 500, 502, 504, 522, 524})

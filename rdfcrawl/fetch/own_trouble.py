@@ -1,8 +1,8 @@
 """Failures that are our own and no host's: they are waited out, and cost nothing.
 
-Without descriptors, name servers or a route, every request fails. The hosts are not to
-blame: the worker says so in one line, waits until what is known to work does so again,
-and asks once more.
+Without descriptors, name servers, a route or room on the disk, every request fails. The
+hosts are not to blame: the worker says so in one line, waits until what is known to
+work does so again, and asks once more.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.disk import PASSING
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.system_errors import dns_reason
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rdfcrawl.fetch.answer import Answer, Ask, Exchange
+    from rdfcrawl.fetch.answer import Ask, Exchange
     from rdfcrawl.fetch.pace import Sleepers
     from rdfcrawl.fetch.spool import Spool
 
@@ -33,6 +35,7 @@ logger = logging.getLogger(__name__)
 _PAUSE_SECS: Final = 0.5, 30.0  # between two looks whether it has passed
 _VALID_SECS: Final = 5.0  # of a look
 _FREE_DESCRIPTORS: Final = 8  # before it goes on
+_DISK_SECS: Final = 1.0  # between two looks at the disk
 _MAX_KNOWN: Final = 5
 _DISCARD_PORT: Final = 9
 _LACKING: Final = frozenset(
@@ -50,6 +53,7 @@ class Trouble(StrEnum):
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
     NAMES = "answers of name servers, for no name that was known before"
     ROUTE = "a route to any address that was known before"
+    DISK = "room on the disk"
 
 
 class KnownNames:
@@ -81,11 +85,13 @@ class OwnTrouble:
     Args:
         known: names that have been looked up.
         sleepers: waits that end when the worker stops.
+        spool: where bodies are kept; it knows the disks.
     """
 
-    def __init__(self, known: KnownNames, sleepers: Sleepers) -> None:
+    def __init__(self, known: KnownNames, sleepers: Sleepers, spool: Spool) -> None:
         self._known = known
         self._sleepers = sleepers
+        self._spool = spool
         self._looks: dict[Trouble, tuple[float, asyncio.Task[bool]]] = {}
         self._waits: dict[Trouble, asyncio.Task[None]] = {}
 
@@ -96,6 +102,8 @@ class OwnTrouble:
             return None
         if answer.errno in _LACKING:
             return Trouble.DESCRIPTORS
+        if fault.reason is Reason.INTERNAL and answer.errno in PASSING:
+            return Trouble.DISK
         # The resolver says the same of no descriptor as of no name.
         if fault.reason in (Reason.DNS, Reason.DNS_UNANSWERED) and _lacks():
             return Trouble.DESCRIPTORS
@@ -110,11 +118,35 @@ class OwnTrouble:
 
     async def passes(self, trouble: Trouble) -> None:
         """Wait until it has passed, with all others who do, or the worker stops."""
+        await asyncio.shield(self.begin(trouble))
+
+    def begin(self, trouble: Trouble) -> asyncio.Task[None]:
+        """Pause until it has passed, or the worker stops; return what waits for it."""
         task = self._waits.get(trouble)
         if task is None:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
-            task.add_done_callback(lambda _: self._waits.pop(trouble, None))
-        await asyncio.shield(task)
+        return task
+
+    def has(self, trouble: Trouble) -> bool:
+        """Tell whether it is waited for."""
+        return trouble in self._waits
+
+    async def all_pass(self) -> None:
+        """Wait until there is no trouble, or the worker stops."""
+        while self._waits:
+            await asyncio.shield(next(iter(self._waits.values())))
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether no request is made for now."""
+        return bool(self._waits)
+
+    async def look_at_disk(self) -> None:
+        """Pause whenever there is too little room on a disk; for ever."""
+        while not self.is_stopping:
+            await self._sleepers.sleep(_DISK_SECS)
+            if self._spool.disk.lack():
+                await self.passes(Trouble.DISK)
 
     @property
     def is_stopping(self) -> bool:
@@ -122,8 +154,20 @@ class OwnTrouble:
         return self._sleepers.is_stopping
 
     async def _wait(self, trouble: Trouble) -> None:
+        is_disk = trouble is Trouble.DISK
+        self._spool.is_short = self._spool.is_short or is_disk
+        try:
+            await self._wait_for(trouble)
+        finally:
+            del self._waits[trouble]
+            if is_disk:
+                self._spool.is_short = False
+
+    async def _wait_for(self, trouble: Trouble) -> None:
         since = time.monotonic()
-        logger.warning("requests pause, no host is to blame: we have no %s", trouble)
+        detail = self._spool.disk.lack() if trouble is Trouble.DISK else ""
+        what = f"{trouble}: {detail}" if detail else str(trouble)
+        logger.warning("requests pause, no host is to blame: we have no %s", what)
         pause, longest = _PAUSE_SECS
         while not self.is_stopping:
             await self._sleepers.sleep(pause)
@@ -148,6 +192,9 @@ class OwnTrouble:
         if trouble is Trouble.ROUTE:
             addresses = self._known.addresses()
             return bool(addresses) and not any(map(_has_route, addresses))
+        if trouble is Trouble.DISK:
+            disk = self._spool.disk
+            return bool(disk.lack() or await asyncio.to_thread(disk.refusal))
         names = self._known.names()
         if not names:
             return False  # it cannot be known: hosts are put off, and lose nothing
@@ -175,6 +222,10 @@ class BearingExchange:
 
     async def get(self, url: str, ask: Ask) -> Answer:
         """See `Exchange.get`."""
+        if self._trouble.is_pausing:
+            await self._trouble.all_pass()
+            if self._trouble.is_stopping:
+                return Answer(fault=Fault(Reason.INTERNAL), is_own_fault=True)
         answer = await self._exchange.get(url, ask)
         if answer.fault is None:
             return answer
@@ -184,6 +235,8 @@ class BearingExchange:
         self, answer: Answer, again: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         while (trouble := await self._trouble.of(answer)) is not None:
+            if trouble is Trouble.DISK:
+                self._spool.release(answer)  # it is in the way
             await self._trouble.passes(trouble)
             if self._trouble.is_stopping:
                 answer.is_own_fault = True

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
 import secrets
 import shutil
-from typing import TYPE_CHECKING, Self
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.disk import Disk
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,19 +27,66 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two looks at the disk
+
+
+class NoRoom(SourceFault):
+    """There is no room for a body now; nobody but us is to blame.
+
+    Attributes:
+        put_off_secs: the host is not asked for so long.
+    """
+
+    def __init__(self, detail: str, put_off_secs: float = 0.0) -> None:
+        super().__init__(Reason.INTERNAL, detail)
+        self.put_off_secs = put_off_secs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpoolLimits:
+    """Limits on the spool files of one process; 0 is none.
+
+    Attributes:
+        most_bytes: of all files.
+        host_bytes: of those of one host.
+        put_off_secs: a host is left alone so long, if there is no room for a body.
+    """
+
+    most_bytes: int = 0
+    host_bytes: int = 0
+    put_off_secs: float = 5.0
+
+
 class Spool:
     """The bodies that one process holds, counted, and its spool files.
 
     Each process has a folder of its own under `folder`, named in a lock file that
     the process keeps locked for its life: the folders of dead processes are removed
     when the next one opens, whatever they died of. Close it at the end.
+
+    Attributes:
+        disk: that it is on.
+        is_short: nothing more is written to files, as the disk is nearly full.
     """
 
-    def __init__(self, folder: Path, *, memory_limit_bytes: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        memory_limit_bytes: int,
+        limits: SpoolLimits | None = None,
+        disk: Disk | None = None,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.memory_bytes = 0
         """Bytes of bodies held in memory, by finished documents and open fetches."""
+        self.is_short = False
         self._memory_limit_bytes = memory_limit_bytes
+        self._limits = limits or SpoolLimits()
+        self.disk = disk or Disk()
+        self._taken: Counter[str] = Counter()  # bytes of files by host
+        self._sizes: dict[Path, tuple[str, int]] = {}  # of bodies that are complete
+        self._n_unseen = 0  # bytes since the last look at the disk
         self._n_files = 0
         self._lock_path, self._lock_fd = _lock_new(folder)
         self.folder = self._lock_path.with_suffix("")
@@ -47,9 +99,15 @@ class Spool:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def sink(self, ask: Ask) -> Sink:
-        """Return a place for one body, within the limits of `ask`."""
-        return Sink(self, ask)
+    def sink(self, ask: Ask, url: str = "", n_expected: int = 0) -> Sink:
+        """Return a place for one body, within the limits of `ask`.
+
+        Args:
+            ask: how it was asked for.
+            url: that was asked for.
+            n_expected: its length, as far as it is known; else 0.
+        """
+        return Sink(self, ask, url, n_expected)
 
     def has_room(self, n_bytes: int) -> bool:
         """Say whether a body of `n_bytes` may be kept in memory."""
@@ -71,7 +129,79 @@ class Spool:
             holder.body = None
         if holder.path is not None:
             holder.path.unlink(missing_ok=True)
+            if taken := self._sizes.pop(holder.path, None):
+                self.give_back(*taken)
             holder.path = None
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of spool files, as far as they are known to come."""
+        return self._taken.total()
+
+    def take(self, host: str, n_bytes: int, *, own_bytes: int) -> None:
+        """Count bytes that are about to be written to a file.
+
+        Args:
+            host: that they come from.
+            n_bytes: so many.
+            own_bytes: what their body has taken before.
+
+        Raises:
+            NoRoom: there is none for them now.
+            SourceFault: `TOO_LARGE`: there never is.
+            OSError: the disk is nearly full.
+        """
+        limits = self._limits
+        most, most_of_host = limits.most_bytes, limits.host_bytes
+        self._look_at_disk(n_bytes, own_bytes)
+        if most_of_host and self._taken[host] + n_bytes > most_of_host:
+            what = f"SPOOL_HOST_MAX_BYTES={most_of_host}"
+            if own_bytes + n_bytes > most_of_host:
+                raise SourceFault(Reason.TOO_LARGE, f"over {what}")
+            raise NoRoom(f"{host} has more in the spool than {what}")
+        if most and self.file_bytes + n_bytes > most:
+            what = f"SPOOL_MAX_BYTES={most}"
+            if own_bytes + n_bytes > most:
+                raise SourceFault(Reason.TOO_LARGE, f"over {what}")
+            raise NoRoom(f"the spool is full: {what}", limits.put_off_secs)
+        self._taken[host] += n_bytes
+
+    def room_for(self, n_bytes: int) -> int:
+        """Return how much of a body the limits let in, if there is no other."""
+        limits = self._limits.host_bytes, self._limits.most_bytes
+        return min([n_bytes, *(each for each in limits if each)])
+
+    def give_back(self, host: str, n_bytes: int) -> None:
+        """Count bytes that are not in a file any more."""
+        self._taken[host] -= n_bytes
+        if self._taken[host] <= 0:
+            del self._taken[host]
+
+    def keep(self, path: Path, host: str, n_bytes: int) -> None:
+        """Count the file of a body until it is released."""
+        self._sizes[path] = host, n_bytes
+
+    def _look_at_disk(self, n_bytes: int, own_bytes: int) -> None:
+        if self.is_short:
+            self._check_size(own_bytes * 2)
+            raise OSError(errno.ENOSPC, "the disk is nearly full")
+        self._n_unseen += n_bytes
+        if self._n_unseen < _LOOK_BYTES:
+            return
+        self._n_unseen = 0
+        if not self.disk.has_room(self.folder, n_bytes):
+            self._check_size(max(n_bytes, own_bytes * 2))
+            detail = f"the disk has no room for {n_bytes} bytes more"
+            raise NoRoom(detail, self._limits.put_off_secs)
+
+    def _check_size(self, n_bytes: int) -> None:
+        """Refuse what would not fit if the disk were empty.
+
+        Raises:
+            SourceFault: `TOO_LARGE`.
+        """
+        if not self.disk.could_have_room(self.folder, n_bytes):
+            raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
 
     def close(self) -> None:
         """Remove all spool files of this process."""
@@ -86,9 +216,16 @@ class Spool:
 class Sink:
     """One body on its way in. End it with `keep` or `discard`."""
 
-    def __init__(self, spool: Spool, ask: Ask) -> None:
+    def __init__(
+        self, spool: Spool, ask: Ask, url: str = "", n_expected: int = 0
+    ) -> None:
         self._spool = spool
         self._ask = ask
+        self._url = url
+        self._n_expected = n_expected
+        self._host = ""
+        self._n_taken = 0  # bytes that the spool counts for its file
+        self._n_written = 0  # bytes that are in it
         self._pieces: list[bytes] = []
         self._n_held = 0
         self._file: RawIOBase | None = None
@@ -102,6 +239,7 @@ class Sink:
         Raises:
             SourceFault: `TOO_LARGE`: the body is kept up to the limit; `INTERNAL`:
                 the disk is full or broken.
+            NoRoom: there is no room for it now.
         """
         room = self._ask.max_bytes - self.n_bytes
         is_over = len(piece) > room
@@ -126,6 +264,10 @@ class Sink:
         else:
             self._file.close()
             answer.path = self._path
+            if self._path is not None:
+                self._spool.keep(self._path, self._host, self._n_taken)
+                self._n_taken = 0
+        self._return_taken()
 
     def discard(self) -> None:
         """Forget the body."""
@@ -135,6 +277,7 @@ class Sink:
         if self._file is not None and self._path is not None:
             self._file.close()
             self._path.unlink(missing_ok=True)
+        self._return_taken()
 
     def _fits(self, n_bytes: int) -> bool:
         return self.n_bytes <= self._ask.spool_bytes and self._spool.has_room(n_bytes)
@@ -142,17 +285,40 @@ class Sink:
     def _write_file(self, piece: bytes) -> None:
         try:
             if self._file is None:
-                self._path = self._spool.new_path()
-                # Unbuffered: pieces are large, and closing must not fail.
-                self._file = self._path.open("xb", buffering=0)
-                held = b"".join(self._pieces)
-                self._pieces.clear()
-                self._spool.memory_bytes -= self._n_held
-                self._n_held = 0
-                _write_all(self._file, held)
+                self._file = self._open_file()
+            n_bytes = self._n_written + len(piece)
+            if n_bytes > self._n_taken:
+                self._take(n_bytes - self._n_taken)
             _write_all(self._file, piece)
+            self._n_written = n_bytes
         except OSError as exc:
             raise SourceFault(Reason.INTERNAL, f"spool: {exc.strerror}") from exc
+
+    def _open_file(self) -> RawIOBase:
+        """Begin a file with what is in memory."""
+        self._host = host_of(self._url) if self._url else ""
+        n_bytes = max(self._n_held, min(self._n_expected, self._ask.max_bytes))
+        self._take(self._spool.room_for(n_bytes))
+        self._path = self._spool.new_path()
+        # Unbuffered: pieces are large, and closing must not fail.
+        file = self._path.open("xb", buffering=0)
+        held = b"".join(self._pieces)
+        self._pieces.clear()
+        self._spool.memory_bytes -= self._n_held
+        self._n_held = 0
+        self._file = file
+        _write_all(file, held)
+        self._n_written = len(held)
+        return file
+
+    def _return_taken(self) -> None:
+        if self._n_taken:
+            self._spool.give_back(self._host, self._n_taken)
+            self._n_taken = 0
+
+    def _take(self, n_bytes: int) -> None:
+        self._spool.take(self._host, n_bytes, own_bytes=self._n_taken)
+        self._n_taken += n_bytes
 
 
 def _write_all(file: RawIOBase, octets: bytes) -> None:

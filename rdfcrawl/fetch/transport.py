@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
+from rdfcrawl.disk import Disk
 from rdfcrawl.fetch.context_cache import SharedContexts, Turns
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
@@ -18,7 +20,7 @@ from rdfcrawl.fetch.pace import Sleepers
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
-from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.reservations import PRODUCT_TOKEN
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.guard.policy import Why
+    from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Record
 
 
@@ -56,10 +59,17 @@ class Transport:
         self._spool = Spool(
             options.fetch.spool_dir,
             memory_limit_bytes=options.fetch.visit_memory_bytes,
+            limits=SpoolLimits(
+                most_bytes=options.fetch.spool_max_bytes,
+                host_bytes=options.fetch.spool_host_max_bytes,
+                put_off_secs=options.fetch.backoff_base_secs,
+            ),
+            disk=_disk(options),
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
         known, sleepers = KnownNames(), Sleepers()
-        self._trouble = OwnTrouble(known, sleepers)
+        self._trouble = session.trouble = OwnTrouble(known, sleepers, self._spool)
+        self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self._http: HttpExchange | None = None
         web: Exchange
         if options.fetches_with_scrapy:
@@ -147,6 +157,7 @@ class Transport:
 
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
+        self._looking.cancel()
         await self.contexts.close()
         if self.robots:
             await self.robots.close()
@@ -154,6 +165,13 @@ class Transport:
             await self._http.close()
         await self._ftp.close()
         self._spool.close()
+
+
+def _disk(options: CrawlOptions) -> Disk:
+    """Return the disks that a crawl writes to."""
+    paths = options.paths
+    folders = paths.quads, paths.provenance, options.fetch.spool_dir
+    return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
 
 
 async def _question(spider: VisitingSpider, record: Record) -> Question | None:

@@ -225,6 +225,7 @@ class _Course:
             attempt.requested.append(url)
             answer = await self._visitor.exchange.get(url, ask)
             if answer.is_own_fault:
+                visit.not_before_secs = max(visit.not_before_secs, answer.put_off_secs)
                 return None
             verdict = judge_answer(
                 answer, self._options, is_conditional=ask.is_conditional

@@ -46,8 +46,10 @@ PASSING = (
 )
 # What redis-py has no class for, and what 6.2 wraps when a script meets it:
 # "Error running script (call to f_..): @user_script:1: @user_script: 1: -OOM ...".
+# A pipeline puts the command before it: "... of pipeline caused error: ('MISCONF ...".
 _PASSING_CODE = re.compile(
-    r"^(?:MISCONF|BUSY|NOREPLICAS) |: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
+    r"(?:^|caused error: \(?['\"]?)(?:MISCONF|BUSY|NOREPLICAS) "
+    r"|: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
 )
 _FULL = re.compile(r": -?OOM ")
 

@@ -18,6 +18,7 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
+from rdfcrawl.fetch.own_trouble import Trouble
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
@@ -76,6 +77,7 @@ class FrontierScheduler(BaseScheduler):
         self._stopped_at = 0.0
         self._watcher: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._has_paused = False
         self._has_left = False
         self._callback: Callable[[Response], Any] | None = None
 
@@ -119,7 +121,7 @@ class FrontierScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
-        if self.session is not None and not self._has_room():
+        if self.session is not None and (self._pauses() or not self._has_room()):
             return None
         request = self._memory.next_request()
         if request is not None and self._leaves(request):
@@ -140,6 +142,11 @@ class FrontierScheduler(BaseScheduler):
         )
         self._out[request] = visit
         return request
+
+    def _pauses(self) -> bool:
+        """Tell whether requests would wait for us: visits stay where they are."""
+        trouble = self.session.trouble if self.session else None
+        return trouble is not None and trouble.is_pausing
 
     def _has_room(self) -> bool:
         """Tell whether a quick visit more may be made; slow ones do not count."""
@@ -211,6 +218,9 @@ class FrontierScheduler(BaseScheduler):
         session.worker.has_started = self._engine.has_started
         if session.worker.gone is not None and not self._is_stopping:
             self._stop(str(session.worker.gone), reason="frontier_gone")
+        if self._pauses() != self._has_paused:
+            self._has_paused = not self._has_paused
+            self._engine.wake()
         in_progress = self._engine.in_progress
         for request in [r for r in self._out if r not in in_progress]:
             self._finish(request)
@@ -239,6 +249,8 @@ class FrontierScheduler(BaseScheduler):
             if must_end:
                 visit.cut()
                 continue
+            if self._has_paused:
+                visit.step_at = now  # it is not the host that is slow
             is_quick = now - visit.step_at <= work.slow_secs
             if is_quick or request not in downloading or request in self._slow:
                 continue
@@ -334,7 +346,7 @@ class FrontierScheduler(BaseScheduler):
             index = visit.index(visit.current or item)
             self._put_back(visit, index, is_at_fault=is_at_fault)
             if isinstance(error, StoreFault):
-                self._stop_storing(error)
+                self._store_failed(error)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send URIs that were given up through the pipelines."""
@@ -353,7 +365,12 @@ class FrontierScheduler(BaseScheduler):
                 engine.close_spider_async(reason=reason)
             )
 
-    def _stop_storing(self, fault: StoreFault) -> None:
+    def _store_failed(self, fault: StoreFault) -> None:
+        """Wait until the disk takes something again; if it never will, stop."""
+        trouble = self.session.trouble if self.session else None
+        if fault.may_pass and trouble is not None:
+            trouble.begin(Trouble.DISK)
+            return
         text = f"the store takes nothing, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")
 
@@ -363,12 +380,16 @@ class FrontierScheduler(BaseScheduler):
         Raises:
             StoreFault: one of them is not.
         """
+        trouble = self.session.trouble if self.session else None
+        if trouble is not None and trouble.has(Trouble.DISK):
+            raise StoreFault("there is no room on the disk", may_pass=True)
         results = await self._crawler.signals.send_catch_log_async(flush_stores)
         for _, result in results:
             problem = getattr(result, "value", result)
             if isinstance(problem, BaseException):
-                fault = StoreFault(str(problem))
-                self._stop_storing(fault)
+                may_pass = isinstance(problem, StoreFault) and problem.may_pass
+                fault = StoreFault(str(problem), may_pass=may_pass)
+                self._store_failed(fault)
                 raise fault from problem
 
 

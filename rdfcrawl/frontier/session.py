@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.fetch.own_trouble import OwnTrouble
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Child, Document, Record, Visit
 
@@ -50,6 +51,7 @@ class CrawlSession:
     Attributes:
         shelf: what the pages of sources know of each other.
         leaving: hosts that nothing is asked of any more.
+        trouble: what keeps this worker from asking anybody; set by the transport.
         run: how often the crawl was over before and was run again.
     """
 
@@ -74,6 +76,7 @@ class CrawlSession:
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
         self._looking: asyncio.Task[None] | None = None
         self.run = 0
+        self.trouble: OwnTrouble | None = None
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook()
         self._keys: PolitenessKey

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rdfcrawl.disk import PASSING
 from rdfcrawl.errors import ConfigError, StoreFault
 from rdfcrawl.stores.members import (
     HEADER_BYTES,
@@ -238,7 +239,7 @@ class QuadSegments:
                 self._finished.remove(file)
 
     async def _sync(self, sync: Callable[[], int]) -> int:
-        with _store_fault():
+        with _store_fault(is_final=True):
             try:
                 return await asyncio.to_thread(sync)
             except OSError as error:
@@ -247,7 +248,7 @@ class QuadSegments:
 
     def _check_disk(self) -> None:
         if self._sync_error is not None:
-            with _store_fault():
+            with _store_fault(is_final=True):
                 raise self._sync_error
 
     async def close(self) -> None:
@@ -315,9 +316,11 @@ class QuadSegments:
 
 
 @contextmanager
-def _store_fault() -> Iterator[None]:
+def _store_fault(*, is_final: bool = False) -> Iterator[None]:
     """Turn what the disk refuses into a `StoreFault`."""
     try:
         yield
     except OSError as error:
-        raise StoreFault(f"segments: {error.strerror or error}") from error
+        may_pass = not is_final and error.errno in PASSING
+        what = f"segments: {error.strerror or error}"
+        raise StoreFault(what, may_pass=may_pass) from error

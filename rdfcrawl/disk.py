@@ -1,0 +1,81 @@
+"""Room on the disks that a worker writes to."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+# What a disk may refuse now and take later: it is full, over a quota, away.
+PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+_PROBE: Final = bytes(4096)
+
+
+class Disk:
+    """The folders that a worker writes to.
+
+    Args:
+        folders: they may lie on several disks.
+        min_free_bytes: what is to be left free on each; 0 is not looked at.
+    """
+
+    def __init__(
+        self, folders: Iterable[Path] = (), *, min_free_bytes: int = 0
+    ) -> None:
+        self._folders = tuple(folders)
+        self._min_free_bytes = min_free_bytes
+
+    def lack(self) -> str:
+        """Say where there is too little room; empty if there is enough everywhere."""
+        if not self._min_free_bytes:
+            return ""
+        for folder in self._folders:
+            n_free = _free_bytes(folder)
+            if n_free is not None and n_free < self._min_free_bytes:
+                least = self._min_free_bytes
+                return f"{folder} has {n_free} bytes, DISK_MIN_FREE_BYTES is {least}"
+        return ""
+
+    def refusal(self) -> str:
+        """Say which folder cannot be written to; empty if each of them can."""
+        for folder in self._folders:
+            path = folder / f".probe-{os.getpid()}"
+            try:
+                with path.open("wb") as file:
+                    file.write(_PROBE)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except FileNotFoundError:
+                continue  # it is gone, which waiting does not mend
+            except OSError as error:
+                return f"{folder}: {error.strerror}"
+            finally:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+        return ""
+
+    def has_room(self, folder: Path, n_bytes: int) -> bool:
+        """Tell whether so much more may be written to a folder."""
+        n_free = _free_bytes(folder)
+        return n_free is None or n_free - n_bytes >= self._min_free_bytes
+
+    def could_have_room(self, folder: Path, n_bytes: int) -> bool:
+        """Tell whether so much could be written if the disk had nothing else."""
+        try:
+            facts = os.statvfs(folder)
+        except OSError:
+            return True
+        return n_bytes <= facts.f_blocks * facts.f_frsize - self._min_free_bytes
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        facts = os.statvfs(folder)
+    except OSError:  # it may be gone; whoever writes to it will say so
+        return None
+    return facts.f_bavail * facts.f_frsize

@@ -1,0 +1,147 @@
+"""Crawls on a small disk: it fills up, and there is room again."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
+
+MIB = 1024 * 1024
+DISK_BYTES = 48 * MIB
+N_PAGES = 120
+QUAD = b"<> <urn:x:p> <urn:x:o> ."
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a folder on a small disk of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    size = f"size={DISK_BYTES}"
+    line = ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)]
+    try:
+        is_mounted = subprocess.run(line, capture_output=True, check=False)
+    except OSError:
+        is_mounted = None
+    if is_mounted is None or is_mounted.returncode != 0:
+        pytest.skip("nothing may be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def _fill(path: Path, n_left: int) -> None:
+    """Write a file that leaves so many bytes on the disk."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(64 * 1024))
+        except OSError:
+            file.truncate(max(0, file.tell() - n_left))
+
+
+def _dump(n_bytes: int) -> bytes:
+    """Return a dump of about so many bytes, all of them different."""
+    line = "<urn:x:s%d> <urn:x:p> <urn:x:o> .\n"
+    return "".join(line % n for n in range(n_bytes // 35)).encode()
+
+
+@pytest.mark.parametrize("min_free", [4 * MIB, 0])
+def test_full_disk_costs_nothing(
+    commands: Commands, loopback: Loopback, disk: Path, min_free: int
+) -> None:
+    """If the disk is full for a while, then the crawl pauses, and nothing is lost."""
+    body = _dump(MIB)
+    page = loopback.response(QUAD)
+    pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
+    dump = loopback.response(body, "application/n-triples")
+    host = "127.0.74.1" if min_free else "127.0.74.2"
+    server = loopback(pages | {f"/{n}.nt": dump for n in range(10)}, host=host)
+    seeds = [server.url(path) for path in server.pages]
+    running = commands.start_crawl(
+        seeds,
+        folder=disk,
+        DISK_MIN_FREE_BYTES=min_free,
+        DOWNLOAD_DELAY=0.02,
+        VISIT_MAX_DOCUMENTS=5,
+        FRONTIER_COMMIT_SECS=0.2,
+        RETRY_TIMES=0,
+    )
+    commands.wait_until(lambda: len(server.requests) > 30)
+    filler = disk / "filler"
+    _fill(filler, min_free // 2)
+    commands.wait_until(lambda: "requests pause" in running.stderr)
+    commands.wait_until(lambda: running.has_ended() or len(running.stderr) > 0)
+    assert not running.has_ended(), running.stderr
+    n_before = len(server.requests)
+    filler.unlink()
+    result = running.wait(60)
+    assert n_before < len(seeds), "the disk was full too late"
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
+    assert result.stderr.count("requests pause, no host is to blame") == 1
+    assert "Traceback" not in result.stderr, result.stderr
+    assert not any(name.startswith("fault/") for name in result.statistics)
+
+
+def _spooled(folder: Path) -> int:
+    """Return how many bytes of bodies are in the spool of a crawl now."""
+    n_bytes = 0
+    for path in (folder / "spool").glob("*/*"):
+        with suppress(FileNotFoundError):
+            n_bytes += path.stat().st_size
+    return n_bytes
+
+
+@pytest.fixture(scope="module")
+def capped(commands: Commands, loopback: Loopback) -> tuple[CrawlResult, list[int]]:
+    """Crawl dumps of 1 MiB and one of 5 with little room; see how much they take."""
+    dump = loopback.response(_dump(MIB), "application/n-triples")
+    long = loopback.response(_dump(5 * MIB), "application/n-triples")
+    slow: list[Any] = [dump[: MIB // 2], 0.3, dump[MIB // 2 :]]
+    dumps = {f"/{n}.nt": dump for n in range(6)}
+    hosts = [loopback({"/0.nt": slow}, host=f"127.0.75.{n}") for n in range(2, 10)]
+    many = loopback(dumps | {"/long.nt": long}, host="127.0.75.1")
+    seeds = [many.url(path) for path in many.pages]
+    seeds += [server.url("/0.nt") for server in hosts]
+    running = commands.start_crawl(
+        seeds,
+        SPOOL_HOST_MAX_BYTES=5 * MIB // 2,
+        SPOOL_MAX_BYTES=4 * MIB,
+        RETRY_TIMES=0,
+    )
+    seen = []
+    while not running.has_ended():
+        seen.append(_spooled(running.folder))
+        time.sleep(0.01)
+    return running.wait(), seen
+
+
+def test_spool_keeps_to_its_limits(capped: tuple[CrawlResult, list[int]]) -> None:
+    """If there is more than the spool may hold, then it comes one after another."""
+    result, seen = capped
+    assert result.code == 0, result.stderr
+    assert max(seen) <= 4 * MIB
+    assert len(result.graphs) == 6 + 8 + 1
+    assert result.statistics["fault/internal"] == 0
+    assert result.counts().queued == 0
+
+
+def test_what_is_longer_than_a_host_may_have_is_cut(
+    capped: tuple[CrawlResult, list[int]],
+) -> None:
+    """If a body is longer than what its host may have, then a fault says so."""
+    result, _ = capped
+    long = next(url for url in result.graphs if url.endswith("/long.nt"))
+    assert "too_large" in result.faults(long)
+    assert result.statistics["fault/too_large"] == 1
+    assert "SPOOL_HOST_MAX_BYTES" in " ".join(result.details(long))
