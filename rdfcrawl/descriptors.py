@@ -6,6 +6,8 @@ import logging
 import resource
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.setting_values import integer
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
@@ -17,8 +19,12 @@ _SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
 
 
 def hold_to_limit(settings: BaseSettings) -> None:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts."""
-    n_hosts, n_slow = map(settings.getint, _SETTINGS)
+    """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
+
+    Raises:
+        ConfigError: one of the numbers of hosts is none.
+    """
+    n_hosts, n_slow = (integer(settings, name, 0) for name in _SETTINGS)
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
     limit = _raised(wanted)
     if limit >= wanted:

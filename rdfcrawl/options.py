@@ -25,7 +25,7 @@ from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
-from rdfcrawl.setting_values import integer, number
+from rdfcrawl.setting_values import integer, is_on, number
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
@@ -171,7 +171,7 @@ class CrawlOptions:
             paths=paths,
             redis_url=redis_url_of(settings),
             redis_server=settings.get("REDIS_SERVER") or None,
-            is_persistent=settings.getbool("SCHEDULER_PERSIST"),
+            is_persistent=is_on(settings, "SCHEDULER_PERSIST"),
             run=settings.getint(RUN) if settings.get(RUN) is not None else None,
             frontier=_frontier(settings, budget),
             work=_work(settings, worker),
@@ -182,7 +182,7 @@ class CrawlOptions:
             normal_form=NormalForm(_session_parameters(settings)),
             sources=_sources(settings),
             ftp_logins=ftp_logins(),
-            fetches_with_scrapy=settings.getbool("FETCH_WITH_SCRAPY"),
+            fetches_with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
             reservation_policy=_reservation_policy(settings),
             leave_hosts=_leave_hosts(settings),
         )
@@ -196,7 +196,7 @@ class CrawlOptions:
             ConfigError: it has none.
         """
         agent = self.fetch.user_agent
-        if not settings.getbool("CONTACT_REQUIRED") or names_contact(agent):
+        if not is_on(settings, "CONTACT_REQUIRED") or names_contact(agent):
             return self
         guard = self.fetch.guard
         if not guard.allow_nets:
@@ -243,11 +243,18 @@ def paths_of(settings: BaseSettings, spider: str) -> CrawlPaths:
 
 
 def redis_url_of(settings: BaseSettings) -> str | None:
-    """Return the Redis that the settings name, or None for the embedded server."""
+    """Return the Redis that the settings name, or None for the embedded server.
+
+    Raises:
+        ConfigError: `REDIS_PORT` is no port.
+    """
     if url := settings.get("REDIS_URL"):
         return str(url)
     if host := settings.get("REDIS_HOST"):
-        return f"redis://{host}:{settings.getint('REDIS_PORT', 6379)}"
+        port = settings.get("REDIS_PORT") or 6379
+        if not str(port).isdecimal():
+            raise ConfigError(f"REDIS_PORT={port!r}: want a whole number")
+        return f"redis://{host}:{port}"
     return None
 
 
@@ -271,7 +278,7 @@ def _work(settings: BaseSettings, worker: str) -> WorkerOptions:
         slow_secs=number(settings, "VISIT_SLOW_SECS", 0.1, 86_400),
         commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
         ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
-        patience_secs=patience if settings.getbool("RETRY_ENABLED") else 0,
+        patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
         last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
         idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
     )
@@ -300,10 +307,10 @@ def _fetch(settings: BaseSettings, spool: Path) -> FetchOptions:
         spool_max_bytes=integer(settings, "SPOOL_MAX_BYTES", 0),
         spool_host_max_bytes=integer(settings, "SPOOL_HOST_MAX_BYTES", 0),
         min_free_bytes=integer(settings, "DISK_MIN_FREE_BYTES", 0),
-        redirect_limit=redirects if settings.getbool("REDIRECT_ENABLED") else 0,
-        retry_times=retries if settings.getbool("RETRY_ENABLED") else 0,
+        redirect_limit=redirects if is_on(settings, "REDIRECT_ENABLED") else 0,
+        retry_times=retries if is_on(settings, "RETRY_ENABLED") else 0,
         backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
-        verify_certificates=settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"),
+        verify_certificates=is_on(settings, "DOWNLOAD_VERIFY_CERTIFICATES"),
         visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
         guard=guard_of(settings),
     )

@@ -6,6 +6,7 @@ has no effect on it, unless `FETCH_WITH_SCRAPY` is on; `docs/scrapy.md` has the 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies
 
@@ -14,7 +15,7 @@ from scrapy.utils.misc import load_object
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import is_on
+from rdfcrawl.setting_values import is_on, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -172,13 +173,13 @@ def check_components(settings: BaseSettings) -> None:
     """
     _check_class(settings, "SCHEDULER", _SCHEDULER)
     _check_class(settings, "TWISTED_REACTOR", _REACTOR)
-    if not settings.getbool("TWISTED_REACTOR_ENABLED"):
+    if not is_on(settings, "TWISTED_REACTOR_ENABLED"):
         raise ConfigError("TWISTED_REACTOR_ENABLED=False: visits need the reactor")
     handler = settings.getdict("DOWNLOAD_HANDLERS").get("visit")
     if handler is None or not _is_a(handler, _HANDLER):
         raise ConfigError(f"DOWNLOAD_HANDLERS: visit={handler}: must be {_HANDLER}")
     middlewares = _enabled(settings, "DOWNLOADER_MIDDLEWARES")
-    if settings.getbool("ROBOTSTXT_OBEY") and not _has(middlewares, _ROBOTS):
+    if is_on(settings, "ROBOTSTXT_OBEY") and not _has(middlewares, _ROBOTS):
         raise ConfigError(
             f"DOWNLOADER_MIDDLEWARES: without {_ROBOTS} robots.txt is not obeyed"
         )
@@ -194,7 +195,7 @@ def check_components(settings: BaseSettings) -> None:
 
 def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
     """Yield a line for each setting and attribute that has no effect on visits."""
-    with_scrapy = settings.getbool("FETCH_WITH_SCRAPY")
+    with_scrapy = is_on(settings, "FETCH_WITH_SCRAPY")
     for name, instead in WITHOUT_EFFECT.items():
         if _is_changed(settings, name):
             yield f"{name} has no effect on visits: {instead}"
@@ -202,7 +203,7 @@ def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]
         if _is_changed(settings, name):
             yield f"{name} has no effect on visits without FETCH_WITH_SCRAPY=True"
     proxies = getproxies().keys() & {"http", "https", "all"}
-    if proxies and settings.getbool("HTTPPROXY_ENABLED") and not with_scrapy:
+    if proxies and is_on(settings, "HTTPPROXY_ENABLED") and not with_scrapy:
         names = ", ".join(f"{scheme}_proxy" for scheme in sorted(proxies))
         yield f"{names}: visits connect directly without FETCH_WITH_SCRAPY=True"
     if with_scrapy:
@@ -229,9 +230,9 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
     default = getattr(project_settings, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
-        return bool(settings.getbool(name) != default)
+        return is_on(settings, name) != default
     if isinstance(default, int | float):
-        return bool(settings.getfloat(name) != default)
+        return number(settings, name, -math.inf, math.inf) != default
     if isinstance(default, dict):
         return settings.getdict(name) != default
     return str(value) != str(default)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from scrapy.crawler import Crawler
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import get_project_settings
@@ -229,6 +230,28 @@ def test_switch_that_is_neither_on_nor_off_is_refused() -> None:
     """If a setting that switches a component is no boolean, then one line names it."""
     with pytest.raises(ConfigError, match="COOKIES_ENABLED='maybe'"):
         settings_with(COOKIES_ENABLED="maybe")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CONTACT_REQUIRED", "DOWNLOAD_VERIFY_CERTIFICATES", "FETCH_WITH_SCRAPY"),
+        *("HTTPPROXY_ENABLED", "REDIRECT_ENABLED", "REFERER_ENABLED", "RETRY_ENABLED"),
+        *("ROBOTSTXT_OBEY", "SCHEDULER_PERSIST", "TWISTED_REACTOR_ENABLED"),
+        *("CONCURRENT_ITEMS", "CONCURRENT_REQUESTS", "REDIS_PORT", "SLOW_VISITS"),
+    ],
+)
+def test_value_of_the_wrong_type_is_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a switch is no boolean, or a number is none, then one line names it."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:3128")
+    given = {"USER_AGENT": "lab/1 (+mailto:me@lab.example)", "REDIS_HOST": "127.0.0.1"}
+    settings = settings_with(**given, **{name: "maybe"})
+    crawler = Crawler(LinkedDataSpider, settings)
+    crawler.crawling = True
+    with pytest.raises(ConfigError, match=f"{name}='maybe'"):
+        LinkedDataSpider.from_crawler(crawler)
 
 
 def test_component_named_by_its_class_is_ours() -> None:

@@ -96,6 +96,7 @@ class Command(ScrapyCommand):
         from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.reservations import PRODUCT_TOKEN
+        from rdfcrawl.setting_values import is_on
 
         settings = cast("BaseSettings", self.settings)
         if opts.rules:
@@ -119,7 +120,7 @@ class Command(ScrapyCommand):
                     max_document_bytes=fetch.max_dump_bytes,
                     timeout_secs=fetch.dump_timeout_secs,
                 ),
-                robots_agent=agent if settings.getbool("ROBOTSTXT_OBEY") else "",
+                robots_agent=agent if is_on(settings, "ROBOTSTXT_OBEY") else "",
                 extract=extract_options(settings),
                 logins=ftp_logins(),
             )
