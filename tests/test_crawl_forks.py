@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 from tests.crawl_kills import worker_pids
@@ -122,3 +123,40 @@ def test_a_wrong_switch_is_told_in_one_line(
     assert result.code == 2
     assert "WORKERS_FORK='maybe': want True or False" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_exit_code_tells_of_what_was_given_up(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker ends with FAILED_EXIT_CODE, then it is not started again."""
+    server = loopback({"*": loopback.response(b"", status="503 Later")})
+    folder = commands.folder()
+    result = commands.start(
+        *("workers", "-n2", "linkeddata", f"-aseeds={server.url('/')}"),
+        folder=folder,
+        FAILED_EXIT_CODE=4,
+        **QUICK,
+    ).wait()
+    assert result.code == 4, result.stderr
+    assert "starts again" not in result.stderr
+    assert "not finished" not in result.stderr
+
+
+def test_a_worker_that_is_being_started_is_ended_too(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the crew gets SIGTERM before a new worker is there, then it ends as well."""
+    server = slow_host(loopback)
+    crew = start(commands, server)
+    commands.wait_until(lambda: len(server.targets) > 3)
+    (forking,) = children(crew.process.pid)
+    (first,) = children(forking)
+    os.kill(first, signal.SIGKILL)
+    commands.wait_until(lambda: "starts again" in crew.stderr)
+    os.kill(forking, signal.SIGSTOP)
+    time.sleep(1)  # it is asked for another one meanwhile
+    crew.send(signal.SIGTERM)
+    os.kill(forking, signal.SIGCONT)
+    assert crew.wait().code == 1
+    asked = {target for target in server.targets if target != "/robots.txt"}
+    assert len(asked) < N_DOCUMENTS

@@ -15,7 +15,7 @@ from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
-from rdfcrawl.options import RUN, CrawlOptions, progress_options
+from rdfcrawl.options import RUN, CrawlOptions, failed_exit_code, progress_options
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.snapshot import take_snapshot
 from rdfcrawl.progress.watch import watch
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
-_EXIT_CODES = frozenset({0, 1, 2, REFUSED})  # ends that a worker chose
+_UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
 
 class Crew:
@@ -73,6 +73,8 @@ class Crew:
         self._forks = forks
         self._options = CrawlOptions.read(settings, spider)
         self._progress = progress_options(settings)
+        # Exit codes of a worker whose crawl has finished.
+        self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
         self._children: dict[int, Worker] = {}
         self._is_stopping = False
 
@@ -99,7 +101,7 @@ class Crew:
                 self._options.paths,
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
-                outcome="finished" if code in (0, REFUSED) else "not finished",
+                outcome="finished" if code in self._finished else "not finished",
             )
             if code == REFUSED:
                 self._tell_refusal()
@@ -135,8 +137,10 @@ class Crew:
         )
         watcher.cancel()
         await asyncio.gather(watcher, return_exceptions=True)
-        bad = [code for code in codes if code not in (0, REFUSED)]
-        return bad[0] if bad else max(codes)
+        bad = [code for code in codes if code not in self._finished]
+        if bad:
+            return bad[0]
+        return REFUSED if REFUSED in codes else max(codes)
 
     def _tell_refusal(self) -> None:
         logger.error(
@@ -150,8 +154,10 @@ class Crew:
         code = 1
         for _ in range(_MAX_RESTARTS):
             child = self._children[number] = await self._start(number)
+            if self._is_stopping:  # it was not there yet when all were told
+                child.send_signal(signal.SIGTERM)
             code = await child.wait()
-            if code in _EXIT_CODES or self._is_stopping:
+            if code in self._finished | _UNFINISHED or self._is_stopping:
                 break
             logger.warning("worker %d died (%d), starts again", number, code)
             await asyncio.sleep(_RESTART_SECS)
