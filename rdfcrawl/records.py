@@ -271,6 +271,7 @@ class Visit:
         documents: results, in the order they came.
         returned: index -> the record as it goes back, `retries` raised if it was
             tried.
+        behind: of `returned`, what is asked for after all others of the host.
         outlinks: redirect targets on other hosts, to be added to the frontier.
         known: URLs on the way to the documents, to be marked as seen.
         not_before_secs: the host is to be left alone for so long after the visit.
@@ -300,6 +301,7 @@ class Visit:
     pending: list[int] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     returned: dict[int, Record] = field(default_factory=dict)
+    behind: set[int] = field(default_factory=set)
     outlinks: list[Record] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0

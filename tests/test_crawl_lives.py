@@ -94,14 +94,16 @@ def test_twenty_early_kills_cost_no_uri(commands: Commands, loopback: Loopback) 
     kill_early(commands, slow_hosts(loopback, "127.0.72"), 20)
 
 
+@pytest.mark.parametrize("secs", [2.0, pytest.param(40.0, marks=pytest.mark.soak)])
 def test_restarts_during_a_dump_do_not_lose_it(
-    commands: Commands, loopback: Loopback
+    commands: Commands, loopback: Loopback, secs: float
 ) -> None:
     """If a worker is killed four times while a dump comes in, then it is stored."""
-    lines = [f"<urn:x:s{n}> <urn:x:p> <urn:x:o> .\n".encode() for n in range(20)]
+    lines = [f"<urn:x:s{n}> <urn:x:p> <urn:x:o> .\n".encode() for n in range(4000)]
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/n-triples\r\n"
     head += b"Content-Length: %d\r\n\r\n" % sum(map(len, lines))
-    steps = [head, *(step for line in lines for step in (line, 0.1))]
+    parts = [b"".join(lines[n : n + 200]) for n in range(0, len(lines), 200)]
+    steps = [head, *(step for part in parts for step in (part, secs / len(parts)))]
     server = loopback({"/dump.nt": steps})
     folder = commands.folder()
     crew = commands.start(
@@ -111,7 +113,7 @@ def test_restarts_during_a_dump_do_not_lose_it(
     )
     for n in range(4):
         wait_for(commands, lambda: server.targets.count("/dump.nt"), n + 1)
-        time.sleep(0.8)
+        time.sleep(0.4 * secs)
         kill_worker(commands, crew)
     result = crew.wait()
     assert result.code == 0, result.stderr

@@ -7,10 +7,13 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl import settings as project
 from rdfcrawl.errors import Reason
 from tests.crawl_names import names_outage, scripted_names
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from tests.crawl_fixtures import Commands, RunningCrawl
     from tests.crawl_webs import Loopback
 
-AWAY_SECS = 3.0  # sixty times the first wait, as an hour is to the usual one
 PATIENT: dict[str, Any] = {
     "HOST_PATIENCE_SECS": 60,
     "HOST_LAST_WAIT_SECS": 60,
@@ -29,6 +31,41 @@ PATIENT: dict[str, Any] = {
 }
 QUAD = b"<> <urn:x:p> <urn:x:o> ."
 PAGES = [f"/{n}" for n in range(60)]
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Away:
+    """How long something is away, and the settings of the crawl that bears it."""
+
+    secs: float
+    settings: dict[str, Any]
+
+
+# Sixty times the first wait, as five minutes are to the usual one; and a minute with
+# the settings that crawls have.
+_AWAY = [
+    pytest.param(Away(3.0, PATIENT), id="short"),
+    pytest.param(
+        Away(
+            60.0,
+            {
+                "HOST_BACKOFF_SECS": project.HOST_BACKOFF_SECS,
+                "HOST_PATIENCE_SECS": project.HOST_PATIENCE_SECS,
+                "HOST_LAST_WAIT_SECS": project.HOST_LAST_WAIT_SECS,
+            },
+        ),
+        id="minute",
+        marks=pytest.mark.soak,
+    ),
+]
+
+
+@pytest.fixture(params=_AWAY)
+def away(request: pytest.FixtureRequest) -> Away:
+    """Return a short time, or a minute in long runs."""
+    found: Away = request.param
+    return found
 
 
 def _after(secs: float, bad: bytes, good: bytes) -> Callable[[RawRequest], bytes]:
@@ -50,6 +87,7 @@ def _after(secs: float, bad: bytes, good: bytes) -> Callable[[RawRequest], bytes
 def test_host_that_is_busy_for_long_loses_nothing(
     commands: Commands,
     loopback: Loopback,
+    away: Away,
     status: str,
     headers: dict[str, str],
     where: str,
@@ -57,8 +95,8 @@ def test_host_that_is_busy_for_long_loses_nothing(
     """If a host answers 503 or 429 for longer than a few tries, nothing is lost."""
     response = loopback.response
     busy = response(b"", status=status, **headers)
-    page = _after(AWAY_SECS, busy, response(QUAD))
-    rules = _after(AWAY_SECS, busy, response(b"", "text/plain"))
+    page = _after(away.secs, busy, response(QUAD))
+    rules = _after(away.secs, busy, response(b"", "text/plain"))
     if where == "pages":
         server = loopback(dict.fromkeys(PAGES, page))
     else:
@@ -66,7 +104,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
             {**dict.fromkeys(PAGES, response(QUAD)), "/robots.txt": rules}
         )
     seeds = [server.url(path) for path in PAGES]
-    result = commands.crawl(seeds, **PATIENT)
+    result = commands.crawl(seeds, **away.settings)
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
     # The whole host rests: one request for each wait, which grows.
@@ -75,16 +113,59 @@ def test_host_that_is_busy_for_long_loses_nothing(
     assert "waiting for 1 hosts that do not answer" in result.stderr
 
 
+FAILING = ("500 Oops", "502 Bad Gateway", "504 Late", "521 Down")
+
+
+@pytest.mark.parametrize("n_at_once", [1, 50])
+def test_hosts_whose_servers_fail_for_long_lose_nothing(
+    commands: Commands, loopback: Loopback, away: Away, n_at_once: int
+) -> None:
+    """If hosts give errors of servers alone for a while, then nothing is lost.
+
+    A bad page of a host that answers otherwise is given up all the same, whether it is
+    asked for together with others or alone, and nobody waits for it.
+    """
+    response = loopback.response
+    good = response(QUAD)
+    servers = []
+    for status in FAILING:
+        page = _after(away.secs, response(b"", status=status), good)
+        rules = response(b"", "text/plain")
+        servers.append(
+            loopback(
+                {**dict.fromkeys(PAGES, page), "/robots.txt": rules},
+                host=f"127.0.91.{next(_numbers)}",
+            )
+        )
+    bad = {f"/bad{n}": response(b"", status=each) for n, each in enumerate(FAILING)}
+    other = loopback(
+        {**dict.fromkeys(PAGES, good), **bad}, host=f"127.0.91.{next(_numbers)}"
+    )
+    wanted = {server.url(path) for server in (*servers, other) for path in PAGES}
+    hopeless = list(map(other.url, bad))
+    result = commands.crawl(
+        [*hopeless, *sorted(wanted)], VISIT_MAX_DOCUMENTS=n_at_once, **away.settings
+    )
+    assert result.code == 0, result.stderr
+    assert result.graphs == wanted
+    for server in servers:
+        refused = len(server.targets) - 1 - len(PAGES)
+        assert refused < 20  # the whole host rests
+    for seed in hopeless:
+        assert result.faults(seed) == [Reason.SERVER_ERROR]
+    assert len(other.targets) - 1 - len(PAGES) <= 6 * len(bad)
+
+
 def test_host_that_refuses_connections_loses_nothing(
-    commands: Commands, loopback: Loopback
+    commands: Commands, loopback: Loopback, away: Away
 ) -> None:
     """If a host refuses connections for longer than a few tries, nothing is lost."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     seeds = [f"http://127.0.0.1:{port}{path}" for path in PAGES]
-    crawl = commands.start_crawl(seeds, **PATIENT)
+    crawl = commands.start_crawl(seeds, **away.settings)
     commands.wait_until(lambda: "waiting for 1 hosts" in crawl.stderr)
-    time.sleep(AWAY_SECS)
+    time.sleep(away.secs)
     loopback(dict.fromkeys(PAGES, loopback.response(QUAD)), port=port)
     result = crawl.wait()
     assert result.code == 0, result.stderr
@@ -92,16 +173,19 @@ def test_host_that_refuses_connections_loses_nothing(
 
 
 def test_names_that_nobody_looks_up_lose_nothing(
-    commands: Commands, loopback: Loopback
+    commands: Commands, loopback: Loopback, away: Away
 ) -> None:
     """If name servers do not answer for a while, all hosts are had once they do."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
     folder = commands.folder()
-    away = ["EAI_AGAIN"] * 5
-    names = {f"{n}.example": [*away, ["127.0.0.1"]] for n in range(10)}
+    names = {f"{n}.example": [["127.0.0.1"]] for n in range(10)}
     seeds = [f"http://{name}:{server.port}{path}" for name in names for path in PAGES]
     with scripted_names(folder, names):
-        result = commands.crawl(seeds, folder=folder, **PATIENT)
+        with names_outage(folder):
+            crawl = commands.start_crawl(seeds, folder=folder, **away.settings)
+            commands.wait_until(lambda: "waiting for 10 hosts" in crawl.stderr)
+            time.sleep(away.secs)
+        result = crawl.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
 
@@ -147,7 +231,7 @@ def _pauses(crawl: RunningCrawl) -> bool:
 
 
 def test_outage_of_our_own_name_servers_costs_nothing(
-    commands: Commands, loopback: Loopback
+    commands: Commands, loopback: Loopback, away: Away
 ) -> None:
     """If names that were known are not looked up either, no host is to blame."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
@@ -161,7 +245,7 @@ def test_outage_of_our_own_name_servers_costs_nothing(
         commands.wait_until(lambda: len(server.requests) > 100)
         with names_outage(folder):
             commands.wait_until(lambda: _pauses(crawl))
-            time.sleep(AWAY_SECS)
+            time.sleep(away.secs)
         result = crawl.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
@@ -171,7 +255,7 @@ def test_outage_of_our_own_name_servers_costs_nothing(
 
 
 def test_want_of_descriptors_costs_nothing(
-    commands: Commands, loopback: Loopback
+    commands: Commands, loopback: Loopback, away: Away
 ) -> None:
     """If the worker may open no further files for a while, no host is to blame."""
     server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
@@ -188,7 +272,7 @@ def test_want_of_descriptors_costs_nothing(
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (12, before[1]))
         commands.wait_until(lambda: _pauses(crawl))
-        time.sleep(AWAY_SECS)
+        time.sleep(away.secs)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         result = crawl.wait()
     assert result.code == 0, result.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
 from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
+    from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
 
 ROOT = Path(__file__).resolve().parents[1]
-_ROW = re.compile(r"│ +([0-9,]+) " + r"│ +[0-9.,]+ " * 7 + "│")
+_ROW = re.compile(r"│ +([0-9,]+) " + r"│ +[0-9.,]+ " * 8 + "│")
 
 
 def on_a_terminal(*words: str) -> str:
@@ -74,3 +77,30 @@ def test_table_is_there_at_once_and_follows_the_crawl(
     assert shown[0] == 0, drawn
     assert shown == sorted(shown)
     assert len(set(shown)) >= 4, shown
+
+
+def test_hosts_that_are_waited_for_are_shown(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If hosts are down, then table, log and summary say that they are waited for."""
+    busy = loopback.response(b"", status="503 Later")
+    good = loopback({"*": loopback.response(b"<> <urn:x:p> 1 .")}, host="127.0.54.2")
+    down = [loopback({"*": busy}, host=f"127.0.54.{n}") for n in range(3, 8)]
+    seeds = [server.url("/a") for server in (good, *down)]
+    path = tmp_path / "seeds.txt"
+    path.write_text("\n".join(seeds))
+    drawn = on_a_terminal(
+        *("crawl", "linkeddata", f"-aseeds=@{path}", f"-sCRAWL_DIR={tmp_path}"),
+        *("-sHOST_BACKOFF_SECS=0.5", "-sHOST_PATIENCE_SECS=3"),
+        *("-sDOWNLOAD_DELAY=0", f"-sGUARD_PORTS=1-{MAX_PORT}"),
+    )
+    # hosts, waited for, faults, workers
+    assert re.search(r"│ +6 │ +5 │ +0 │ +1 │", drawn), drawn
+    crawl = commands.start_crawl(seeds, HOST_PATIENCE_SECS=600, PROGRESS_LOG_SECS=1)
+    text = " 6 hosts (5 waited for), "
+    commands.wait_until(lambda: text in crawl.stderr, secs=60)
+    crawl.send(signal.SIGTERM)
+    assert re.search(
+        r"waited for +5 hosts that did not answer: 127.*, 127.*, 127.* and 2 more",
+        crawl.wait().stderr,
+    )

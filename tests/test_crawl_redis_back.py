@@ -110,11 +110,24 @@ def test_a_replica_that_lags_behind_takes_over(
     assert counts == ALL_DONE
 
 
+@pytest.mark.parametrize(
+    ("prefix", "n_hosts", "n_docs"),
+    [
+        ("127.0.84", 2, 8),
+        pytest.param("127.0.88", 31, 40, marks=pytest.mark.soak),
+    ],
+)
 def test_lost_answers_lose_nothing(
-    commands: Commands, loopback: Loopback, server_directory: Path
+    commands: Commands,
+    loopback: Loopback,
+    server_directory: Path,
+    prefix: str,
+    n_hosts: int,
+    n_docs: int,
 ) -> None:
     """If three in ten answers of Redis never arrive, then nothing is lost."""
-    web = TreeWeb(loopback, "127.0.84", n_hosts=2, n_docs=8, secs=0.05)
+    n_all = n_hosts * n_docs
+    web = TreeWeb(loopback, prefix, n_hosts=n_hosts, n_docs=n_docs, secs=0.05)
     with (
         running(server_directory, "r", "--appendonly", "yes") as server,
         RedisProxy(server.socket) as way,
@@ -130,7 +143,7 @@ def test_lost_answers_lose_nothing(
     assert "Traceback" not in result.stderr
     assert way.n_cut > 10
     assert result.graphs == web.documents
-    assert counts == Counts(done=16, seen=16, hosts=2)
+    assert counts == Counts(done=n_all, seen=n_all, hosts=n_hosts)
     assert max(web.asked().values()) <= 2
 
 

@@ -133,6 +133,8 @@ class Crawl(RuleBasedStateMachine):
             if data.draw(st.booleans()):
                 retries = min(3, record.retries + data.draw(st.integers(0, 1)))
                 visit.returned[index] = replace(record, retries=retries)
+                if data.draw(st.booleans()):
+                    visit.behind.add(index)
         visit.host_refused = data.draw(st.booleans())
         for _ in range(data.draw(st.integers(1, 2))):
             assert self.run(self.frontier.release([visit])) == (visit in self.lost)

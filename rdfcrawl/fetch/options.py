@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
 from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.fetch.failing import FAILING
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
 
@@ -91,7 +92,7 @@ class FetchOptions:
     min_free_bytes: int = 0
     redirect_limit: int = 5
     retry_times: int = 2
-    retry_codes: frozenset[int] = frozenset({408, 500, 502, 504, 522, 524})
+    retry_codes: frozenset[int] = FAILING | {408}
     busy_codes: frozenset[int] = frozenset({429, 503})
     verify_certificates: bool = True
     visit_max_secs: float = 300.0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.errors import LASTING, MAY_PASS, CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.attempt import Attempt, now_ms
+from rdfcrawl.fetch.failing import FAILING, FailingOrigins
 from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.pace import Pace, Sleepers
 from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
@@ -159,6 +160,7 @@ class _Course:
             Attempt(index, visit.records[index]) for index in visit.pending
         )
         self._answered: set[str] = set()  # origins
+        self._failing = FailingOrigins(visit)
         self._dead: dict[str, list[Fault]] = {}  # origin -> why
         self._set_aside: list[Attempt] = []
         self._busy: Attempt | None = None
@@ -181,9 +183,9 @@ class _Course:
             # No await from here on: an attempt is in one place at any time.
             self._queue.popleft()
             match verdict:
-                case Verdict.AGAIN:
+                case Verdict.AGAIN if not attempt.dead_origin:
                     self._again(attempt)
-                case Verdict.NO_CONNECTION:
+                case Verdict.NO_CONNECTION | Verdict.AGAIN:
                     self._give_up_origin(attempt)
                 case Verdict.BUSY:
                     self._busy = attempt
@@ -332,7 +334,12 @@ class _Course:
         self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
     ) -> None:
         faults = [answer.fault] if answer.fault else []
-        if verdict is Verdict.NO_CONNECTION:
+        self._failing.note(attempt, origin, answer.status)
+        is_last_try = attempt.n_tried > self._options.retry_times
+        if verdict is Verdict.NO_CONNECTION or (
+            verdict is Verdict.AGAIN
+            and self._failing.is_to_blame(attempt, origin, is_last_try=is_last_try)
+        ):
             self._dead[origin] = faults
             attempt.dead_origin = origin
         elif verdict is Verdict.BUSY:
@@ -471,6 +478,8 @@ class _Course:
             # back may still fetch it.
             record = replace(record, retries=1)
         self._visit.returned[attempt.index] = record
+        if attempt.best is not None and attempt.best.status in FAILING:
+            self._visit.behind.add(attempt.index)
 
     def _backoff_secs(self, n_failures: int) -> float:
         return backoff_secs(

@@ -366,7 +366,8 @@ class Frontier:
         ]
         for index in sorted(visit.returned):
             item = visit.unreadable.get(index)
-            arguments += (index, item or pack(visit.returned[index], visit.key))
+            place = f"{index}b" if index in visit.behind else index
+            arguments += (place, item or pack(visit.returned[index], visit.key))
         return arguments
 
     async def ack(self, visits: Sequence[Visit]) -> int:
@@ -451,6 +452,16 @@ class Frontier:
         rows = cast("list[tuple[int, int, int]]", answers)
         others, down, longest = zip(*rows, strict=True)
         return sum(others), sum(down), max(longest) / 1000
+
+    async def waited_for(self, most: int) -> tuple[int, list[str]]:
+        """Return how many hosts with work refuse to answer, and some of them."""
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.zcard(f"{prefix}:down")
+            pipe.zrange(f"{prefix}:down", 0, most - 1)
+        found = await pipe.execute()
+        names = [name.decode(errors="replace") for some in found[1::2] for name in some]
+        return sum(found[::2]), names[:most]
 
     async def set_host(
         self,

@@ -29,10 +29,11 @@ def one_line(now: Snapshot, earlier: Snapshot | None) -> str:
     counts = now.counts
     faults = sum(now.faults.values())
     rate = f" ({now.rate_since(earlier):.1f}/s)" if earlier else ""
+    down = f" ({now.n_down:,} waited for)" if now.n_down else ""
     return (
         f"{now.documents:,} documents{rate}, "
         f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
-        f"{counts.hosts:,} hosts, {faults:,} faults, {now.workers} workers"
+        f"{counts.hosts:,} hosts{down}, {faults:,} faults, {now.workers} workers"
     )
 
 
@@ -85,6 +86,7 @@ class Board:
             "queued": f"{now.counts.queued:,}",
             "leased": f"{now.counts.leased:,}",
             "hosts": f"{now.counts.hosts:,}",
+            "waited for": f"{now.n_down:,}",
             "faults": f"{faults:,}",
             "workers": f"{now.workers}",
         }
@@ -115,13 +117,15 @@ def print_summary(
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
+        "waited for": _down(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "data": f"{_shown(paths.quads)}/*.nq.gz",
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
-    if not now.changes:
-        del rows["changes"]
+    for name, is_there in (("changes", now.changes), ("waited for", now.n_down)):
+        if not is_there:
+            del rows[name]
     if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
     if has_log_file():
@@ -153,6 +157,14 @@ def _shown(path: Path) -> str:
     """Return a path as short as it can be typed from here."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _down(now: Snapshot) -> str:
+    more = now.n_down - len(now.down)
+    return (
+        f"{now.n_down:,} hosts that did not answer: {', '.join(now.down)}"
+        f"{f' and {more:,} more' if more > 0 else ''}"
+    )
 
 
 def _faults(faults: dict[str, int]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.figures import FAULT, STATUS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Counts, Frontier
+
+_MOST_DOWN: Final = 3  # hosts that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,16 @@ class Snapshot:
         taken: when, on the monotonic clock.
         counts: of the frontier.
         workers: how many live.
+        n_down: hosts that have work and do not answer, or are busy.
+        down: some of them.
         figures: statistics summed over all workers, also dead ones.
     """
 
     taken: float
     counts: Counts
     workers: int
+    n_down: int = 0
+    down: tuple[str, ...] = ()
     figures: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -70,11 +76,12 @@ class Snapshot:
 
 
 async def take_snapshot(frontier: Frontier) -> Snapshot:
-    """Look at a crawl; three round trips."""
+    """Look at a crawl; four round trips."""
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
         for name, value in figures.items():
             total[name] = total.get(name, 0) + value
     counts = await frontier.counts()
     workers = len(await frontier.live_workers())
-    return Snapshot(time.monotonic(), counts, workers, total)
+    n_down, down = await frontier.waited_for(_MOST_DOWN)
+    return Snapshot(time.monotonic(), counts, workers, n_down, tuple(down), total)

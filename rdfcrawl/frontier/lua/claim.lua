@@ -2,7 +2,8 @@
 -- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, name and
 -- number of the claim ('' for none).
 -- A batch is what fits into the window at the key's delay. An item that lost a lease
--- is handed out alone: if it kills its worker again, it takes no others with it.
+-- is handed out alone: if it kills its worker again, it takes no others with it. Where
+-- the host has refused the last time, others are tried every other time.
 -- A claim that is repeated under its number, as the answer did not arrive, gives what
 -- it gave before; each name has one claim at a time.
 -- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
@@ -33,9 +34,24 @@ local function given_before(leases)
   return visits
 end
 
-local function take(key, most)
+local function take_ordinary(key, most, items)
+  for band = RETRY_BAND + 1, LAST_BAND do
+    if #items == most then break end
+    local popped = redis.call('LPOP', queue_of(key, band), most - #items)
+    for _, item in ipairs(popped or {}) do
+      items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
+    end
+  end
+end
+
+local function take(key, most, failures)
   local retries = queue_of(key, RETRY_BAND)
   local items = {}
+  local first = failures % 2 == 1 and redis.call('LINDEX', retries, 0)
+  if first and is_suspect(first) then
+    take_ordinary(key, 1, items)
+    if #items > 0 then return items end
+  end
   for i, item in ipairs(redis.call('LRANGE', retries, 0, most - 1)) do
     if is_suspect(item) then
       if i == 1 then items[1] = item end
@@ -47,13 +63,7 @@ local function take(key, most)
     redis.call('LPOP', retries, #items)
     if is_suspect(items[1]) then return items end
   end
-  for band = RETRY_BAND + 1, LAST_BAND do
-    if #items == most then break end
-    local popped = redis.call('LPOP', queue_of(key, band), most - #items)
-    for _, item in ipairs(popped or {}) do
-      items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
-    end
-  end
+  take_ordinary(key, most, items)
   return items
 end
 
@@ -73,7 +83,7 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LI
   local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'n', 'ep')
   local delay = tonumber(h[1] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local items = take(key, most)
+  local items = take(key, most, tonumber(h[2] or 0))
   redis.call('ZREM', T .. ':ready', key)
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.

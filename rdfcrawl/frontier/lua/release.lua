@@ -2,7 +2,7 @@
 -- fetched stays in flight until it is acknowledged.
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, else ms for which
 -- the host itself wants to be left alone), delay ms ('' leaves it), r,
--- r x (index in the batch, item to put back).
+-- r x (index in the batch, with a 'b' if it goes behind all others, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
 local answer = {}
@@ -18,8 +18,14 @@ local function release(at)
   redis.call('HDEL', host, 'lk', 'at')
   local flight = flight_of(key, epoch)
   for i = at + 4 + 2 * r, at + 6, -2 do
-    redis.call('LSET', flight, ARGV[i], '')
-    redis.call('LPUSH', queue_of(key, RETRY_BAND), ARGV[i + 1])
+    local index, behind = string.match(ARGV[i], '^(%d+)(b?)$')
+    local item = ARGV[i + 1]
+    redis.call('LSET', flight, index, '')
+    if behind == '' then
+      redis.call('LPUSH', queue_of(key, RETRY_BAND), item)
+    else
+      redis.call('RPUSH', queue_of(key, is_suspect(item) and RETRY_BAND or LAST_BAND), item)
+    end
   end
   count('q', r)
   count('l', -r)
