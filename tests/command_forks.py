@@ -59,6 +59,10 @@ class ForkedCommand:
             continue
         return code
 
+    def wait_for(self, secs: float) -> None:
+        """Wait for its end, for so long at most."""
+        self._look(secs)
+
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
         if self.poll() is None:

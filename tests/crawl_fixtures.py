@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tests.crawl_webs import Loopback
 
 LONGEST_SECS = 600.0
+_LOOK_SECS = 0.05  # at the memory of what runs
 
 Quad = tuple[str, str, str, str]
 
@@ -203,7 +204,7 @@ class RunningCrawl:
             if time.monotonic() > deadline:
                 self.process.kill()
                 pytest.fail(f"still running after {secs} s:\n{self.stderr[-5000:]}")
-            time.sleep(0.02)
+            self.process.wait_for(_LOOK_SECS)
         return CrawlResult(
             self.process.wait(),
             self.stderr,

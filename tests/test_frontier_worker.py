@@ -522,6 +522,25 @@ class TestEnd:
         await until(lambda: worker.is_over)
         await worker.close()
 
+    async def test_nothing_waits_for_a_later_look(
+        self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """If seeds are handed in, then they are visited at once, and all is over."""
+        for name, secs in (("_BACK_OFF_SECS", (1e3, 1e3)), ("_LOOK_AGAIN_SECS", 1e3)):
+            monkeypatch.setattr(f"rdfcrawl.frontier.worker.{name}", secs)
+        frontier = await make_frontier()
+        worker = new_worker(frontier, has_started=False)
+        await worker.open()
+        await asyncio.sleep(0.1)  # it has looked, and found nothing
+        seeds = candidates(frontier, paths(1))
+        await frontier.add(seeds)
+        worker.added_at_once(seeds)
+        visit = await next_visit(worker)
+        worker.has_started = True
+        worker.finish(visit)
+        await until(lambda: worker.is_over)
+        await worker.close()
+
     async def test_not_while_another_worker_visits(
         self, make_frontier: MakeFrontier
     ) -> None:

@@ -268,7 +268,7 @@ class CrawlSession:
             added = await self._persistent(
                 partial(self.frontier.add, candidates), what="seeds"
             )
-            self.worker.remember(candidates)
+            self.worker.added_at_once(candidates)
             new += added.new
         return new
 
@@ -290,7 +290,7 @@ class CrawlSession:
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
         )
-        self.worker.remember(candidates)
+        self.worker.added_at_once(candidates)
         return added.new
 
     async def _widen_scope(self, seeds: Iterable[str]) -> None:

@@ -177,7 +177,13 @@ class Worker:
         # better that two fetch it than nobody.
         return added.new == 1 or n_calls > 1
 
-    def remember(self, candidates: Sequence[Candidate]) -> None:
+    def added_at_once(self, candidates: Sequence[Candidate]) -> None:
+        """Take note of what others have added: it is claimed without a wait."""
+        self._remember(candidates)
+        self._stir(candidate.partition for candidate in candidates)
+        self._claim_now.set()
+
+    def _remember(self, candidates: Sequence[Candidate]) -> None:
         """Keep for a while what was added: Redis may come back without it."""
         now = monotonic()
         remembered = self._remembered
@@ -345,14 +351,16 @@ class Worker:
     async def _see_whether_over(self) -> None:
         """Find out whether the whole crawl has ended, if this worker has.
 
-        Two looks at least: a worker between claim and add shows in one of them.
+        Two looks at least, where there are others: a worker between claim and add
+        shows in one of them.
         """
-        if not self.has_started:
+        if self.is_over or not self.has_started:
             return
         since, looks = monotonic(), 0
         while not self._stopping.is_set() and await self._sees_nothing():
             looks += 1
-            if looks > 1 and monotonic() - since >= self.options.idle_secs:
+            is_sure = looks > 1 or self.is_alone
+            if is_sure and monotonic() - since >= self.options.idle_secs:
                 self.is_over = True
                 self._wake()
                 return
@@ -422,7 +430,8 @@ class Worker:
             if self._released and (monotonic() >= next_flush or is_waited_for):
                 await self._commit_stores()
                 next_flush = monotonic() + self.options.commit_secs
-            await self._ack(monotonic())
+            if await self._ack(monotonic()) and self._has_nothing():
+                self._claim_now.set()  # there may be nothing anywhere
             await self._sleep(self._commit_now, _ADD_SECS)
 
     async def _send_links_and_release(self) -> None:
@@ -500,7 +509,7 @@ class Worker:
         added = await self._persistent(
             lambda: self.frontier.add(candidates), what="add", waits_for_memory=False
         )
-        self.remember(candidates)
+        self._remember(candidates)
         total = self.added
         self.added = Added(
             total.new + added.new,
@@ -522,13 +531,17 @@ class Worker:
             self._durable.append((monotonic() + self.options.ack_lag_secs, released))
         return True
 
-    async def _ack(self, now: float) -> None:
+    async def _ack(self, now: float) -> bool:
+        """Acknowledge what has waited for long enough; return whether anything had."""
+        has_any = False
         while self._durable and self._durable[0][0] <= now:
             await self._restore()
             visits = self._durable[0][1]
             await self._persistent(partial(self.frontier.ack, visits), what="ack")
             self.n_failed += sum(len(visit.failed) for visit in visits)
             self._durable.popleft()
+            has_any = True
+        return has_any
 
     # -- leases and heartbeat ----------------------------------------------------------
 
