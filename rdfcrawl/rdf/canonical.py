@@ -57,15 +57,11 @@ _GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
 _END: Final = rb" \.\n"
 
 
-def _lines(rest: bytes) -> re.Pattern[bytes]:
-    # Statements of one subject mostly stand together: it is looked at once.
-    return re.compile(
-        rb"(?:(" + _RESOURCE + rb")" + rest + rb"(?:\1" + rest + rb")*+)*+"
-    )
-
-
-_TRIPLES = _lines(_REST + _END)
-_QUADS = _lines(_REST + _GRAPH + _END)
+# There is no group in them, although statements of one subject mostly stand together:
+# `re` copies what groups hold at each repetition, and waits for that where the copy
+# meets what was written just before, which depends on where the memory lies.
+_TRIPLES = re.compile(rb"(?:%s%s%s)*+" % (_RESOURCE, _REST, _END))
+_QUADS = re.compile(rb"(?:%s%s%s%s)*+" % (_RESOURCE, _REST, _GRAPH, _END))
 # Plain strings are written without their datatype. In a line that matches, this can
 # only be the end of its object: no quotation mark stands in an IRI.
 _TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
