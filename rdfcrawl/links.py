@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.records import Link
 
-    _FindAll = Callable[[bytes], list[bytes]]
+    _Find = Callable[[bytes], Iterable[bytes]]
 
 RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are left
@@ -38,6 +39,9 @@ _IRI = rb"<([^>]*+)"
 # Schemes and fragments are looked at once for each IRI, not wherever it stands.
 _WEB: Final = (b"http://", b"https://")
 _is_web = re.compile(rb"(?i:https?|ftps?)://").match
+# Statements of one subject mostly stand together, and are matched so many at a time.
+# Spelt out: `re` takes longer over a repetition with groups.
+_RUN_LINES: Final = 6
 _find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
 # How predicates begin by which statements tell of data elsewhere, or as what classes:
 # whoever looks for more of it has to name it here. Common beginnings are written once.
@@ -48,6 +52,7 @@ _TELLING: Final = (
 _TELLS: Final = _TELLING % (
     b"|1999/02/22-rdf-syntax-ns#type> <" + _TELLING.replace(b"%s", b"")
 )
+_MARK: Final = b"<"  # found instead of an IRI
 _unescape = re.compile(
     rb"\\u([0-9A-Fa-f]{4})|\\U(000[0-9A-Fa-f]{5}|0010[0-9A-Fa-f]{4})"
 ).sub
@@ -106,25 +111,24 @@ class LinkPolicy:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     relations: frozenset[Relation] = _SIGNPOSTS
-    _finders: tuple[_FindAll, ...] = field(init=False, repr=False, compare=False)
+    _finders: tuple[_Find, ...] = field(init=False, repr=False, compare=False)
     _objects: bytes = field(init=False, repr=False, compare=False)
     wants_hyperlinks: bool = field(init=False, compare=False)
     wants_datasets: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compile one expression for each place of a statement that is read."""
+        """Compile the expressions for the places of a statement that are read."""
         objects = b""
         patterns = []
-        if Position.SUBJECT in self.positions:
-            # Statements of one subject mostly stand together: one match takes them all.
-            patterns.append(rb"\n" + _IRI + rb".*+(?:\n<\1>.*+)*+")
         if Position.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (_TERM, _IRI))
         if self.positions & {Position.OBJECT, Position.TYPE}:
             objects = rb"%s> %s" % (self._predicates(), _IRI)
+        if Position.SUBJECT in self.positions:
+            patterns.append(_subjects_and(objects))
+        elif objects:
             patterns.append(rb"\n%s <%s" % (_TERM, objects))
-        finders = tuple(re.compile(pattern).findall for pattern in patterns)
-        object.__setattr__(self, "_finders", finders)
+        object.__setattr__(self, "_finders", tuple(map(_finder, patterns)))
         object.__setattr__(self, "_objects", objects)
         hyperlinks = self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW}
         object.__setattr__(self, "wants_hyperlinks", bool(hyperlinks))
@@ -214,12 +218,12 @@ class LinkPolicy:
             return self.scan(chunk), True
         lines = b"\n" + chunk
         iris = self._scan(lines, (*self._finders[:-1], self._find_telling))
-        if b"" not in iris:
-            return _web_of(iris), False
-        return _web_of(self._scan(lines, self._finders)), True
+        if _MARK in iris:
+            return _web_of(self._scan(lines, self._finders)), True
+        return _web_of(iris), False
 
     @staticmethod
-    def _scan(lines: bytes, finders: tuple[_FindAll, ...]) -> set[bytes]:
+    def _scan(lines: bytes, finders: tuple[_Find, ...]) -> set[bytes]:
         iris: set[bytes] = set()
         for _ in range(1 + MAX_NESTED_TERMS):
             for find in finders:
@@ -227,12 +231,15 @@ class LinkPolicy:
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
+        iris.discard(b"")  # of groups that took no part in a match
         return iris
 
     @property
-    def _find_telling(self) -> _FindAll:
-        """Find objects, and an empty one for each statement that may tell."""
-        return _compiled(rb"\n%s <(?:%s|%s)" % (_TERM, _TELLS, self._objects)).findall
+    def _find_telling(self) -> _Find:
+        """Find what the last finder does, and `_MARK` for statements that may tell."""
+        if Position.SUBJECT in self.positions:
+            return _compiled(_subjects_and(self._objects, _TELLS))
+        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (_TERM, _TELLS, self._objects))
 
     def _predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
@@ -406,9 +413,35 @@ def _any_iri(iris: tuple[str, ...]) -> bytes:
     )
 
 
-@lru_cache(maxsize=64)
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    return re.compile(pattern)  # most crawls have no bulk data: when it is needed
+def _subjects_and(objects: bytes, tells: bytes = b"") -> bytes:
+    """Return an expression for subjects, and for the objects of wanted predicates.
+
+    Args:
+        objects: expression from behind `<` of the predicate on; empty for none.
+        tells: expression for predicates whose statements are left out: each is a
+            match of its own, with `_MARK` in the last group.
+    """
+    wanted = rb"(?:<%s|).*+" % objects if objects else rb".*+"
+    line = rb" (?!<(?:%s))%s" % (tells, wanted) if tells else rb" " + wanted
+    more = b""
+    for _ in range(_RUN_LINES - 1):
+        more = rb"(?:\n<\1>" + line + more + rb"|)"
+    first = line + more
+    if tells:
+        first = rb"(?:%s| (<))" % first
+    return rb"\n(?:<([^>]*+)>|_:[^ ]*+)" + first
+
+
+def _finder(pattern: bytes) -> _Find:
+    """Return a function that gives what all groups of an expression match."""
+    compiled = re.compile(pattern)
+    find = compiled.findall
+    if compiled.groups == 1:
+        return find
+    return lambda lines: chain.from_iterable(find(lines))
+
+
+_compiled = lru_cache(maxsize=64)(_finder)  # most crawls have no bulk data
 
 
 def _web_of(iris: set[bytes]) -> set[bytes]:

@@ -212,7 +212,15 @@ def test_scan_agrees_with_a_parser(
 def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
     """If one of many statements tells of data elsewhere, then the scan says so."""
     others = b"".join(b"<http://s/%d> <urn:p> <http://o/> .\n" % n for n in range(99))
-    chunk = others + statement.encode() + b" <http://graph.example/> .\n" + others
+    same = b"<urn:s> <urn:p> <http://o/> .\n"
+    chunk = (
+        others
+        + same
+        + statement.encode()
+        + b" <http://graph.example/> .\n"
+        + same
+        + others
+    )
     policy = LinkPolicy.parse(follow)
     seen_by_one = Scan()
     seen_by_one.feed(chunk)
