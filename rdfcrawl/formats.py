@@ -320,10 +320,10 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> Decision:
         decided_by == "content-type"
         and claimed.is_line_based
         and head[:1] in (b"<", b"_")
-        and _STATEMENT.match(head)
+        and _TURTLE_START.match(head)
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
     ):
-        return Decision(claimed, decided_by)  # what `_sniff` would lead to, too
+        return Decision(claimed, decided_by)  # as `_sniff` finds it to be text
     sniffed = _sniff(head)
     actual = sniffed.format
     if actual is None:

@@ -196,8 +196,8 @@ class Parse:
             yield from self._read_hdt()
         elif document_format in _OWN_READERS:
             yield from self._read_by_own(document_format)
-        elif (lines := self._canonical(document_format)) is not None:
-            has_graphs = document_format.has_graphs
+        elif (found := self._canonical(document_format)) is not None:
+            lines, has_graphs = found
             yield from self._output.chunks((lines,), has_graphs=has_graphs)
             return
         elif self._is_json_ld_in_memory(document_format):
@@ -206,8 +206,11 @@ class Parse:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
 
-    def _canonical(self, document_format: formats.Format) -> bytes | None:
-        """Return the lines of a small document if no reader would change any."""
+    def _canonical(self, document_format: formats.Format) -> tuple[bytes, bool] | None:
+        """Return the lines of a small document if no reader would change any.
+
+        With them, whether they may name graphs: most name none.
+        """
         data = self._source.data
         if (
             not document_format.is_line_based
@@ -221,7 +224,12 @@ class Parse:
                 data.decode()
             except UnicodeDecodeError:
                 return None
-        return canonical(data, has_graphs=document_format.has_graphs)
+        if (lines := canonical(data, has_graphs=False)) is not None:
+            return lines, False
+        if not document_format.has_graphs:
+            return None
+        lines = canonical(data, has_graphs=True)
+        return None if lines is None else (lines, True)
 
     def _read_hdt(self) -> Iterator[bytes]:
         # Blocks of many long strings are decoded again and again.
