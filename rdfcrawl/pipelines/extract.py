@@ -53,6 +53,7 @@ class ExtractPipeline:
             scratch_bytes=options.unpack.n_bytes,
             load_context=self._load_context,
         )
+        self._environment = Environment(contexts=_NearContexts(self._transport))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -103,8 +104,7 @@ class ExtractPipeline:
         )
         if not isinstance(source, bytes):
             return _Begun(source, job, None)
-        contexts = _NearContexts(self._transport, document.url)
-        reading = Reading(source, job, environment=Environment(contexts=contexts))
+        reading = Reading(source, job, environment=self._environment)
         return _Begun(source, job, reading)
 
     async def read_in_child(self, source: bytes | Path, job: Job) -> SandboxedReading:
@@ -213,9 +213,8 @@ class _Chunks(Counted):
 class _NearContexts:
     """The contexts that a document can have without waiting; a `ContextSource`."""
 
-    def __init__(self, transport: Callable[[], Transport], document_url: str) -> None:
+    def __init__(self, transport: Callable[[], Transport]) -> None:
         self._transport = transport
-        self._document_url = document_url
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return a context that was fetched shortly before.

@@ -115,7 +115,7 @@ class GraphNames:
         log: counts statements moved out of foreign graphs.
     """
 
-    __slots__ = ("_has_graphs", "_known", "_log", "_rule", "_tail", "_trust")
+    __slots__ = ("_has_graphs", "_known", "_log", "_rule", "_tail", "_trust", "_url")
 
     def __init__(
         self,
@@ -127,7 +127,8 @@ class GraphNames:
         log: FaultLog,
     ) -> None:
         self._tail = b" .\n" if graph is None else b" <%s> .\n" % graph.encode()
-        self._rule, self._trust, self._log = GraphRule(url, trust), trust, log
+        self._url, self._trust, self._log = url, trust, log
+        self._rule: GraphRule | None = None  # most documents name no graph
         self._has_graphs = has_graphs and not (graph is None and trust == "all")
         self._known: dict[bytes, bytes] = {}
 
@@ -164,6 +165,8 @@ class GraphNames:
 
     def _judge(self, name: bytes) -> bytes:
         """Return the end of the lines that are in the graph of this name."""
+        if self._rule is None:
+            self._rule = GraphRule(self._url, self._trust)
         is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()

@@ -50,6 +50,7 @@ class Output:
         "_blank_nodes",
         "_drops_marked",
         "_graph",
+        "_key",
         "_limits",
         "_log",
         "_n_skipped",
@@ -73,7 +74,8 @@ class Output:
     ) -> None:
         self._url, self._graph, self._trust = url, graph, trust
         self._limits, self._log = limits, log
-        self._blank_nodes = BlankNodes(key or url)
+        self._key = key or url
+        self._blank_nodes: BlankNodes | None = None  # most documents have none
         self._names: dict[bool, GraphNames] = {}
         self._drops_marked = False
         self._n_skipped = 0  # statements still to be passed over
@@ -83,7 +85,7 @@ class Output:
 
     def mark(self) -> OutputMark:
         """Return the place where the output is."""
-        return OutputMark(self.n_quads, len(self._blank_nodes))
+        return OutputMark(self.n_quads, len(self._blank_nodes or ()))
 
     def rewind(self, mark: OutputMark, *, is_replay: bool) -> None:
         """Go back, to write what came since once more, from another reader.
@@ -96,7 +98,8 @@ class Output:
                 it is now: these are passed over, as they were written. Else none
                 of them was handed on.
         """
-        self._blank_nodes.forget(mark.n_blank_nodes)
+        if self._blank_nodes is not None:
+            self._blank_nodes.forget(mark.n_blank_nodes)
         self._n_skipped = self.n_quads - mark.n_quads if is_replay else 0
         self.n_quads = mark.n_quads
         self.is_full = False
@@ -168,6 +171,8 @@ class Output:
     def _relabel(self, lines: bytes) -> bytes:
         if b"_" not in lines or b"_:" not in lines:  # the first is far cheaper
             return lines
+        if self._blank_nodes is None:
+            self._blank_nodes = BlankNodes(self._key)
         return self._blank_nodes.relabel(lines)
 
     def _count(self, lines: bytes, n_lines: int) -> bytes:
