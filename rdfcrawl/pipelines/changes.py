@@ -61,18 +61,21 @@ class StoredDigests:
         If it has others, they are forgotten here, as they will be replaced; the
         document is told so.
         """
-        key, text = _key(document), digest.text()
         if has_losses(document):
             await self.forget(document)
-            return False
-        if self._session.run:
+        elif self._session.run:
+            key = _key(document)
             known = await self._session.shelf.get(_CRAWL, _STORED, key)
-            if known == text and key not in self._written:
+            if known == digest.text() and key not in self._written:
                 return True
             document.is_changed = known is not None
             await self.forget(document)
-        self._written[key] = text
         return False
+
+    def note(self, document: Document, digest: Digest) -> None:
+        """Note what the store was given, once a document has ended there."""
+        if not has_losses(document):
+            self._written[_key(document)] = digest.text()
 
     async def forget(self, document: Document) -> None:
         """Forget a document that is replaced, or deleted."""

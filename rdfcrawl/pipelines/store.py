@@ -115,8 +115,10 @@ class StorePipeline:
         if digest is not None and await self._digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
-        else:
-            await writer.end()
+            return
+        await writer.end()
+        if digest is not None:
+            self._digests.note(document, digest)
 
 
 class _Tee:
