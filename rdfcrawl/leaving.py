@@ -99,11 +99,12 @@ def read_file(path: Path) -> tuple[str, ...]:
     """
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_FILE_BYTES + 1).decode("utf-8-sig")
+            octets = file.read(MAX_FILE_BYTES + 1)
+        if len(octets) > MAX_FILE_BYTES:
+            raise ConfigError(f"LEAVE_HOSTS={path}: more than {MAX_FILE_BYTES} bytes")
+        text = octets.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"LEAVE_HOSTS={path}: cannot be read: {error}") from None
-    if len(text) > MAX_FILE_BYTES:
-        raise ConfigError(f"LEAVE_HOSTS={path}: more than {MAX_FILE_BYTES} bytes")
     entries: dict[str, None] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         entry = line.partition("#")[0].strip()

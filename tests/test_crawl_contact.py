@@ -29,6 +29,8 @@ STRICT: dict[str, Any] = {"CONTACT_REQUIRED": True, "GUARD_ALLOW_NETS": ""}
         ("", False),
         ("lab@home", False),
         ("rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)", False),
+        ("Scrapy/2.13.0 (+https://scrapy.org)", False),
+        ("a" * 100_000, False),
         ("rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl; me@a.example)", True),
     ],
 )

@@ -51,7 +51,7 @@ async def test_what_the_store_refused_is_not_called_unchanged(
     spider = SimpleNamespace(session=SimpleNamespace(run=1, shelf=shelf))
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
-    pipeline = StorePipeline(store, StoredDigests(spider))  # type: ignore[arg-type]
+    pipeline = StorePipeline(store, StoredDigests(spider))
     await pipeline.open_spider()
     await read(pipeline, "http://a.example/first")  # is gathered, and written with URL
     folder.rename(tmp_path / "away")

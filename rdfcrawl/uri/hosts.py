@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _BELOW: Final = "*."
-_is_name = re.compile(r"[^\s/?#@\\*%]+").fullmatch
+# In a URL, a host may have commas; where hosts are listed, they separate them.
+_is_name = re.compile(r"[^\s/?#@\\*%,]+").fullmatch
 _is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
 _authority = re.compile(r"([a-z]+)://([^/?#]*)").match
 _port_in = re.compile(r":([0-9]+)$").search
@@ -48,7 +49,7 @@ class HostNames:
             name = entry.removeprefix(_BELOW)
             url = requestable(f"ftp://{name}/") if _is_name(name) else ""
             host, port = host_of(url), _port_in(name)
-            if not host or (is_below and (port or _is_number(host))):
+            if "" in host.split(".") or (is_below and (port or _is_number(host))):
                 raise BadUri(f"no host: {entry!r}")
             if is_below:
                 above.add(host)
