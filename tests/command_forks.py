@@ -1,9 +1,9 @@
-"""Starts commands from a process that has Scrapy and other libraries loaded.
+"""Starts commands from a process that has imported what a crawl needs.
 
-To import them is half of the CPU of a small crawl. A command here is what `python -m
-scrapy` runs, in a process of its own that begins with the libraries and without any
-module of rdfcrawl: what those import, and when, is as in every crawl. What a command
-imports from its very start on is tested in `test_start.py`, by commands of their own.
+To import it is three quarters of the CPU of a small crawl. A command here is what
+`python -m scrapy` runs, in a process of its own that begins with what a worker of
+`scrapy workers` begins with. What a command imports, and when, is tested in
+`test_start.py`, by commands that import all of it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from rdfcrawl.progress.forks import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from io import BufferedWriter
 
 ROOT = Path(__file__).resolve().parents[1]
-# What each crawl imports, and none of it starts anything.
-LOADED = (
-    *("scrapy.cmdline", "scrapy.crawler", "scrapy.core.engine", "scrapy.shell"),
-    *("scrapy.core.downloader.middleware", "scrapy.squeues", "scrapy.contracts"),
-    *("scrapy.downloadermiddlewares.httpcompression", "scrapy.robotstxt"),
+# Beside what workers begin with; none of it starts anything.
+_MORE = (
+    *("scrapy.cmdline", "scrapy.crawler", "scrapy.shell", "scrapy.contracts"),
     *("scrapy_redis", "twisted.internet.asyncioreactor", "twisted.web.client"),
-    *("aiohttp", "redis.asyncio", "pyoxigraph", "lxml.html", "uvloop", "ada_url"),
-    *("isal.isal_zlib", "inflate64", "lz4.frame", "protego", "encodings.idna"),
+    *("pyoxigraph", "lxml.html", "ada_url", "protego", "rdfcrawl.settings"),
+    *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
+_COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spiders"
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -136,10 +138,14 @@ class CommandForks:
 
 def main() -> None:
     """Fork a command for each request that comes over standard input."""
-    for name in LOADED:
+    for name in (*LOADED, *_MORE):
         import_module(name)
-    if "twisted.internet.reactor" in sys.modules or "rdfcrawl" in sys.modules:
-        raise RuntimeError("a library has begun what commands begin")
+    for name in _COMMANDS_AND_SPIDERS:
+        package = import_module(name)
+        for module in iter_modules(package.__path__, f"{name}."):
+            import_module(module.name)
+    if "twisted.internet.reactor" in sys.modules:
+        raise RuntimeError("an import has begun what commands begin")
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who watch tell the test
     with socket.socket(fileno=os.dup(0)) as requests:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 # Each crawl imports them with what they need, and none of them begins anything.
-_LOADED = (
+LOADED = (
     *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
     *("scrapy.core.engine", "scrapy.core.downloader.handlers", "scrapy.dupefilters"),
     *("scrapy.downloadermiddlewares.defaultheaders", "scrapy.responsetypes"),
@@ -55,7 +55,8 @@ _LOADED = (
     *("rdfcrawl.pipelines.manager", "rdfcrawl.pipelines.slices"),
     *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
     *("rdfcrawl.progress.extension", "rdfcrawl.sources.datasets"),
-    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery"),
+    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.descriptors"),
+    *("rdfcrawl.guard.operator", "rdfcrawl.sources.base", "rdfcrawl.scrapy_settings"),
 )
 _REACTOR = "twisted.internet.reactor"
 _FOR_THE_CREW = (signal.SIGINT, signal.SIGTERM)
@@ -172,7 +173,7 @@ def begin() -> WorkerForks | None:
         return None
     gc.disable()  # nothing of what is imported is garbage
     try:
-        for name in _LOADED:
+        for name in LOADED:
             with contextlib.suppress(ImportError):  # another version of a library
                 import_module(name)
         gc.freeze()  # nor is it looked at, and its pages stay shared
