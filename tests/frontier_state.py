@@ -104,8 +104,8 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind in ("claim", "failed"):
-        return  # what the last claim of a worker gave, and what `retry` may queue
+    if kind in ("claim", "failed", "t"):
+        return  # the last claim of a worker, what `retry` may queue, clocks
     if kind == "cnt":
         state.counters.update(
             {k: int(v) for k, v in (await _hash(redis, name)).items()}

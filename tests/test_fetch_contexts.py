@@ -483,23 +483,6 @@ async def test_requests_to_a_host_keep_the_delay(
     assert min(b - a for a, b in itertools.pairwise(times)) >= 0.05
 
 
-async def test_host_of_the_document_is_left_alone_before_and_after(
-    raw_server: RawServers, fetch_options: MakeOptions
-) -> None:
-    """If a context lies on the host of its document, then visits keep their delay."""
-    server = await raw_server({"*": response(CONTEXT)})
-    slept: list[tuple[float, int]] = []
-
-    async def sleep(secs: float) -> None:
-        slept.append((secs, len(server.requests)))
-
-    options = replace(FAST, delay_secs=0.01)
-    async with worker(fetch_options(), options, hosts=Hosts(sleep=sleep)) as one:
-        await one.load(server.url("/c"), server.url("/page"))
-        await one.load(server.url("/d"))
-    assert slept == [(0.01, 0), (0.01, 1)]
-
-
 # -- freshness -----------------------------------------------------------------------
 
 
@@ -678,21 +661,6 @@ async def test_workers_at_the_same_time_ask_once(
         assert one.counts + two.counts == {"fetched": 1, "shared": 1}
     assert {each.content for each in found} == {CONTEXT}
     assert server.targets == ["/c"]
-
-
-async def test_workers_keep_the_delay_of_a_host_together(
-    raw_server: RawServers, fetch_options: MakeOptions, redis: Redis
-) -> None:
-    """If two workers ask one host for contexts, then the delay is between them."""
-    server = await raw_server({"*": response(CONTEXT)})
-    options = replace(FAST, delay_secs=0.15)
-    async with (
-        worker(fetch_options(), options, redis=redis) as one,
-        worker(fetch_options(), options, redis=redis) as two,
-    ):
-        await asyncio.gather(one.load(server.url("/a")), two.load(server.url("/b")))
-    first, second = server.requests
-    assert second.at - first.at >= 0.08
 
 
 async def test_validators_are_shared(

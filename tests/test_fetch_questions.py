@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.turns import Take
     from tests.conftest import RawServers
 
     MakeOptions = Callable[..., FetchOptions]
@@ -326,7 +327,7 @@ async def test_excuse_is_what_the_server_said(
 async def test_rules_are_those_for_what_is_asked() -> None:
     """If a rule is for what is asked for a record, then it is the record's."""
 
-    async def fetch(_url: str) -> RobotsResponse:
+    async def fetch(_url: str, _take: Take) -> RobotsResponse:
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /api/")
 
     async def url_of(record: Record) -> str:

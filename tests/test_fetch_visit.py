@@ -18,6 +18,7 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.records import Record, Visit
+from rdfcrawl.turns import FREE
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.turns import Turn
     from tests.conftest import RawRequest, RawServer, RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]
@@ -569,10 +571,11 @@ class ScriptedExchange:
         self.answers = answers
         self.n_asked = 0
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """Return the next answer, whatever is asked for."""
         assert url
         assert ask.max_bytes
+        assert turn.is_good()
         self.n_asked += 1
         answer = self.answers[min(self.n_asked, len(self.answers)) - 1]
         return Answer(

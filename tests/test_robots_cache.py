@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.turns import Take
     from tests.conftest import RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]
@@ -199,14 +200,11 @@ async def test_crawl_delay(
 ) -> None:
     """If `Crawl-delay` is longer than the delay it counts; if too long, none is."""
 
-    async def fetch(_: str) -> RobotsResponse:
+    async def fetch(_: str, _take: Take) -> RobotsResponse:
         body = f"User-agent: *\nCrawl-delay: {text}".encode()
         return RobotsResponse(status=200, body=body)
 
-    async def no_sleep(_: float) -> None:
-        """Pass no time."""
-
-    cache = RobotsCache(fetch, RobotsOptions(), sleep=no_sleep)
+    cache = RobotsCache(fetch, RobotsOptions())
     visit = visit_of("http://h.example/a")
     visit.delay_secs = own_secs
     assert await cache.apply(visit) == visit.delay_secs == delay_secs
@@ -298,7 +296,7 @@ async def test_cache_is_bounded() -> None:
     """If many origins have rules, then the latest used are kept within limits."""
     asked: list[str] = []
 
-    async def fetch(url: str) -> RobotsResponse:
+    async def fetch(url: str, _take: Take) -> RobotsResponse:
         asked.append(url)
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /x")
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rdfcrawl.turns import FREE
+
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from rdfcrawl.errors import Fault
+    from rdfcrawl.turns import Turn
 
 
 MAX_EXCUSE_BYTES: Final = 2048
@@ -89,6 +93,7 @@ class Answer:
         errno: of the system's error behind the fault, if there was one.
         is_own_fault: it is our own failure; it says nothing of the host.
         put_off_secs: after such a failure, it is not asked for again so long.
+        is_unasked: its turn was over before it could be sent; nothing was asked.
     """
 
     status: int = 0
@@ -113,6 +118,7 @@ class Answer:
     errno: int = 0
     is_own_fault: bool = False
     put_off_secs: float = 0.0
+    is_unasked: bool = False
 
     def leave(self, put_off_secs: float) -> None:
         """Take note that it failed by us, and is to be asked for again later."""
@@ -123,9 +129,36 @@ class Answer:
 class Exchange(Protocol):
     """Whatever can do one request: aiohttp, or Scrapy's downloader."""
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """Ask for `url`, once, without following redirects or raising faults.
 
         Bodies are kept through `Spool.sink`, so that they count as memory.
+
+        Args:
+            url: absolute.
+            ask: how.
+            turn: it is sent only while that is good, which is told when it is.
         """
         ...
+
+
+async def answer_in_turn(
+    get: Callable[[Turn], Awaitable[Answer]],
+    take: Callable[[], Awaitable[Turn | None]],
+) -> Answer:
+    """Return the answer of a request that waits for its turn.
+
+    Args:
+        get: makes the request, in a turn.
+        take: waits for a turn; if there is none, that is our own fault.
+    """
+    while True:
+        turn = await take()
+        if turn is None:
+            return Answer(is_own_fault=True)
+        try:
+            answer = await get(turn)
+        finally:
+            turn.end()
+        if not answer.is_unasked:
+            return answer

@@ -196,45 +196,9 @@ class SharedContexts:
         except RedisError:
             self._count("unshared")
 
-    async def turn(self, key: str, delay_secs: float) -> None:
-        """Wait until no worker has asked a host for a context for so long."""
-        turn = self._of(key, "context-turn")
-        try:
-            while not await self._redis.set(turn, b"", nx=True, px=_ms(delay_secs)):
-                left_ms = await self._redis.pttl(turn)
-                await asyncio.sleep(max(left_ms, 1) / 1000)
-        except RedisError:
-            self._count("unshared")
-
-    def _of(self, name: str, kind: str = "context") -> str:
+    def _of(self, name: str) -> str:
         digest = hashlib.blake2b(name.encode(errors="replace"), digest_size=16)
-        return self._key(f"{kind}:{digest.hexdigest()}")
-
-
-class Turns:
-    """When a host may be asked for a context again, by this worker or any.
-
-    Args:
-        shared: makes the workers take turns; None if there is one only.
-    """
-
-    def __init__(self, shared: SharedContexts | None) -> None:
-        self._shared = shared
-        self._next_at: dict[str, float] = {}
-
-    async def take(self, key: str, delay_secs: float) -> None:
-        """Wait for the next turn of a politeness key."""
-        if delay_secs <= 0:
-            return
-        now = time.monotonic()
-        if len(self._next_at) > 1000:
-            kept = {host: at for host, at in self._next_at.items() if at > now}
-            self._next_at = kept
-        starts_at = max(now, self._next_at.get(key, now))
-        self._next_at[key] = starts_at + delay_secs
-        await asyncio.sleep(starts_at - now)
-        if self._shared is not None:
-            await self._shared.turn(key, delay_secs)
+        return self._key(f"context:{digest.hexdigest()}")
 
 
 def _size(name: str, entry: ContextEntry) -> int:

@@ -10,11 +10,12 @@ import logging
 import re
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.fetch.answer import Ask, answer_in_turn
 from rdfcrawl.fetch.context_cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
@@ -24,7 +25,6 @@ from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Answer
-    from rdfcrawl.fetch.context_cache import Turns
     from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
     from rdfcrawl.fetch.exchange import HttpExchange
     from rdfcrawl.fetch.options import FetchOptions
@@ -77,8 +77,7 @@ class ContextGet:
         spool: keeps bodies on their way.
         fetch: limits on every GET.
         options: limits on contexts.
-        hosts: how they are told apart.
-        turns: of the requests to a host.
+        hosts: how they are waited for, and which are not asked.
     """
 
     def __init__(
@@ -90,7 +89,6 @@ class ContextGet:
         fetch: FetchOptions,
         options: ContextOptions,
         hosts: Hosts,
-        turns: Turns,
     ) -> None:
         self.exchange = exchange
         self.robots = robots
@@ -98,20 +96,16 @@ class ContextGet:
         self.fetch = fetch
         self.options = options
         self.hosts = hosts
-        self.turns = turns
 
-    async def __call__(
-        self, url: str, *, document_url: str, known: ContextEntry | None
-    ) -> Got:
+    async def __call__(self, url: str, *, known: ContextEntry | None) -> Got:
         """Fetch what is at a URL; raises nothing that the web can cause.
 
         Args:
             url: requestable.
-            document_url: crawled document that names it.
             known: what was there before; its validators are sent.
         """
         known = known if known and known.is_usable else None
-        course = _Course(self, url, document_url, known)
+        course = _Course(self, url, known)
         try:
             async with asyncio.timeout(self.options.load_secs):
                 entry = await course.run()
@@ -152,15 +146,10 @@ class _Course:
     """One context being fetched, wherever it leads to."""
 
     def __init__(
-        self,
-        getter: ContextGet,
-        url: str,
-        document_url: str,
-        known: ContextEntry | None,
+        self, getter: ContextGet, url: str, known: ContextEntry | None
     ) -> None:
         self._get = getter
         self._url = url
-        self._document_url = document_url
         self.known = known
         self.how: How = "fetched"
 
@@ -197,21 +186,12 @@ class _Course:
             raise SourceFault(fault.reason, fault.detail)
         if hosts.is_denied(url):
             raise SourceFault(Reason.NOT_WANTED)
-        if hosts.prime is not None:
-            await hosts.prime(url)
-        # The host of the document is leased to this worker, which may have asked it
-        # for a page just now, and may again once the document is done with.
-        is_leased = hosts.key_of(url) == hosts.key_of(self._document_url)
-        if is_leased:
-            await hosts.sleep(getter.options.delay_secs)
         delay_secs = await self._obey(url)
         answer = await self._try(url, delay_secs)
         if judge_answer(answer, getter.fetch) is Verdict.AGAIN:
             getter.spool.release(answer)
             answer = await self._try(url, delay_secs)
             judge_answer(answer, getter.fetch)
-        if is_leased:
-            await hosts.sleep(delay_secs)
         if answer.fault is not None and not self._is_unchanged(url, answer):
             getter.spool.release(answer)
             raise SourceFault(answer.fault.reason, answer.fault.detail)
@@ -223,11 +203,16 @@ class _Course:
 
     async def _try(self, url: str, delay_secs: float) -> Answer:
         getter = self._get
-        await getter.turns.take(getter.hosts.key_of(url), delay_secs)
-        return await getter.exchange.get(url, self._ask_of(url))
+        answer = await answer_in_turn(
+            partial(getter.exchange.get, url, self._ask_of(url)),
+            partial(getter.hosts.turns.of_url, url, delay_secs),
+        )
+        if answer.is_own_fault:
+            raise SourceFault(Reason.INTERNAL, "the worker stops")
+        return answer
 
     async def _obey(self, url: str) -> float:
-        """Return how long the host is to be left alone after the request.
+        """Return the least time between the request and others to its host.
 
         Raises:
             SourceFault: robots.txt does not allow it.
@@ -236,7 +221,10 @@ class _Course:
         robots = self._get.robots
         if robots is None:
             return options.delay_secs
-        rules = await robots.rules(origin_of(url))
+        turns, delay_secs = self._get.hosts.turns, options.delay_secs
+        rules = await robots.rules(
+            origin_of(url), take=partial(turns.of_url, delay_secs=delay_secs)
+        )
         if isinstance(rules, list):
             raise SourceFault(rules[0].reason, rules[0].detail)
         if rules.delay_secs > options.max_delay_secs:

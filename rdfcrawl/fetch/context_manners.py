@@ -1,19 +1,17 @@
-"""How contexts are asked for: limits, hosts, and their turns."""
+"""How contexts are asked for: limits, and which hosts are not asked."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rdfcrawl.fetch.local_turns import LocalTurns
 from rdfcrawl.leaving import Leaving
-from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-    from rdfcrawl.fetch.answer import Answer, Ask, Exchange
-    from rdfcrawl.fetch.context_cache import Turns
+    from rdfcrawl.turns import Turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +19,7 @@ class ContextOptions:
     """How contexts are fetched and kept; times in seconds, sizes in bytes.
 
     Attributes:
-        delay_secs: least time between two requests to a host for contexts.
+        delay_secs: least time between two requests to a host.
         max_delay_secs: longest `Crawl-delay` that is obeyed; a host that asks for
             more is not asked for contexts.
         load_secs: for all that one load takes, waits and redirects included.
@@ -52,35 +50,14 @@ class ContextOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hosts:
-    """How hosts are told apart, and waited for.
+    """How hosts are waited for, and which are not asked.
 
     Attributes:
-        key_of: politeness key of a URL.
-        prime: called with a URL before its key is asked for.
-        sleep: waits before and after a request to a host that is being visited.
+        turns: gives requests their turns.
         is_denied: tells which URLs the operator wants never to be asked for.
         leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
-    key_of: Callable[[str], str] = host_of
-    prime: Callable[[str], Awaitable[None]] | None = None
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    turns: Turns = field(default_factory=LocalTurns)
     is_denied: Callable[[str], bool] = lambda _: False
     leaving: Leaving = field(default_factory=Leaving)
-
-
-class PacedExchange:
-    """An exchange whose requests wait for the turn of their host."""
-
-    def __init__(
-        self, exchange: Exchange, turns: Turns, hosts: Hosts, *, delay_secs: float
-    ) -> None:
-        self._exchange = exchange
-        self._turns = turns
-        self._hosts = hosts
-        self._delay_secs = delay_secs
-
-    async def get(self, url: str, ask: Ask) -> Answer:
-        """See `Exchange.get`."""
-        await self._turns.take(self._hosts.key_of(url), self._delay_secs)
-        return await self._exchange.get(url, ask)

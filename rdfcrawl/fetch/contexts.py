@@ -12,13 +12,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.context_cache import (
-    MemoryContexts,
-    SharedContexts,
-    Turns,
-)
+from rdfcrawl.fetch.context_cache import MemoryContexts, SharedContexts
 from rdfcrawl.fetch.context_get import ContextGet
-from rdfcrawl.fetch.context_manners import PacedExchange
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
@@ -95,7 +90,7 @@ class ContextStore:
         task = self._loading.get(url)
         if task is None:
             self._spend(url, document_url)
-            task = asyncio.create_task(self._load(url, document_url))
+            task = asyncio.create_task(self._load(url))
             self._loading[url] = task
             task.add_done_callback(lambda _: self._loading.pop(url, None))
         # One who is cancelled does not take it from the others.
@@ -130,11 +125,11 @@ class ContextStore:
             detail = f"over {most} contexts of one document <{url}>"
             raise SourceFault(Reason.REMOTE_CONTEXT, detail[: Fault.MAX_DETAIL])
 
-    async def _load(self, url: str, document_url: str) -> ContextEntry:
+    async def _load(self, url: str) -> ContextEntry:
         known = self._memory.get(url)
         shared = self._shared
         if shared is None:
-            return await self._fetched(url, document_url, known)
+            return await self._fetched(url, known)
         entry = await shared.get(url)
         if entry is not None and entry.is_fresh:
             return self._keep(url, entry)
@@ -143,7 +138,7 @@ class ContextStore:
         if entry is not None:
             return self._keep(url, entry)
         try:
-            return await self._fetched(url, document_url, known)
+            return await self._fetched(url, known)
         finally:
             await shared.release(url)
 
@@ -152,10 +147,8 @@ class ContextStore:
         self._memory.put(url, entry)
         return entry
 
-    async def _fetched(
-        self, url: str, document_url: str, known: ContextEntry | None
-    ) -> ContextEntry:
-        got = await self._fetch(url, document_url=document_url, known=known)
+    async def _fetched(self, url: str, known: ContextEntry | None) -> ContextEntry:
+        got = await self._fetch(url, known=known)
         self._count(got.how)
         self._memory.put(url, got.entry)
         if self._shared is not None:
@@ -182,18 +175,16 @@ def open_contexts(
         gate: judges each connection.
         robots: how robots.txt is obeyed; None: it is not.
         options: of the store.
-        hosts: how they are told apart, and waited for.
+        hosts: how they are waited for, and which are not asked.
         shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
     exchange = HttpExchange(fetch, spool, gate=gate)
     exchange.open()
-    turns = Turns(shared)
     rules = None
     if robots is not None:
-        paced = PacedExchange(exchange, turns, hosts, delay_secs=options.delay_secs)
         rules = RobotsCache(
-            RobotsFetch(LeavingExchange(paced, hosts.leaving), spool, fetch),
+            RobotsFetch(LeavingExchange(exchange, hosts.leaving), spool, fetch),
             robots,
         )
     getter = ContextGet(
@@ -203,7 +194,6 @@ def open_contexts(
         fetch=fetch,
         options=options,
         hosts=hosts,
-        turns=turns,
     )
     return ContextStore(getter, shared=shared, options=options, count=count)
 

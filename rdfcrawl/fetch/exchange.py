@@ -19,10 +19,12 @@ from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
+from rdfcrawl.fetch.turn_connector import TurnConnector, connecting_for
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from multidict import MultiMapping
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Sink, Spool
+    from rdfcrawl.turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +88,7 @@ class HttpExchange:
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=TurnConnector(
                 resolver=self._names,
                 socket_factory=self._gate.open_socket,
                 limit=0,  # the number of open visits is the limit
@@ -116,12 +119,15 @@ class HttpExchange:
         await self._session.close()
         await self._names.close()
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         answer = Answer()
         transfer = self._watch.begin(ask)
+        token = connecting_for.set(turn)
         try:
             await self._get(url, ask, answer, transfer)
+        except NotSentError:
+            answer.is_unasked = True
         except asyncio.CancelledError:
             if not transfer.is_own_cancel():
                 raise
@@ -132,6 +138,7 @@ class HttpExchange:
             if not note_failure(answer, exc):
                 logger.exception("Unexpected error on %(url)s", {"url": url})
         finally:
+            connecting_for.reset(token)
             self._watch.end(transfer)
         if answer.fault is not None and (answer.body or answer.path):
             answer.is_partial = True

@@ -25,6 +25,7 @@ from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.guard.gate import Gate
+from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import Transfer
+    from rdfcrawl.turns import Turn
 
 T = TypeVar("T")
 _Key = tuple[str, str, int, str]
@@ -112,7 +114,7 @@ class FtpExchange:
             connection.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`; the statuses are those of `ftp_replies`."""
         answer = Answer()
         async with self._room:
@@ -120,7 +122,9 @@ class FtpExchange:
                 self._watch = Watch(self.options)
             transfer = self._watch.begin(ask)
             try:
-                await self._get(url, ask, answer, transfer)
+                await self._get(url, ask, answer, transfer, turn)
+            except NotSentError:
+                answer.is_unasked = True
             except asyncio.CancelledError:
                 if not transfer.is_own_cancel():
                     raise
@@ -134,7 +138,7 @@ class FtpExchange:
         return answer
 
     async def _get(
-        self, url: str, ask: Ask, answer: Answer, transfer: Transfer
+        self, url: str, ask: Ask, answer: Answer, transfer: Transfer, turn: Turn
     ) -> None:
         if ask.data:
             answer.status = 405  # there is nothing that it could be sent to
@@ -143,7 +147,7 @@ class FtpExchange:
         if address.is_endless:
             detail = "the same directories three times in a row"
             raise SourceFault(Reason.PAGING_LOOP, detail)
-        course = Course(self, address, ask, answer, transfer)
+        course = Course(self, address, ask, answer, transfer, turn)
         try:
             await course.run()
         finally:

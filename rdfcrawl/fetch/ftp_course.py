@@ -14,6 +14,7 @@ from rdfcrawl.fetch.ftp_container import MEDIA_TYPE, ContainerWriter
 from rdfcrawl.fetch.ftp_replies import FtpRefused
 from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
 from rdfcrawl.fetch.retry_after import backoff_secs
+from rdfcrawl.turns import NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.ftp_listing import Format
     from rdfcrawl.fetch.spool import Sink
     from rdfcrawl.fetch.watch import Transfer
+    from rdfcrawl.turns import Turn
 
 T = TypeVar("T")
 
@@ -42,7 +44,9 @@ class Course:
         ask: Ask,
         answer: Answer,
         transfer: Transfer,
+        turn: Turn,
     ) -> None:
+        self._turn = turn
         self._exchange = exchange
         self._address = address
         self._ask = ask
@@ -83,9 +87,29 @@ class Course:
         self._is_between = self._connection is not None and refused.code != 421
 
     async def _connect(self) -> FtpConnection:
+        self._check_turn()
         self._connection = None
         self._connection = await self._exchange.connect(self._address, self._login)
         return self._connection
+
+    def _check_turn(self) -> None:
+        """See that a command may be sent that makes the server work.
+
+        Raises:
+            NotSentError: its turn is over.
+        """
+        if not self._turn.is_good():
+            raise NotSentError
+
+    async def _begin(
+        self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
+    ) -> T:
+        """Have the server send something: this is the request that counts."""
+        self._check_turn()
+        try:
+            return await self._call(connection, function, *arguments)
+        finally:
+            self._turn.sent()
 
     async def _call(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
@@ -108,7 +132,7 @@ class Course:
             self._is_between = True
             return
         try:
-            await self._call(connection, connection.open_file, path)
+            await self._begin(connection, connection.open_file, path)
         except FtpRefused as refused:
             if refused.status in (403, 404) and await self._call(
                 connection, connection.is_directory, path
@@ -161,6 +185,8 @@ class Course:
             why = "the transfer ended too early"
             try:
                 if n_breaks:
+                    if not await self._turn.again():
+                        break
                     connection = await self._connect()
                     await self._go_on(connection, sink, path, facts)
                 await self._copy_rest(connection, sink)
@@ -198,7 +224,7 @@ class Course:
             raise _truncated("the file has changed while it was read")
         tail = self._tail
         offset = sink.n_bytes - len(tail)
-        if not await self._call(connection, connection.open_file, path, offset):
+        if not await self._begin(connection, connection.open_file, path, offset):
             raise _truncated("the server cannot go on where it broke off")
         seen = b""
         while len(seen) < len(tail):
@@ -238,7 +264,7 @@ class Course:
         address = self._address
         path = address.absolute(connection.home)
         above = await self._call(connection, connection.above, path)
-        form = await self._call(connection, connection.open_listing, path)
+        form = await self._begin(connection, connection.open_listing, path)
         self._answer.status = 200
         self._answer.media_type = MEDIA_TYPE
 

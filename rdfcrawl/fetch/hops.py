@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.pace import Pace
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.robots.cache import RobotsCache
+    from rdfcrawl.turns import Take
 
 
 class Hops:
@@ -60,6 +61,7 @@ class Hops:
         *,
         pace: Pace,
         visit: Visit,
+        take: Take,
     ) -> Fault | list[Fault] | None:
         """Return why robots.txt of its origin does not let a target be asked for.
 
@@ -69,6 +71,7 @@ class Hops:
             target: of the last answer, within the key of the visit.
             pace: of the visit; a `Crawl-delay` of the origin slows it down.
             visit: gets that delay, too.
+            take: waits for the turn to ask for the robots.txt.
 
         Returns:
             A fault if it is forbidden, a list of faults if the rules cannot be had.
@@ -76,11 +79,7 @@ class Hops:
         robots = self._robots
         if robots is None:
             return None
-
-        async def turn() -> bool:
-            return await pace.turn() and not visit.is_lost
-
-        rules = await robots.rules(origin_of(target), pace=turn)
+        rules = await robots.rules(origin_of(target), take=take)
         if isinstance(rules, list):
             blocked = (each for each in rules if each.reason is Reason.GUARD_BLOCKED)
             return next(blocked, None) or rules

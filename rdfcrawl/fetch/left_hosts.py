@@ -6,10 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Ask, Exchange
     from rdfcrawl.leaving import Leaving
+    from rdfcrawl.turns import Turn
 
 
 class LeavingExchange:
@@ -30,7 +32,7 @@ class LeavingExchange:
         self._cancelled: dict[asyncio.Task[object], int] = {}
         leaving.changed.append(self._cancel)
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         leaving = self._leaving
         if leaving and (fault := leaving.fault(url)) is not None:
@@ -40,7 +42,7 @@ class LeavingExchange:
             raise RuntimeError("a request needs a task")
         self._open[task] = url
         try:
-            return await self._exchange.get(url, ask)
+            return await self._exchange.get(url, ask, turn)
         except asyncio.CancelledError:
             before = self._cancelled.get(task)
             if before is None or task.uncancel() > before:

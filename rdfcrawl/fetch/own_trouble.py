@@ -21,6 +21,7 @@ from rdfcrawl.disk import PASSING
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.fetch.system_errors import dns_reason
+from rdfcrawl.turns import FREE
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Ask, Exchange
     from rdfcrawl.fetch.pace import Sleepers
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -220,25 +222,28 @@ class BearingExchange:
         self._trouble = trouble
         self._spool = spool
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         if self._trouble.is_pausing:
+            turn.end()
             await self._trouble.all_pass()
-            if self._trouble.is_stopping:
+            if self._trouble.is_stopping or not await turn.again():
                 return Answer(fault=Fault(Reason.INTERNAL), is_own_fault=True)
-        answer = await self._exchange.get(url, ask)
+        answer = await self._exchange.get(url, ask, turn)
         if answer.fault is None:
             return answer
-        return await self._bear(answer, partial(self._exchange.get, url, ask))
+        again = partial(self._exchange.get, url, ask, turn)
+        return await self._bear(answer, again, turn)
 
     async def _bear(
-        self, answer: Answer, again: Callable[[], Awaitable[Answer]]
+        self, answer: Answer, again: Callable[[], Awaitable[Answer]], turn: Turn
     ) -> Answer:
         while (trouble := await self._trouble.of(answer)) is not None:
             if trouble is Trouble.DISK:
                 self._spool.release(answer)  # it is in the way
+            turn.end()
             await self._trouble.passes(trouble)
-            if self._trouble.is_stopping:
+            if self._trouble.is_stopping or not await turn.again():
                 answer.is_own_fault = True
                 break
             self._spool.release(answer)

@@ -78,6 +78,15 @@ class Pace:
         self.next_at = now + self._delay_secs
         return True
 
+    def sent(self, at: float) -> None:
+        """Count the delay of the last request from when it was sent, if that is known.
+
+        Args:
+            at: monotonic time; 0 if it is not known.
+        """
+        if at:
+            self.next_at = max(self.next_at, at + self._delay_secs)
+
     def is_over(self) -> bool:
         """Tell whether no request starts any more, for being too late or stopped."""
         starts_at = max(self.next_at, time.monotonic())

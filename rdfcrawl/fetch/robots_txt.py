@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.answer import answer_in_turn
 from rdfcrawl.fetch.retry_after import parse_retry_after
 from rdfcrawl.robots.cache import RobotsResponse
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Exchange
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.turns import Take
 
 
 class RobotsFetch:
@@ -26,9 +29,16 @@ class RobotsFetch:
         # One byte more than is parsed shows that the last line may be cut off.
         self._ask = options.ask_robots(MAX_ROBOTS_BYTES + 1)
 
-    async def __call__(self, url: str) -> RobotsResponse:
-        """Fetch `url`; a longer text than is read is no fault."""
-        answer = await self._exchange.get(url, self._ask)
+    async def __call__(self, url: str, take: Take) -> RobotsResponse:
+        """Fetch `url`; a longer text than is read is no fault.
+
+        Args:
+            url: of robots.txt, or what it redirects to.
+            take: waits for the turn to ask for it.
+        """
+        answer = await answer_in_turn(
+            partial(self._exchange.get, url, self._ask), partial(take, url)
+        )
         body = head_of(answer, self._ask.max_bytes)  # in a file if memory was short
         self._spool.release(answer)
         is_whole = answer.fault is None or answer.fault.reason is Reason.TOO_LARGE
@@ -38,4 +48,5 @@ class RobotsFetch:
             location=answer.location,
             retry_after_secs=parse_retry_after(answer.retry_after, datetime.now(UTC)),
             fault=None if is_whole else answer.fault,
+            is_unasked=answer.is_own_fault,
         )

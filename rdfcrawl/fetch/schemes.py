@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.turns import FREE
+
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Answer, Ask, Exchange
+    from rdfcrawl.turns import Turn
 
 
 class SchemeExchange:
@@ -20,7 +23,7 @@ class SchemeExchange:
         self._web = web
         self._ftp = ftp
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         is_ftp = url.startswith(("ftp:", "ftps:"))
-        return await (self._ftp if is_ftp else self._web).get(url, ask)
+        return await (self._ftp if is_ftp else self._web).get(url, ask, turn)

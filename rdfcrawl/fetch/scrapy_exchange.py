@@ -20,7 +20,8 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.exchange import note_headers
 from rdfcrawl.fetch.network_faults import guard_fault
-from rdfcrawl.fetch.scrapy_handler import GuardRefused
+from rdfcrawl.fetch.scrapy_handler import TURN, GuardRefused, TurnIsOver
+from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.turns import Turn
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {
@@ -52,7 +54,7 @@ class ScrapyExchange:
         self._crawler = crawler
         self._spool = spool
 
-    async def get(self, url: str, ask: Ask) -> Answer:
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         answer = Answer()
         request = Request(
@@ -66,10 +68,13 @@ class ScrapyExchange:
                 **_LEFT_TO_THE_VISIT,
                 "download_timeout": ask.timeout_secs,
                 "download_maxsize": ask.max_bytes,
+                TURN: turn,
             },
         )
         try:
             response = await self._crawler.engine.download_async(request)
+        except TurnIsOver:
+            answer.is_unasked = True
         except GuardRefused as exc:
             answer.fault = guard_fault(exc.blocked)
             answer.is_host_fault = True

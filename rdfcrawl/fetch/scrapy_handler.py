@@ -6,8 +6,9 @@ A crawl makes visits and needs none, and the import takes as long as all of aioh
 from __future__ import annotations
 
 import logging
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
@@ -18,18 +19,24 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.policy import Why, literal_address
 from rdfcrawl.guard.settings import guard_of
+from rdfcrawl.turns import FREE, NotSentError, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.statscollectors import StatsCollector
+    from twisted.internet.defer import Deferred
 
     from rdfcrawl.guard.policy import Guard
 
 logger = logging.getLogger(__name__)
+
+TURN: Final = "rdfcrawl_turn"  # in `meta`: the turn of a request
+_connecting_for: Final[ContextVar[Turn]] = ContextVar("turn", default=FREE)
 
 
 class GuardRefused(IgnoreRequest):
@@ -42,6 +49,10 @@ class GuardRefused(IgnoreRequest):
     def __init__(self, blocked: GuardBlocked) -> None:
         super().__init__(blocked.detail)
         self.blocked = blocked
+
+
+class TurnIsOver(IgnoreRequest):
+    """The turn of a request was over before it could be sent."""
 
 
 class ScrapyHttpHandler:
@@ -79,6 +90,8 @@ class ScrapyHttpHandler:
         # It would connect anew outside of the request that is judged; whoever made the
         # request repeats it in their own time.
         pool.retryAutomatically = False
+        # The place where a request is about to be sent.
+        handler._pool.getConnection = partial(_connection, pool.getConnection)  # noqa: SLF001
         gate = Gate(_guard_of(crawler), count=partial(_count, crawler.stats))
         return cls(handler, gate)
 
@@ -87,7 +100,18 @@ class ScrapyHttpHandler:
 
         Raises:
             GuardRefused: it would lead to where it must not.
+            TurnIsOver: it was not sent.
         """
+        turn = request.meta.get(TURN, FREE)
+        token = _connecting_for.set(turn)
+        try:
+            return await self._judged(request)
+        except NotSentError as exc:
+            raise TurnIsOver from exc
+        finally:
+            _connecting_for.reset(token)
+
+    async def _judged(self, request: Request) -> Response:
         try:
             self._check(request.url)
             if request.meta.get("proxy"):
@@ -131,6 +155,20 @@ class ScrapyHttpHandler:
     async def close(self) -> None:
         """Close the connections."""
         await self._handler.close()
+
+
+def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[Any]:
+    """Return the connection that is about to be used, if it still may be."""
+    turn = _connecting_for.get()
+
+    def use(connection: Any) -> Any:
+        if not turn.is_good():
+            connection.abort()
+            raise NotSentError
+        turn.sent()
+        return connection
+
+    return get(*arguments).addCallback(use)
 
 
 def _count(stats: StatsCollector | None, why: Why) -> None:

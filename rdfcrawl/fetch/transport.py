@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from rdfcrawl.disk import Disk
-from rdfcrawl.fetch.context_cache import SharedContexts, Turns
+from rdfcrawl.fetch.context_cache import SharedContexts
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
 from rdfcrawl.fetch.exchange import HttpExchange
@@ -48,6 +48,7 @@ class Transport:
         exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
         robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
         contexts: gives the contexts of JSON-LD.
+        turns: gives requests their turns to ask hosts.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -70,6 +71,7 @@ class Transport:
         known, sleepers = KnownNames(), Sleepers()
         self._trouble = session.trouble = OwnTrouble(known, sleepers, self._spool)
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
+        self.turns = session.turns(sleepers)
         self._http: HttpExchange | None = None
         web: Exchange
         if options.fetches_with_scrapy:
@@ -96,12 +98,13 @@ class Transport:
             question=partial(_question, spider),
         )
         self.visitor.sleepers = sleepers
+        self.visitor.turns = self.turns
         self.visitor.begin = partial(session.begin, what="asked")
         self._is_exempt = partial(_is_exempt, spider)
         self._shared = SharedContexts(
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
-        self.robots = self._robots(crawler, session)
+        self.robots = self._robots(crawler)
         self.visitor.hops = Hops(
             wants=session.wants_target,
             refuses=session.refuses,
@@ -110,24 +113,16 @@ class Transport:
         )
         self.contexts = self._contexts(crawler, session)
 
-    def _robots(self, crawler: Crawler, session: CrawlSession) -> RobotsCache | None:
+    def _robots(self, crawler: Crawler) -> RobotsCache | None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             return None
         options = self.visitor.options
-        turns = Turns(self._shared)
-        delay_secs = session.options.frontier.delay_secs
-
-        async def turn(url: str) -> None:
-            await session.prime(url)
-            await turns.take(session.key_of(url), delay_secs)
-
         return RobotsCache(
             RobotsFetch(self.exchange, self._spool, options),
             _robots_options(crawler, options),
-            sleep=self.visitor.sleepers.sleep,
+            turns=self.turns,
             is_exempt=self._is_exempt,
             url_of=self._url_of,
-            turn=turn,
         )
 
     def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
@@ -139,9 +134,7 @@ class Transport:
             robots=_robots_options(crawler, options) if self.robots else None,
             options=ContextOptions(delay_secs=session.options.frontier.delay_secs),
             hosts=Hosts(
-                key_of=session.key_of,
-                prime=session.prime,
-                sleep=self.visitor.sleepers.sleep,
+                turns=self.turns,
                 is_denied=session.intake.denies,
                 leaving=session.leaving,
             ),

@@ -21,6 +21,7 @@ from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind
 from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.turns import Turns
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.records import Document, Record, Visit
+    from rdfcrawl.turns import Turn
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class Visitor:
         begin: called with a visit whose only record is a suspect (`Record.lost`),
             before it is asked for.
         sleepers: waits that `stop` ends.
+        turns: gives requests their turns.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Visitor:
         self.prime = prime
         self.question = question
         self.hops = hops or Hops()
+        self.turns = Turns()
         self.begin: Callable[[Visit], Awaitable[None]] | None = None
         self._asks = {kind: options.ask(kind) for kind in Kind}
         self.sleepers = Sleepers()
@@ -217,18 +221,12 @@ class _Course:
         """Ask for a record and follow it; None if the visit is over before."""
         visit = self._visit
         visit.step_at = time.monotonic()
-        while await self._pace.turn(attempt.not_before):
-            visit.step_at = time.monotonic()
-            if self._visit.is_lost:
-                return None
-            if not attempt.requested:
-                attempt.started_ms = now_ms()
-            origin = origin_of(url)
-            attempt.requested.append(url)
-            answer = await self._visitor.exchange.get(url, ask)
+        while not visit.is_lost:
+            answer = await self._answer(attempt, url, ask)
             if answer.is_own_fault:
                 visit.not_before_secs = max(visit.not_before_secs, answer.put_off_secs)
                 return None
+            origin = origin_of(url)
             verdict = judge_answer(
                 answer, self._options, is_conditional=ask.is_conditional
             )
@@ -250,6 +248,34 @@ class _Course:
                 attempt.dead_origin = origin_of(url)
                 return Verdict.NO_CONNECTION
         return None
+
+    async def _answer(self, attempt: Attempt, url: str, ask: Ask) -> Answer:
+        """Ask for a URL when it is the visit's turn."""
+        visit, pace = self._visit, self._pace
+        turn = None
+        if await pace.turn(attempt.not_before):
+            turn = await self._visitor.turns.of_visit(visit)
+        if turn is None:
+            return Answer(is_own_fault=True)
+        visit.step_at = time.monotonic()
+        if not attempt.requested:
+            attempt.started_ms = now_ms()
+        attempt.requested.append(url)
+        try:
+            answer = await self._visitor.exchange.get(url, ask, turn)
+        finally:
+            turn.end()
+            pace.sent(turn.sent_at)
+        if answer.is_unasked:
+            attempt.requested.pop()
+            return await self._answer(attempt, url, ask)
+        return answer
+
+    async def _turn_of_hop(self, url: str) -> Turn | None:
+        """Wait for the turn to ask for the robots.txt of a redirect's target."""
+        if not await self._pace.turn():
+            return None
+        return await self._visitor.turns.of_url(url, visit=self._visit)
 
     async def _follow(
         self, attempt: Attempt, url: str, answer: Answer
@@ -295,6 +321,7 @@ class _Course:
             target,
             pace=self._pace,
             visit=self._visit,
+            take=self._turn_of_hop,
         )
         if not isinstance(found, list):
             return found

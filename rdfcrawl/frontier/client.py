@@ -10,12 +10,14 @@ import json
 import secrets
 from dataclasses import dataclass
 from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
+from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,6 +53,26 @@ class Candidate(NamedTuple):
     fingerprint: int
     item: bytes  # band digit + payload, or b"k": mark as seen only
     budget: int | None = None  # of its host; None: that of the worker
+
+
+class TurnEntry(NamedTuple):
+    """A request for a turn to ask a host, or what became of one.
+
+    Attributes:
+        token: of the turn, unique.
+        key: politeness key of the host.
+        delay_secs: least time to the request before it, or to the next one.
+        epoch: of the lease that it is for.
+        hold_secs: for so long it is this one's; None if this is no request for one.
+        sent_at: monotonic time when the request was sent; 0 if it was not.
+    """
+
+    token: str
+    key: str
+    delay_secs: float
+    epoch: int | None = None
+    hold_secs: float | None = None
+    sent_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +120,8 @@ class Frontier:
         self.crawl_id = crawl_id
         self.options = options
         self.partitions = options.partitions
+        self.delay_secs = options.delay_secs
+        """Least time between two requests to a host that sets none."""
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
         self._scripts = scripts
@@ -331,6 +355,34 @@ class Frontier:
                 due.append(next_due)
         return visits, (min(due) / 1000 if due else None)
 
+    async def turns(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
+        """Ask for turns to ask hosts, and say which requests were sent.
+
+        Safe to repeat after a failure.
+
+        Returns:
+            For each entry that asks for one, in order: 1 and the ms until it begins; 0
+            and the ms after which to ask again; or -1, the lease is lost.
+        """
+        calls: dict[int, list[Argument]] = {}
+        places: dict[int, list[int]] = {}
+        n_asked = 0
+        for entry in entries:
+            partition = partition_of(entry.key, self.partitions)
+            calls.setdefault(partition, []).extend(_turn_arguments(entry))
+            if entry.hold_secs is not None:
+                places.setdefault(partition, []).append(n_asked)
+                n_asked += 1
+        answers = await self._scripts.run(
+            "turn", [(self._prefixes[p], arguments) for p, arguments in calls.items()]
+        )
+        found = [(0, 0)] * n_asked
+        rows = cast("list[list[tuple[int, int]]]", answers)
+        for partition, given in zip(calls, rows, strict=True):
+            for place, (what, ms) in zip(places.get(partition, ()), given, strict=True):
+                found[place] = what, ms
+        return found
+
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
         """Write down what is about to be done with the one record of a visit.
 
@@ -524,6 +576,19 @@ class Frontier:
         found = await self.redis.hgetall(self.key("figures"))
         rows = cast("dict[bytes, bytes]", found)
         return {name.decode(): json.loads(text) for name, text in rows.items()}
+
+
+def _turn_arguments(entry: TurnEntry) -> list[Argument]:
+    hold, sent_at = entry.hold_secs, entry.sent_at
+    return [
+        entry.token,
+        entry.key,
+        "" if entry.epoch is None else entry.epoch,
+        _ms(entry.delay_secs),
+        "" if hold is None else _ms(hold),
+        # Now, and not when the entry was made: it may have had to wait.
+        _ms(monotonic() - sent_at) if sent_at and hold is None else "",
+    ]
 
 
 def _added(marks: bytes) -> Added:

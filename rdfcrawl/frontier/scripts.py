@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     Argument = bytes | str | int
 
 Operation = Literal[
-    "add", "claim", "begin", "release", "ack", "renew", "reap", "down", "retry", "set"
-]
+    "add", "claim", "turn", "begin", "release", "ack", "renew", "reap", "down", "retry",
+    "set",
+]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = (
     "add",
     "claim",
+    "turn",
     "begin",
     "release",
     "ack",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.clocks import Clocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.fetch.own_trouble import OwnTrouble
+    from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Child, Document, Record, Visit
 
@@ -84,6 +86,7 @@ class CrawlSession:
         self._scopes: dict[int, Scope] = {}
         self._intakes: dict[int, Intake] = {}
         self.worker: Worker
+        self.clocks: Clocks
         self.intake: Intake
 
     @classmethod
@@ -149,6 +152,7 @@ class CrawlSession:
             figures=figures,
             account_for=account_for,
         )
+        self.clocks = Clocks(self.frontier, self._persistent)
         self.worker.prepare = self._learn
         self.worker.restore = self._restore
         if options.run is None:
@@ -230,6 +234,7 @@ class CrawlSession:
         """
         if self._looking is not None:
             self._looking.cancel()
+        await self.clocks.close()
         try:
             if (await self._persistent(self.frontier.counts, what="counts")).is_over:
                 await self._end(forget=forget)
@@ -482,6 +487,17 @@ class CrawlSession:
     def refuses(self, record: Record) -> bool:
         """Tell whether a queued record is denied; see `Intake.refuses`."""
         return self._intake_for(record).refuses(record)
+
+    def turns(self, sleepers: Sleepers) -> HostTurns:
+        """Return what gives requests their turns, until `sleepers` are stopped."""
+        return HostTurns(
+            self.clocks,
+            self.frontier,
+            self.worker,
+            sleepers,
+            key_of=self.key_of,
+            prime=self.prime,
+        )
 
     async def prime(self, url: str) -> None:
         """Look up what `key_of` needs, which cannot wait."""

@@ -25,6 +25,7 @@ from rdfcrawl.frontier.homes import home_partitions
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
 from rdfcrawl.frontier.patience import HostPatience
+from rdfcrawl.turns import steady_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -67,6 +68,7 @@ class Worker:
         prepare: called with records that were claimed, before they are visited.
         restore: called when Redis may have lost what it took last.
         gone: why the crawl cannot go on, once Redis no longer has it.
+        leases_until: when the leases of this worker run out, by `turns.steady_time`.
     """
 
     def __init__(
@@ -112,6 +114,8 @@ class Worker:
         self._sent_at = 0.0  # when links were last sent
         self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
         self._add_at = 0.0
+        self.leases_until = steady_time() + frontier.options.lease_secs
+        self._confirming = asyncio.Lock()
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._stirred: set[int] = set()  # may have become due since the last claim
@@ -149,6 +153,18 @@ class Worker:
         self._buffer.extend(candidates)
         if len(self._buffer) >= _ADD_URIS:
             self._commit_now.set()
+
+    async def confirm(self) -> None:
+        """See which leases are this worker's still, if they may have run out.
+
+        Whoever was stopped, or cut off from Redis, asks before anything else.
+
+        Raises:
+            RedisError: Redis is away, and the worker stops.
+        """
+        async with self._confirming:
+            if steady_time() >= self.leases_until:
+                await self._persistent(self._renew, what="renew leases")
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
         """Write down what is about to be done with the record of a suspect."""
@@ -301,11 +317,13 @@ class Worker:
             return False, max(0.0, min(self._due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
         number = self.frontier.new_claim()
+        leased_until = steady_time() + self.frontier.options.lease_secs
         self._stirred.clear()
         visits, next_due = await self._persistent(
             lambda: self.frontier.claim(partitions, most_keys=most_keys, number=number),
             what="claim",
         )
+        self.leases_until = min(self.leases_until, leased_until)
         self.patience.judge(visits)
         try:
             if visits and self.prepare is not None:
@@ -593,9 +611,9 @@ class Worker:
             *self._released,
             *(visit for _, visits in self._durable for visit in visits),
         ]
-        if not held:
-            return
-        lost = set(await self.frontier.renew(held))
+        leased_until = steady_time() + self.frontier.options.lease_secs
+        lost = set(await self.frontier.renew(held)) if held else set()
+        self.leases_until = leased_until
         if lost & {*self._ready, *self._active}:
             # Somebody else has these hosts now: what was not begun must not begin.
             logger.warning("lost %d leases; their URIs are crawled again", len(lost))

@@ -19,6 +19,7 @@ from rdfcrawl.robots.policy import (
     judge,
     parse_robots,
 )
+from rdfcrawl.turns import Turns
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 ROBOTS_PATH: Final = "/robots.txt"
@@ -27,8 +28,10 @@ _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT)
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-    Get = Callable[[str], Awaitable["RobotsResponse"]]
     from rdfcrawl.records import Record, Visit
+    from rdfcrawl.turns import Take, Turn
+
+    Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,7 @@ class RobotsResponse:
         retry_after_secs: of `Retry-After`.
         fault: why there was no answer.
         is_blocked: the guard lets nobody ask the origin itself.
+        is_unasked: nobody was asked, as the worker stops or has lost the host.
     """
 
     status: int
@@ -79,6 +83,7 @@ class RobotsResponse:
     retry_after_secs: float | None = None
     fault: Fault | None = None
     is_blocked: bool = False
+    is_unasked: bool = False
 
 
 @dataclass(slots=True)
@@ -91,11 +96,9 @@ class RobotsCache:
     """The rules of origins (scheme, host and port), the latest used ones.
 
     Args:
-        fetch: does one GET, follows no redirect and raises no fault.
+        fetch: does one GET in its turn, follows no redirect and raises no fault.
         options: limits.
-        sleep: waits between requests to a host.
-        turn: waits until another host, to which robots.txt is redirected, may be
-            asked: it is not the one that is visited.
+        turns: gives the turns.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
@@ -106,17 +109,15 @@ class RobotsCache:
         fetch: Get,
         options: RobotsOptions,
         *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        turns: Turns | None = None,
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
-        turn: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt
         self._url_of = url_of
         self._options = options
-        self._sleep = sleep
-        self._turn = turn
+        self._turns = turns or Turns()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._n_bytes = 0
         self._fetching: dict[str, asyncio.Task[Rules | RobotsResponse]] = {}
@@ -135,12 +136,15 @@ class RobotsCache:
         unreachable: dict[str, RobotsResponse] = {}
         rules_of: dict[str, Rules] = {}
         urls = await self._urls(visit)
-        get = self._spaced(visit.delay_secs)
         for url in urls.values():
             origin = origin_of(url)
             if origin in rules_of or origin in unreachable:
                 continue
-            found = self._fresh(origin) or await self._ask(origin, get)
+            take = self._takes(visit, origin)
+            found = self._fresh(origin) or await self._ask(origin, take)
+            if not isinstance(found, Rules) and found.is_unasked:
+                visit.give_back()
+                return visit.delay_secs
             if isinstance(found, Rules):
                 rules_of[origin] = found
                 if visit.delay_secs < found.delay_secs <= self._options.max_delay_secs:
@@ -154,18 +158,17 @@ class RobotsCache:
         return visit.delay_secs
 
     async def rules(
-        self, origin: str, *, pace: Callable[[], Awaitable[bool]] | None = None
+        self, origin: str, *, take: Take | None = None
     ) -> Rules | list[Fault]:
         """Return the rules of an origin, or why its robots.txt cannot be had.
 
         Args:
             origin: as `origin_of` has it.
-            pace: waits until the host may be asked; if it gives False, it is not.
+            take: waits for the turn to ask its host, if that is not as for any other.
         """
         found = self._fresh(origin)
         if found is None:
-            get = self._paced(pace) if pace else self._fetch
-            answer = await self._ask(origin, get)
+            answer = await self._ask(origin, take or self._turns.of_url)
             if not isinstance(answer, Rules):
                 return _faults(answer)
             found = answer
@@ -206,36 +209,32 @@ class RobotsCache:
         self._entries.move_to_end(origin)
         return entry.rules
 
-    def _spaced(self, delay_secs: float) -> Get:
-        """Return a GET after which the next request of the visit waits its turn."""
+    def _takes(self, visit: Visit, origin: str) -> Take:
+        """Return what waits for turns to ask for the robots.txt of a visited origin.
 
-        async def get(url: str) -> RobotsResponse:
-            response = await self._fetch(url)
-            await self._sleep(delay_secs)
-            return response
+        It may lead elsewhere, to a host that is not leased to the visit.
+        """
+        host = host_of(origin)
 
-        return get
+        async def take(url: str) -> Turn | None:
+            if host_of(url) == host:
+                return await self._turns.of_visit(visit)
+            return await self._turns.of_url(url, visit=visit)
 
-    def _paced(self, pace: Callable[[], Awaitable[bool]]) -> Get:
-        """Return a GET that waits for its own turn."""
+        return take
 
-        async def get(url: str) -> RobotsResponse:
-            return await self._fetch(url) if await pace() else RobotsResponse(status=0)
-
-        return get
-
-    async def _ask(self, origin: str, get: Get) -> Rules | RobotsResponse:
+    async def _ask(self, origin: str, take: Take) -> Rules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
         task = self._fetching.get(origin)
         if task is None:
-            task = asyncio.create_task(self._load(origin, get))
+            task = asyncio.create_task(self._load(origin, take))
             self._fetching[origin] = task
             task.add_done_callback(lambda _: self._fetching.pop(origin, None))
         # One who is cancelled does not take it from the others.
         return await asyncio.shield(task)
 
-    async def _load(self, origin: str, get: Get) -> Rules | RobotsResponse:
-        response = await self._follow(origin, get)
+    async def _load(self, origin: str, take: Take) -> Rules | RobotsResponse:
+        response = await self._follow(origin, take)
         access = judge(response.status)
         if access is Access.UNREACHABLE:
             # RFC 9309 2.4: older rules may be used if there is nothing newer.
@@ -249,13 +248,11 @@ class RobotsCache:
         self._keep(origin, rules)
         return rules
 
-    async def _follow(self, origin: str, get: Get) -> RobotsResponse:
+    async def _follow(self, origin: str, take: Take) -> RobotsResponse:
         """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
         url = origin + ROBOTS_PATH
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
-            if self._turn is not None and host_of(url) != host_of(origin):
-                await self._turn(url)
-            response = await get(url)
+            response = await self._fetch(url, take)
             if n == 0 and _is_refused(response):
                 return replace(response, is_blocked=True)
             if not (300 <= response.status < 400 and response.location):

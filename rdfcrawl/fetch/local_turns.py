@@ -1,0 +1,38 @@
+"""Turns where one process is all that asks: a document that a person looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.turns import FREE, Turn, Turns
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.records import Visit
+
+_MAX_HOSTS: Final = 1000
+
+
+class LocalTurns(Turns):
+    """Keeps the delay between the requests to a host that this process makes."""
+
+    def __init__(self) -> None:
+        self._next_at: dict[str, float] = {}
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> Turn | None:
+        """See `Turns.of_url`."""
+        del visit
+        if delay_secs <= 0:
+            return FREE
+        now, host = time.monotonic(), host_of(url)
+        if len(self._next_at) > _MAX_HOSTS:
+            kept = {host: at for host, at in self._next_at.items() if at > now}
+            self._next_at = kept
+        starts_at = max(now, self._next_at.get(host, now))
+        self._next_at[host] = starts_at + delay_secs
+        await asyncio.sleep(starts_at - now)
+        return FREE

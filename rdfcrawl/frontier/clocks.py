@@ -1,0 +1,407 @@
+"""The clocks of hosts, one for each politeness key: all requests to it take turns.
+
+The clocks are in Redis (`lua/turn.lua`), so that it is all the same which worker asks,
+and whether it visits the host or needs one file of it: the robots.txt that another
+host redirects to, a context that a document names. A turn is held until its request
+was sent, and what comes next counts its delay from that moment: however busy a worker
+is, no two requests are closer. Nothing waits for one turn while it holds another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.frontier.client import TurnEntry
+from rdfcrawl.turns import Turn, Turns, steady_time
+
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Awaitable, Callable
+    from typing import Any, Protocol
+
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.worker import Worker
+    from rdfcrawl.records import Visit
+
+    class Sleepers(Protocol):
+        """Waits that may end when the worker stops."""
+
+        is_stopping: bool
+
+        async def sleep(self, secs: float) -> None:
+            """Wait for `secs`, or until the worker stops."""
+            ...
+
+
+_TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
+_GIVEN, _LOST = 1, -1
+
+
+class Clocks:
+    """Asks Redis for turns; what many ask at the same time goes in one round trip.
+
+    Args:
+        frontier: of the crawl.
+        persistent: `Outage.persistent`.
+    """
+
+    def __init__(self, frontier: Frontier, persistent: Callable[..., Any]) -> None:
+        self._frontier = frontier
+        self._persistent = persistent
+        self._name = secrets.token_hex(6)
+        self._numbers = count(1)
+        self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
+        self._told: list[TurnEntry] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._lines: dict[str, _Line] = {}
+
+    def new_token(self) -> str:
+        """Return the name of a new turn."""
+        return f"{self._name}:{next(self._numbers)}"
+
+    def line(self, key: str) -> _Line:
+        """Return the line of those who want to ask a host, in this process."""
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = _Line(partial(self._lines.pop, key))
+        return line
+
+    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
+        """Ask for a turn; see `Frontier.turns`.
+
+        Raises:
+            RedisError: the worker stops, and Redis is away.
+        """
+        future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
+        self._asked.append((entry, future))
+        self._send()
+        return await future
+
+    def tell(self, entry: TurnEntry) -> None:
+        """Say what became of a turn, soon."""
+        self._told.append(entry)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_TOLD_SECS, self._send)
+
+    async def close(self) -> None:
+        """Say what is left to be said."""
+        self._send()
+        while self._sending is not None:
+            await asyncio.wait([self._sending])
+
+    def _send(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._sending is None and (self._told or self._asked):
+            self._sending = asyncio.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while self._told or self._asked:
+                told, self._told = self._told, []
+                asked = [each for each in self._asked if not each[1].done()]
+                self._asked = []
+                entries = [*told, *(entry for entry, _ in asked)]
+                try:
+                    answers = await self._persistent(
+                        partial(self._frontier.turns, entries), what="take turns"
+                    )
+                except Exception as error:  # raised by whoever asked
+                    _answer(asked, error)
+                else:
+                    _answer(asked, answers)
+        finally:
+            self._sending = None
+
+
+def _answer(
+    asked: list[tuple[TurnEntry, Future[tuple[int, int]]]],
+    answers: list[tuple[int, int]] | Exception,
+) -> None:
+    for place, (_, future) in enumerate(asked):
+        if future.done():
+            continue
+        if isinstance(answers, Exception):
+            future.set_exception(answers)
+        else:
+            future.set_result(answers[place])
+
+
+class _Line:
+    """Those of one process who want to ask a host, one after another.
+
+    Args:
+        forget: called when nobody is in it any more.
+    """
+
+    __slots__ = ("_forget", "_lock", "_n")
+
+    def __init__(self, forget: Callable[[], object]) -> None:
+        self._forget = forget
+        self._lock = asyncio.Lock()
+        self._n = 0
+
+    async def enter(self) -> None:
+        """Wait to be the first."""
+        self._n += 1
+        try:
+            await self._lock.acquire()
+        except BaseException:
+            self._go()
+            raise
+
+    def leave(self) -> None:
+        """Let the next one be the first."""
+        self._lock.release()
+        self._go()
+
+    def _go(self) -> None:
+        self._n -= 1
+        if not self._n:
+            self._forget()
+
+
+class Unstopped:
+    """Waits that no stop ends."""
+
+    is_stopping = False
+
+    async def sleep(self, secs: float) -> None:
+        """Wait for `secs`."""
+        await asyncio.sleep(secs)
+
+
+class HostTurns(Turns):
+    """Gives the turns of a worker to ask hosts.
+
+    Args:
+        clocks: in Redis.
+        frontier: of the crawl.
+        worker: whose leases are good.
+        sleepers: waits that end when the worker stops.
+        key_of: politeness key of a URL.
+        prime: called with a URL before its key is asked for.
+    """
+
+    def __init__(
+        self,
+        clocks: Clocks,
+        frontier: Frontier,
+        worker: Worker,
+        sleepers: Sleepers,
+        *,
+        key_of: Callable[[str], str],
+        prime: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self.clocks = clocks
+        self.frontier = frontier
+        self.worker = worker
+        self.sleepers = sleepers
+        self._key_of = key_of
+        self._prime = prime
+        self._undelayed = _Undelayed(worker)
+
+    async def of_visit(self, visit: Visit) -> Turn | None:
+        """See `Turns.of_visit`."""
+        if visit.delay_secs > 0 or self.frontier.delay_secs > 0:
+            turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
+            return turn if await turn.take() else None
+        # Nobody waits for hosts without a delay; but whose they are must be known.
+        if not self._undelayed.is_good():
+            with suppress(RedisError):
+                await self.worker.confirm()
+        if visit.is_lost or not self._undelayed.is_good():
+            return None
+        return self._undelayed
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> Turn | None:
+        """See `Turns.of_url`."""
+        await self._prime(url)
+        key = self._key_of(url)
+        if visit is not None and key == visit.key:
+            return await self.of_visit(visit)
+        # What a document waits for is not given up at once when the worker stops.
+        sleepers = Unstopped() if visit is None else self.sleepers
+        turn = _HostTurn(self, key, delay_secs, None, sleepers)
+        return turn if await turn.take() else None
+
+
+class _Undelayed(Turn):
+    """The turn of all visits to hosts without a delay."""
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def is_good(self) -> bool:
+        """See `Turn.is_good`."""
+        return steady_time() < self._worker.leases_until
+
+    async def again(self) -> bool:
+        """See `Turn.again`."""
+        with suppress(RedisError):
+            await self._worker.confirm()
+        return self.is_good()
+
+
+class _HostTurn(Turn):
+    """One turn on the clock of a host.
+
+    Args:
+        turns: of the worker.
+        key: of the host.
+        delay_secs: least time from the request before, and to the next one.
+        visit: that has the lease of the host, if it is for one.
+        sleepers: waits that may end early.
+    """
+
+    __slots__ = (
+        "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_line",
+        "_noted", "_sleepers", "_token", "_turns", "_visit",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        turns: HostTurns,
+        key: str,
+        delay_secs: float,
+        visit: Visit | None,
+        sleepers: Sleepers,
+    ) -> None:
+        super().__init__()
+        self._turns = turns
+        self._sleepers = sleepers
+        self._key = key
+        self._delay_secs = delay_secs
+        self._visit = visit
+        self._line: _Line | None = None
+        self._token = ""
+        self._good_until = 0.0
+        self._is_given = self._is_noting = False
+        self._noted = asyncio.Event()
+
+    async def take(self) -> bool:
+        """Wait for it; False if it does not come."""
+        line = self._turns.clocks.line(self._key)
+        await line.enter()
+        self._line = line
+        try:
+            if await self._comes():
+                return True
+        except RedisError:  # the worker stops, or the crawl is gone: it is told there
+            self._give_back()
+            return False
+        except BaseException:
+            self._give_back()
+            raise
+        self._give_back()
+        return False
+
+    async def _comes(self) -> bool:
+        turns, visit = self._turns, self._visit
+        self._token, self.sent_at = turns.clocks.new_token(), 0.0
+        while not self._sleepers.is_stopping:
+            if steady_time() >= turns.worker.leases_until:
+                await turns.worker.confirm()
+            if visit is not None and visit.is_lost:
+                return False
+            # From before it is asked, so that it is over here before it is there.
+            asked_at, lease_secs = steady_time(), turns.frontier.options.lease_secs
+            self._is_given = True  # for all that is known, until there is an answer
+            what, ms = await turns.clocks.ask(
+                TurnEntry(
+                    self._token,
+                    self._key,
+                    self._delay(),
+                    visit.epoch if visit is not None else None,
+                    lease_secs + self._delay(),
+                )
+            )
+            self._is_given = what == _GIVEN
+            if what == _LOST and visit is not None:
+                visit.is_lost = True
+                return False
+            self._good_until = asked_at + ms / 1000 + lease_secs
+            await self._wait(ms / 1000)
+            if self._is_given and self.is_good():
+                return not self._sleepers.is_stopping
+        return False
+
+    async def _wait(self, secs: float) -> None:
+        """Wait by the monotonic clock: timers may fire a clock tick early."""
+        until = monotonic() + secs
+        while (left := until - monotonic()) > 0 and not self._sleepers.is_stopping:
+            await self._sleepers.sleep(left)
+
+    def _delay(self) -> float:
+        if self._visit is not None:  # its robots.txt may have raised it
+            self._delay_secs = self._visit.delay_secs
+        return max(self._delay_secs, self._turns.frontier.delay_secs)
+
+    def is_good(self) -> bool:
+        """See `Turn.is_good`."""
+        return steady_time() < min(self._good_until, self._turns.worker.leases_until)
+
+    def sent(self) -> None:
+        """See `Turn.sent`.
+
+        What is written now reaches the network at the end of this round of the loop,
+        or of the next one if it has a body.
+        """
+        if not self._is_noting:
+            self._is_noting = True
+            self._noted.clear()
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._note)
+
+    def end(self) -> None:
+        """See `Turn.end`; if it is not known that nothing was sent, it was."""
+        if self._is_given and not self._is_noting:
+            self._note()
+
+    async def again(self) -> bool:
+        """See `Turn.again`."""
+        if self._is_noting:
+            await self._noted.wait()
+        self.end()
+        return await self.take()
+
+    def _note(self) -> None:
+        self._is_noting = False
+        self._noted.set()
+        self.sent_at = monotonic()
+        self._tell()
+
+    def _give_back(self) -> None:
+        """Let others have it: nothing was sent."""
+        self.sent_at = 0.0
+        if self._is_given:
+            self._tell()
+        self._leave()
+
+    def _tell(self) -> None:
+        self._is_given = False
+        self._turns.clocks.tell(
+            TurnEntry(self._token, self._key, self._delay(), sent_at=self.sent_at)
+        )
+        self._leave()
+
+    def _leave(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.leave()

@@ -1,0 +1,65 @@
+-- Gives turns to ask a host, and takes note of what was sent: one clock for all
+-- requests to a key, whoever makes them. T:t:<key> has `at`, when the last request was
+-- sent, and `d`, the delay after it; of a turn that was given and not sent yet, `by`
+-- whom, from when on (`st`) and `till` when.
+-- ARGV per entry: token, key, epoch of the lease that it is for ('' if for none), delay
+-- ms, ms for which a turn may be held ('' if this is no request for one), ms since the
+-- request of the turn was sent ('' if it was not).
+-- Returns for each request {what, ms}: 1 the turn begins in so many ms; 0 somebody has
+-- it, to be asked for again then; -1 the lease is lost.
+-- A turn that is asked for again under its token is the same: answers may get lost.
+local now = now_ms()
+local answer = {}
+local KEPT_MS = 120000 -- more than the longest Crawl-delay that is obeyed
+local LOOK_MS = 25 -- so often, for one that is about to be sent
+
+local function clock_of(key) return T .. ':t:' .. key end
+
+local function keep(key, fields, delay, hold)
+  redis.call('DEL', clock_of(key)) -- frees before it adds: see `prelude.lua`
+  redis.call('HSET', clock_of(key), unpack(fields))
+  redis.call('PEXPIRE', clock_of(key), KEPT_MS + 2 * delay + hold)
+end
+
+local function take(token, key, epoch, delay, hold)
+  local h = redis.call('HMGET', host_of(key), 'd', 'lk')
+  if epoch ~= '' and h[2] ~= epoch then return {-1, 0} end
+  local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
+  local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
+  local least = math.max(delay, after, tonumber(h[1] or 0))
+  local start = math.max(now, at + least)
+  if c[3] == token then
+    start = math.max(now, tonumber(c[4]))
+  elseif c[3] and tonumber(c[5]) > now then
+    return {0, math.max(LOOK_MS, tonumber(c[4]) + least - now)}
+  elseif c[3] then
+    start = math.max(start, tonumber(c[4]) + least) -- whoever had it may be dead
+  end
+  keep(key, {'at', at, 'd', after, 'by', token, 'st', start, 'till', start + hold},
+    delay, start + hold - now)
+  return {1, start - now}
+end
+
+local function note(token, key, delay, ago)
+  local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
+  local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
+  if ago ~= '' and now - tonumber(ago) >= at then
+    at, after = now - tonumber(ago), delay
+  end
+  local fields, hold = {'at', at, 'd', after}, 0
+  if c[3] and c[3] ~= token then
+    fields = {'at', at, 'd', after, 'by', c[3], 'st', c[4], 'till', c[5]}
+    hold = math.max(0, tonumber(c[5]) - now)
+  end
+  keep(key, fields, delay, hold)
+end
+
+for i = 1, #ARGV, 6 do
+  local token, key, epoch, delay = ARGV[i], ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
+  if ARGV[i + 4] ~= '' then
+    answer[#answer + 1] = take(token, key, epoch, delay, tonumber(ARGV[i + 4]))
+  else
+    note(token, key, delay, ARGV[i + 5])
+  end
+end
+return answer

@@ -1,0 +1,92 @@
+"""Whose turn it is to ask a host.
+
+A request takes a turn, is sent while that holds, and says when it was: the next one to
+the same host, whoever makes it, counts its delay from there.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rdfcrawl.records import Visit
+
+    Take = Callable[[str], Awaitable["Turn | None"]]
+    """Waits for the turn to ask for a URL; None if there is none."""
+
+# It goes on while the machine sleeps, where the system has such a clock: whoever wakes
+# up must notice.
+steady_time: Callable[[], float] = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic
+)
+
+
+class NotSentError(Exception):
+    """The turn of a request was over before it could be sent."""
+
+
+class Turn:
+    """A turn that nobody competes for.
+
+    Attributes:
+        address: where the request is to go; empty if wherever its host is.
+        sent_at: monotonic time when the request was sent; 0 if it is not known.
+    """
+
+    __slots__ = ("address", "sent_at")
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.sent_at = 0.0
+
+    def is_good(self) -> bool:
+        """Tell whether the request may still be sent, now."""
+        return True
+
+    def sent(self) -> None:
+        """Take note that the request is being written to its connection."""
+
+    def end(self) -> None:
+        """Take note that the request is over; others may have their turns."""
+
+    async def again(self) -> bool:
+        """Take another turn for the same request; False if there is none."""
+        return True
+
+
+FREE: Final = Turn()
+
+
+class Turns:
+    """Gives turns to requests that nobody else's requests compete with."""
+
+    async def of_visit(self, visit: Visit) -> Turn | None:
+        """Wait for the turn of a visit to ask its host.
+
+        Returns:
+            None if there is none: the lease is lost, or the worker stops.
+        """
+        return None if visit.is_lost else FREE
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> Turn | None:
+        """Wait for a turn to ask for a URL.
+
+        Args:
+            url: on any host.
+            delay_secs: least time from the last request to its host, if that is longer
+                than what is known of the host.
+            visit: for whom it is asked; it may be that of its host.
+
+        Returns:
+            None if there is none: the worker stops.
+        """
+        del url, delay_secs, visit
+        return FREE

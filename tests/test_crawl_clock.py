@@ -1,0 +1,162 @@
+"""One clock per host: whatever is asked of it, and whichever worker asks."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.ftp_servers import OddFtp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.conftest import RawServer
+    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_webs import Loopback
+
+DELAY_SECS, LEAST_SECS = 0.5, 0.49
+HOST = "127.0.93.1"
+TRIPLE = b"<urn:x:s> <urn:x:p> 1 ."
+NOTHING = b'{"head": {"vars": []}, "results": {"bindings": []}}'
+LD = "application/ld+json"
+
+
+class Times(list[str]):
+    """Commands of FTP, and when those came that ask for a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at: list[float] = []
+
+    def append(self, said: str) -> None:
+        """Note a command."""
+        if said.startswith(("RETR", "LIST", "MLSD", "NLST")):
+            self.at.append(time.monotonic())
+        super().append(said)
+
+
+class Clocked(NamedTuple):
+    """One crawl by three workers, of a host that is asked in all ways."""
+
+    server: RawServer
+    ftp: OddFtp
+    results: list[CrawlResult]
+
+    def times(self) -> list[tuple[float, str]]:
+        """Return when the host was asked, and for what, in order."""
+        web = [(request.at, request.target) for request in self.server.requests]
+        assert isinstance(self.ftp.commands, Times)
+        return sorted([*web, *((at, "ftp") for at in self.ftp.commands.at)])
+
+
+def naming(context: str) -> bytes:
+    """Return a document that names a context."""
+    return json.dumps({"@context": context, "@id": "urn:x:s", "name": "N"}).encode()
+
+
+def fill(server: RawServer, loopback: Loopback) -> None:
+    """Give a host its pages."""
+    response = loopback.response
+    page, context = response(TRIPLE), b'{"@context": {"name": "urn:x:name"}}'
+    urls = "".join(f"<url><loc>{server.url(f'/m/{n}')}</loc></url>" for n in range(2))
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    sitemap = f'<urlset xmlns="{space}">{urls}</urlset>'.encode()
+    server.pages |= {f"/{kind}/{n}": page for kind in "pm" for n in range(2)}
+    server.pages |= {f"/c/{n}": response(context, LD) for n in range(3)}
+    server.pages |= {f"/rules/{n}": response(b"", "text/plain") for n in range(3)}
+    server.pages |= {
+        "/moved": loopback.redirect(server.url("/p/0?x")),
+        "/p/0?x": page,
+        "/near": response(naming(server.url("/c/0")), LD),
+        "/sitemap.xml": response(sitemap, "application/xml"),
+        "*": lambda request: response(
+            NOTHING if request.target.startswith("/sparql") else b"",
+            "application/sparql-results+json",
+            status="200 OK" if request.target.startswith("/sparql") else "404 No",
+        ),
+    }
+
+
+def neighbours(server: RawServer, loopback: Loopback) -> list[str]:
+    """Start hosts whose rules and contexts are on that host; return their documents."""
+    seeds = []
+    for n in range(3):
+        other = loopback(host=f"127.0.93.{n + 10}")
+        body = naming(server.url(f"/c/{n % 3}"))
+        other.pages["/robots.txt"] = loopback.redirect(server.url(f"/rules/{n}"))
+        other.pages["/d"] = loopback.response(body, LD)
+        seeds.append(other.url("/d"))
+    return seeds
+
+
+@pytest.fixture(scope="module")
+def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
+    """Yield the crawl; two of its workers ask by Scrapy's downloader."""
+    server = loopback(host=HOST)
+    fill(server, loopback)
+    near = neighbours(server, loopback)
+    with OddFtp(files={"/a.nt": TRIPLE, "/b.nt": TRIPLE}, host=HOST) as ftp:
+        ftp.commands = Times()
+        own = [server.url(path) for path in ("/p/0", "/p/1", "/moved", "/near")]
+        own += [ftp.url("a.nt"), ftp.url("b.nt")]
+        folder = commands.folder()
+        given: dict[str, Any] = {"CRAWL_ID": "clock", "DOWNLOAD_DELAY": DELAY_SECS}
+        workers = [
+            commands.start_crawl([*own, *near], folder=folder, **given),
+            commands.start_crawl(
+                folder=folder,
+                spider="sitemap",
+                arguments={"sites": server.url("/sitemap.xml")},
+                FETCH_WITH_SCRAPY=True,
+                **given,
+            ),
+            commands.start_crawl(
+                folder=folder,
+                spider="sparql",
+                arguments={"endpoints": server.url("/sparql")},
+                FETCH_WITH_SCRAPY=True,
+                **given,
+            ),
+        ]
+        yield Clocked(server, ftp, [worker.wait(120) for worker in workers])
+
+
+def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None:
+    """If workers ask a host in all ways, then no two requests are too close."""
+    for result in clocked.results:
+        assert result.code == 0, result.stderr
+    times = clocked.times()
+    close = [
+        (earlier[1], later[1], later[0] - earlier[0])
+        for earlier, later in pairwise(times)
+        if later[0] - earlier[0] < LEAST_SECS
+    ]
+    assert close == []
+
+
+def test_worker_that_wakes_up_asks_for_its_leases_first(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker was stopped until others have its hosts, then it asks nobody."""
+    server = loopback(host="127.0.93.3")
+    server.pages["*"] = [0.05, loopback.response(TRIPLE)]
+    server.pages["/robots.txt"] = loopback.response(b"", "text/plain")
+    urls = [server.url(f"/{n}") for n in range(30)]
+    given: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1}
+    folder = commands.folder()
+    sleeper = commands.start_crawl(urls, folder=folder, USER_AGENT="sleeper", **given)
+    commands.wait_until(lambda: len(server.requests) > 5)
+    sleeper.send(signal.SIGSTOP)
+    time.sleep(0.2)  # what was on its way is there
+    n_asked = len(server.requests)
+    other = commands.crawl(folder=folder, USER_AGENT="other", **given)
+    assert other.code == 0, other.stderr
+    sleeper.send(signal.SIGCONT)
+    assert sleeper.wait(60).code == 0, sleeper.stderr
+    late = {request.headers["user-agent"] for request in server.requests[n_asked:]}
+    assert late == {"other"}
