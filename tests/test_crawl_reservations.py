@@ -279,3 +279,20 @@ def test_page_in_an_archive_speaks_for_itself(
     commands.crawl([server.url("/all.tar.gz")])
     assert "/to/a" in server.targets
     assert "/to/b" not in server.targets
+
+
+@pytest.mark.parametrize("n_links", [9_000, 40_000], ids=["here", "in a child"])
+def test_links_of_a_long_page_are_not_followed_before_it_forbids_that(
+    commands: Commands, loopback: Loopback, n_links: int
+) -> None:
+    """If a page with very many links is nofollow, then none of them is offered."""
+    links = ",".join(f'{{"@id":"http://b.e/{n}"}}' for n in range(n_links))
+    body = (
+        "<html><head><meta name=robots content=nofollow><script"
+        f' type=application/ld+json>{{"@id":"","urn:x:p":[{links}]}}</script></html>'
+    )
+    server = loopback({"/": loopback.response(body.encode(), "text/html")})
+    result = commands.crawl([server.url("/")], arguments={"scope": "host"})
+    assert result.statistics["document/quads"] == n_links
+    assert result.statistics["link/nofollow"] >= n_links
+    assert result.statistics["link/filtered"] == 0

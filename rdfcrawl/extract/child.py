@@ -104,8 +104,12 @@ class _Child:
         used_secs = used.ru_utime + used.ru_stime
         self._allow_cpu(used_secs, job, n_bytes)
         reading = Reading(source, job, environment=self._environment)
+        told = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
         for chunk in reading:
+            if reading.outcome.reservations is not told:
+                told = reading.outcome.reservations
+                self._send(b"F", reading.outcome.to_json())
             self._send(b"C", chunk, reading.n_quads)
             # What is unpacked may be long: its statements earn time as its bytes do.
             n_bytes += len(chunk)

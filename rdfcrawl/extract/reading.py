@@ -208,8 +208,11 @@ class Reading:
             output=output,
             wishes=wishes,
         )
-        yield from reading
         outcome = self.outcome
+        for chunk in reading:
+            if not self._is_member:  # known before the first statement
+                outcome.reservations = wishes.found
+            yield chunk
         outcome.is_partial |= reading.is_partial
         outcome.links |= page.links
         if not self._is_member:

@@ -113,9 +113,13 @@ class ExtractPipeline:
 
     def note(self, document: Document, outcome: Outcome) -> None:
         """Bring into a document what became of it; it may be read in two parts."""
+        self.obey(document, outcome)
+        _note(document, outcome)
+
+    def obey(self, document: Document, outcome: Outcome) -> None:
+        """Do as its publisher asks; of a page, that is known before its statements."""
         if outcome.reservations is not document.reservations:
             self._spider.obey(document, outcome.reservations)
-        _note(document, outcome)
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
@@ -166,6 +170,8 @@ class _Chunks(Counted):
             self._child = await self._pipeline.read_in_child(self._source, self._job)
             self._taken = aiter(self._child)
         async for chunk in self._taken:
+            if self._child is not None:
+                self._pipeline.obey(self._document, self._child.outcome)
             return chunk
         child, self._child = self._child, None
         await self.aclose()
@@ -190,6 +196,7 @@ class _Chunks(Counted):
             return None
         try:
             for chunk in inline:
+                self._pipeline.obey(self._document, reading.outcome)
                 return chunk
         except NeedsSandbox:
             self._inline = None
