@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -13,6 +12,7 @@ from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 from scrapy.crawler import CrawlerProcess
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.garbage import look_rarely
 
 if TYPE_CHECKING:
     import argparse
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from rdfcrawl.spiders.base import RdfSpider
 
 logger = logging.getLogger(__name__)
-
-# A crawl makes few cycles and many objects: by Python's own thresholds, looking for
-# cycles takes a twentieth of its time.
-_GC_THRESHOLDS = (20_000, 20, 20)
 
 # They list versions and components at every start. A log file has it all, and so has
 # a terminal with `-L DEBUG`.
@@ -52,6 +48,7 @@ class Command(ScrapyCrawlCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; spare a terminal Scrapy's account of itself."""
+        look_rarely()  # here already: what is imported from now on is no garbage
         super().process_options(args, opts)
         settings = self.settings
         if settings and settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
@@ -82,7 +79,6 @@ class Command(ScrapyCrawlCommand):
     ) -> None:
         from rdfcrawl.progress.stopping import StoppableCrawler
 
-        gc.set_threshold(*_GC_THRESHOLDS)
         reasons: list[str] = []
         crawler = StoppableCrawler(
             process.spider_loader.load(name),

@@ -19,6 +19,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
+from rdfcrawl.garbage import look_rarely
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.unpack.scratch import FileScratch
@@ -45,6 +46,7 @@ def main() -> None:
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
     longest size.
     """
+    look_rarely()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
