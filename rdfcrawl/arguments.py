@@ -17,7 +17,7 @@ from rdfcrawl.links import (
     load_patterns,
     parse_patterns,
 )
-from rdfcrawl.records import Kind
+from rdfcrawl.records import Budget, Kind
 from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
+MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
 MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
 # Sources that the operator names, and the spider that takes the argument.
@@ -62,6 +63,9 @@ class CrawlArguments:
         depth: links followed from a seed, 0 to 255. The default 255 is no limit,
             since a record's depth stops growing there.
         max_per_host: URLs taken of one host; the default 0 is no limit.
+        max_hosts_per_domain: hosts of one registered domain of which URLs are taken,
+            10,000 by default; 0 is no limit.
+        max_per_domain: URLs taken of one registered domain; the default 0 is no limit.
         allow: file of regular expressions; a link has to match one of them.
         deny: file of regular expressions; a link must match none of them.
         fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
@@ -98,6 +102,8 @@ class CrawlArguments:
     domains: frozenset[str] = frozenset()
     depth: int = MAX_DEPTH
     max_per_host: int = 0
+    max_hosts_per_domain: int = MAX_HOSTS_PER_DOMAIN
+    max_per_domain: int = 0
     allow: Patterns = field(default_factory=Patterns)
     deny: Patterns = field(default_factory=Patterns)
     fresh: bool = False
@@ -119,6 +125,11 @@ class CrawlArguments:
     skip_graphs: frozenset[str] = frozenset()
     take: Take = "all"
     query: UserQuery | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The most that is taken of hosts and registered domains."""
+        return Budget(self.max_per_host, self.max_hosts_per_domain, self.max_per_domain)
 
     @classmethod
     def parse(cls, arguments: Mapping[str, object], spider: str = "linkeddata") -> Self:
@@ -358,6 +369,8 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "domains": _domains,
     "depth": _number(MAX_DEPTH),
     "max_per_host": _number(2**31 - 1),
+    "max_hosts_per_domain": _number(2**31 - 1),
+    "max_per_domain": _number(2**31 - 1),
     "allow": _patterns,
     "deny": _patterns,
     "fresh": _boolean,

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     # the URI
     BAD_URI = "bad_uri"
     HOST_BUDGET = "host_budget"
+    DOMAIN_BUDGET = "domain_budget"
     NOT_WANTED = "not_wanted"
     HOST_LEFT = "host_left"
     # the host

@@ -24,6 +24,7 @@ from rdfcrawl.frontier.options import FrontierOptions, WorkerOptions
 from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.records import NO_BUDGET, Budget
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 from rdfcrawl.setting_values import integer, is_on, number
 from rdfcrawl.stores.segments import SegmentLimits
@@ -149,14 +150,14 @@ class CrawlOptions:
 
     @classmethod
     def read(
-        cls, settings: BaseSettings, spider: str, *, budget: int = 0
+        cls, settings: BaseSettings, spider: str, *, budget: Budget = NO_BUDGET
     ) -> CrawlOptions:
         """Read the settings of a crawl.
 
         Args:
             settings: of the crawler.
             spider: name of the spider, the default of `CRAWL_ID`.
-            budget: most URIs ever accepted per host; 0 is no limit.
+            budget: most URIs and hosts ever accepted.
 
         Raises:
             ConfigError: a value is not what it must be; one line that names it.
@@ -258,7 +259,7 @@ def redis_url_of(settings: BaseSettings) -> str | None:
     return None
 
 
-def _frontier(settings: BaseSettings, budget: int) -> FrontierOptions:
+def _frontier(settings: BaseSettings, budget: Budget) -> FrontierOptions:
     return FrontierOptions(
         partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
         lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),

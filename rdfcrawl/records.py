@@ -7,7 +7,7 @@ from asyncio import CancelledError, current_task
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.reservations import NOTHING
 
@@ -248,6 +248,23 @@ class Document:
         return f"<Document {self.status} {self.url!r}>"
 
 
+class Budget(NamedTuple):
+    """Most that is ever accepted; 0 is no limit each time.
+
+    Attributes:
+        of_host: URIs of one host.
+        hosts: hosts of one registered domain.
+        of_domain: URIs of one registered domain.
+    """
+
+    of_host: int = 0
+    hosts: int = 0
+    of_domain: int = 0
+
+
+NO_BUDGET: Final = Budget()
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Visit:
     """One leased host with a batch of its URIs, and what came of asking for them.
@@ -265,6 +282,7 @@ class Visit:
         failures: visits in a row, before this one, that the host refused.
         down_secs: how long ago the first of these failures was.
         asked_rest_secs: the host has asked to be left alone for so much longer.
+        is_of_crowd: it is one of very many hosts that take turns with others as one.
         is_borne: what the host refuses now is tried again, however many `failures`.
         pending: indexes into `records` still to be asked for; middlewares may
             take out what must not be asked for, and add its document.
@@ -297,6 +315,7 @@ class Visit:
     failures: int = 0
     down_secs: float = 0.0
     asked_rest_secs: float = 0.0
+    is_of_crowd: bool = False
     is_borne: bool = False
     pending: list[int] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ALL: Final = "all"
 _OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset", "retry"})
 _OF_ONE_RUN: Final = frozenset({"audit"})
+BUDGETS: Final = frozenset({"max_per_host", "max_hosts_per_domain", "max_per_domain"})
 _MAX_SHOWN: Final = 60  # characters of a value
 
 
@@ -118,10 +119,10 @@ def _is_same(name: str, text: str | None, other: str | None, takes: str) -> bool
 
 
 def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
-    """Tell whether more is to be taken of each host, which contradicts nothing."""
-    if name != "max_per_host":
+    """Tell whether more is to be taken of each site, which contradicts nothing."""
+    if name not in BUDGETS:
         return False
-    before = int(stored.get(name, 0))
+    before = int(stored.get(name, getattr(CrawlArguments(), name)))
     return bool(before) and (int(text) > before or int(text) == 0)
 
 

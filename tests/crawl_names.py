@@ -24,8 +24,9 @@ def scripted_names(
 
     Args:
         folder: where the script is written.
-        names: name -> answers: addresses, or the name of an error (`EAI_AGAIN`); each
-            lookup in a process takes the next one, the last stays.
+        names: name, or `*.name` for all below it -> answers: addresses, or the name
+            of an error (`EAI_AGAIN`); each lookup in a process takes the next one, the
+            last stays.
     """
     path = folder / "names.json"
     path.write_text(json.dumps(dict(names)))

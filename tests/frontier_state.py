@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.links import LinkFilter, Scope
-from rdfcrawl.records import Record
-from rdfcrawl.uri import NormalForm, PolitenessKey
+from rdfcrawl.records import NO_BUDGET, Budget, Record
+from rdfcrawl.uri import NormalForm, PolitenessKey, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,7 +46,9 @@ class PartitionState:
         flights: (key, epoch) -> items; acknowledged ones are empty.
         leases: (key, epoch) -> expiry in ms.
         buckets: name -> (encoding, fingerprints).
-        over: key and fingerprint of each URI over the budget of its host.
+        over: key and fingerprint of each URI over a budget, and its item.
+        crowds: by name, the keys that wait in them.
+        domains: registered domain -> its keys; `<domain> a`, `<domain> o`.
     """
 
     counters: Counter[str] = field(default_factory=Counter)
@@ -58,7 +60,9 @@ class PartitionState:
     buckets: dict[int, tuple[str, set[int]]] = field(default_factory=dict)
     dead: list[tuple[str, bytes]] = field(default_factory=list)
     down: dict[str, float] = field(default_factory=dict)
-    over: list[str] = field(default_factory=list)
+    over: dict[str, str] = field(default_factory=dict)
+    crowds: dict[str, dict[str, float]] = field(default_factory=dict)
+    domains: dict[str, int] = field(default_factory=dict)
 
     def queued_urls(self) -> list[str]:
         """Return the URLs in the queues; those of one host in their order."""
@@ -106,20 +110,15 @@ async def _read_key(
     head, _, tail = rest.rpartition(":")
     if kind in ("claim", "failed", "t"):
         return  # the last claim of a worker, what `retry` may queue, clocks
-    if kind == "cnt":
-        state.counters.update(
-            {k: int(v) for k, v in (await _hash(redis, name)).items()}
-        )
-    elif kind == "h":
-        state.hosts[rest] = await _hash(redis, name)
+    if kind in ("cnt", "d", "h", "over"):
+        _take_hash(state, kind, rest, await _hash(redis, name))
     elif kind in ("q", "i"):
         lists = state.queues if kind == "q" else state.flights
         lists[head, int(tail)] = await _list(redis, name)
-    elif kind == "over":
-        names = cast("list[bytes]", await redis.hkeys(name))
-        state.over = [each.decode() for each in names]
     elif kind in ("ready", "down"):
         setattr(state, kind, await _sorted_set(redis, name))
+    elif kind == "w":
+        state.crowds[rest] = await _sorted_set(redis, name)
     elif kind == "lease":
         for member, score in (await _sorted_set(redis, name)).items():
             epoch, _, key = member.partition(":")
@@ -134,9 +133,21 @@ async def _read_key(
         state.dead = [(key.decode(), item) for key, _, item in entries]
 
 
+def _take_hash(
+    state: PartitionState, kind: str, rest: str, found: dict[str, str]
+) -> None:
+    if kind == "h":
+        state.hosts[rest] = found
+    elif kind == "over":
+        state.over = found
+    else:
+        numbers = {name: int(value) for name, value in found.items()}
+        (state.counters if kind == "cnt" else state.domains).update(numbers)
+
+
 async def _hash(redis: Redis, name: str) -> dict[str, str]:
     raw = cast("dict[bytes, bytes]", await redis.hgetall(name))
-    return {field.decode(): value.decode() for field, value in raw.items()}
+    return {field.decode(): value.decode("latin-1") for field, value in raw.items()}
 
 
 async def _list(redis: Redis, name: str) -> list[bytes]:
@@ -149,14 +160,16 @@ async def _sorted_set(redis: Redis, name: str) -> dict[str, float]:
     return {member.decode(): score for member, score in pairs}
 
 
-def check_partition(state: PartitionState, *, budget: int = 0) -> None:
+def check_partition(state: PartitionState, *, budget: Budget = NO_BUDGET) -> None:
     """Check every invariant of the data model.
 
     Raises:
         AssertionError: one does not hold.
     """
     _check_counters(state)
-    _check_hosts(state, budget)
+    _check_hosts(state, budget.of_host)
+    _check_crowds(state)
+    _check_domains(state, budget)
     _check_leases(state)
     _check_seen(state)
     places = Counter(state.queued_urls() + state.leased_urls() + state.dead_urls())
@@ -175,17 +188,57 @@ def _check_counters(state: PartitionState) -> None:
 
 
 def _check_hosts(state: PartitionState, budget: int) -> None:
-    assert set(state.ready) <= set(state.hosts)
+    ready = set(_waiting(state))
+    assert ready <= set(state.hosts)
     assert {key for key, _ in state.queues} <= set(state.hosts)
     for key, host in state.hosts.items():
         n = sum(len(state.queues.get((key, band), ())) for band in range(4))
         assert int(host["n"]) == n, f"{key}: n"
         may_go = n > 0 and "lk" not in host and "pz" not in host
-        assert (key in state.ready) == may_go, f"{key}: ready"
+        assert (key in ready) == may_go, f"{key}: ready"
         assert key not in state.down or may_go or "lk" in host, f"{key}: down"
         assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"
-        n_over = sum(name.startswith(f"{key} ") for name in state.over)
+        n_over = sum(
+            name.startswith(f"{key} ") and not item.startswith("d")
+            for name, item in state.over.items()
+        )
         assert int(host.get("o", 0)) == n_over, f"{key}: o"
+
+
+def _waiting(state: PartitionState) -> list[str]:
+    """Return the keys that wait to be claimed, in crowds or on their own."""
+    alone = [key for key in state.ready if not key.startswith("@")]
+    return alone + [key for crowd in state.crowds.values() for key in crowd]
+
+
+def _check_crowds(state: PartitionState) -> None:
+    places = {key for key in state.ready if key.startswith("@")}
+    assert places == {f"@{name}" for name in state.crowds}
+    n_waiting = sum(map(len, state.crowds.values()))
+    assert state.counters["cw"] == n_waiting - len(places)
+    for name, crowd in state.crowds.items():
+        for key in crowd:
+            assert key.endswith(name), f"{key} in {name}"
+            assert int(state.hosts[key]["g"]) == len(name)
+
+
+def _check_domains(state: PartitionState, budget: Budget) -> None:
+    by_domain = Counter(map(registered_domain, state.hosts))
+    accepted: Counter[str] = Counter()
+    for key, host in state.hosts.items():
+        accepted[registered_domain(key)] += int(host["a"])
+    over = Counter(
+        registered_domain(name.split()[0])
+        for name, item in state.over.items()
+        if item.startswith("d")
+    )
+    for domain in {*by_domain, *over}:
+        assert state.domains.get(domain, 0) == by_domain[domain], domain
+        assert state.domains.get(f"{domain} o", 0) == over[domain], domain
+        assert by_domain[domain] <= (budget.hosts or by_domain[domain]), domain
+        if budget.of_domain:
+            assert state.domains.get(f"{domain} a", 0) == accepted[domain]
+            assert accepted[domain] <= budget.of_domain
 
 
 def _check_leases(state: PartitionState) -> None:

@@ -166,9 +166,16 @@ def test_what_is_kept_over_a_budget() -> None:
     script = ROOT / "rdfcrawl" / "frontier" / "lua" / "add.lua"
     found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))
     assert found is not None
-    told = f"up to {int(found[1]):,} URIs of a host and about a million of a crawl"
+    told = f"up to {int(found[1]):,} URIs of a host or domain and about a million of"
     assert told in read("spiders.md")
     assert client.MAX_REFUSED == 10**6
+
+
+def test_hosts_that_make_a_crowd() -> None:
+    """If so many hosts of a domain stand for themselves, then the page says so."""
+    script = ROOT / "rdfcrawl" / "frontier" / "lua" / "prelude.lua"
+    assert "CROWD_AFTER = 16\n" in script.read_text(encoding="utf-8")
+    assert "beyond the first 16 of a partition are a *crowd*" in read("frontier.md")
 
 
 def test_margin_of_portals() -> None:

@@ -17,6 +17,7 @@ from rdfcrawl.frontier.client import (
     Counts,
 )
 from rdfcrawl.frontier.outage import is_outage
+from rdfcrawl.records import Budget
 from tests.frontier_state import candidates, check_frontier, new_intake, read_partition
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ class TestAdd:
         frontier = await make_frontier()
         (one, two) = candidates(frontier, paths(2))
         first = await frontier.add([one, one, two])
-        assert (first.new, first.seen, first.refused) == (2, 1, 0)
+        assert (first.new, first.seen, first.over_host) == (2, 1, 0)
         again = await frontier.add([two])
-        assert (again.new, again.seen, again.refused) == (0, 1, 0)
+        assert (again.new, again.seen, again.over_host) == (0, 1, 0)
         (state,) = await check_frontier(frontier)
         assert state.queued_urls() == paths(2)
 
@@ -108,23 +109,23 @@ class TestAdd:
 
     async def test_a_budget_is_for_ever(self, make_frontier: MakeFrontier) -> None:
         """If a host's budget is spent, then new URIs are refused even when all ran."""
-        frontier = await make_frontier(budget=3, batch=10)
+        frontier = await make_frontier(budget=Budget(3), batch=10)
         added = await frontier.add(candidates(frontier, paths(5)))
-        assert (added.new, added.seen, added.refused) == (3, 0, 2)
+        assert (added.new, added.seen, added.over_host) == (3, 0, 2)
         visits, _ = await frontier.claim([0], most_keys=1)
         await frontier.release(visits)
         await frontier.ack(visits)
         again = await frontier.add(candidates(frontier, paths(5)))
-        assert (again.new, again.seen, again.refused) == (0, 5, 0)  # told once
+        assert (again.new, again.seen, again.over_host) == (0, 5, 0)  # told once
         await check_frontier(frontier)
 
     async def test_a_refused_uri_is_not_marked_as_seen(
         self, make_frontier: MakeFrontier
     ) -> None:
         """If a URI was refused and the budget is raised, then it is queued."""
-        small = await make_frontier(budget=1)
+        small = await make_frontier(budget=Budget(1))
         await small.add(candidates(small, paths(2)))
-        large = await make_frontier(budget=2)
+        large = await make_frontier(budget=Budget(2))
         assert (await large.add(candidates(large, paths(2)))).new == 1
         await check_frontier(large)
 
@@ -132,11 +133,11 @@ class TestAdd:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If the budget is spent, then seen-only URIs are taken all the same."""
-        frontier = await make_frontier(budget=1)
+        frontier = await make_frontier(budget=Budget(1))
         await frontier.add(candidates(frontier, paths(1)))
         intake = new_intake(frontier)
         added = await frontier.add([intake.seen_only(url) for url in paths(3)])
-        assert (added.new, added.seen, added.refused) == (2, 1, 0)
+        assert (added.new, added.seen, added.over_host) == (2, 1, 0)
         await check_frontier(frontier)
 
 

@@ -17,6 +17,8 @@ from hypothesis.stateful import (
 )
 
 from rdfcrawl.frontier.binary import program_version
+from rdfcrawl.records import Budget
+from rdfcrawl.uri import registered_domain
 from tests.frontier_state import (
     candidates,
     check_frontier,
@@ -34,9 +36,14 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_KEYS = ("a.example", "b.example", "c.test", "[::1]")
+_CROWD = tuple(f"h{i}.crowd.test" for i in range(20))
+_KEYS = ("a.example", "b.example", "c.test", "[::1]", *_CROWD)
 _urls = st.builds("https://{}/{}".format, st.sampled_from(_KEYS), st.integers(0, 40))
-_BUDGET = 25
+_BUDGET = Budget(of_host=25, hosts=19, of_domain=60)
+
+
+def _key(url: str) -> str:
+    return url.split("/")[2]
 
 
 class Crawl(RuleBasedStateMachine):
@@ -59,6 +66,7 @@ class Crawl(RuleBasedStateMachine):
         self.run(self.redis.flushall())
         self.run(self.frontier.open())
         self.accepted: set[str] = set()
+        self.over: set[str] = set()
         self.known: set[str] = set()
         self.done: set[str] = set()
         self.held: list[Visit] = []
@@ -83,24 +91,39 @@ class Crawl(RuleBasedStateMachine):
     @rule(urls=st.lists(_urls, max_size=12))
     def add(self, urls: list[str]) -> None:
         """Offer links; those that are new and within the budget are accepted."""
-        model: dict[str, int] = {}
+        offered = candidates(self.frontier, urls)
+        # The order of a call is that of its keys, as they come first.
+        keys = list(dict.fromkeys(each.key for each in offered))
         fresh = refused = 0
-        for url in urls:
-            key = url.split("/")[2]
-            n = model.setdefault(
-                key, sum(u.split("/")[2] == key for u in self.accepted)
-            )
+        for url in sorted(urls, key=lambda url: keys.index(_key(url))):
             if url in self.accepted | self.known:
                 continue
-            if n >= _BUDGET:
-                refused += 1
+            if self._is_over(url):
+                refused += url not in self.over
+                self.over.add(url)
                 continue
             self.accepted.add(url)
-            model[key] += 1
             fresh += 1
-        added = self.run(self.frontier.add(candidates(self.frontier, urls)))
-        assert (added.new, added.refused) == (fresh, refused)
+        added = self.run(self.frontier.add(offered))
+        assert (added.new, added.over_host + added.over_domain) == (fresh, refused)
         assert added.seen == len(urls) - fresh - refused
+
+    def _is_over(self, url: str) -> bool:
+        """Whether a new URL is over a budget."""
+        key, domain = _key(url), registered_domain(_key(url))
+        of_key = [u for u in self.accepted if _key(u) == key]
+        of_domain = [u for u in self.accepted if registered_domain(_key(u)) == domain]
+        hosts = {_key(u) for u in of_domain} | {key}
+        return (
+            len(of_key) >= _BUDGET.of_host
+            or len(hosts) > _BUDGET.hosts
+            or len(of_domain) >= _BUDGET.of_domain
+        )
+
+    @rule(path=st.integers(0, 40))
+    def add_crowd(self, path: int) -> None:
+        """Offer a link to each host of a domain that has very many."""
+        self.add(urls=[f"https://{key}/{path}" for key in _CROWD])
 
     @rule(url=_urls)
     def mark(self, url: str) -> None:
@@ -174,7 +197,7 @@ class Crawl(RuleBasedStateMachine):
         assert (batches, back + dead) == (len(expired), n)
         self.lost |= set(expired)
 
-    @rule(key=st.sampled_from(_KEYS), paused=st.booleans())
+    @rule(key=st.sampled_from((*_KEYS, *_KEYS[:4])), paused=st.booleans())
     def pause(self, key: str, paused: bool) -> None:
         """Pause a host or let it go on."""
         is_known = any(url.split("/")[2] == key for url in self.accepted)

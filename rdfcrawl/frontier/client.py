@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from zlib import crc32
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
-from rdfcrawl.uri import partition_of
+from rdfcrawl.uri import partition_of, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +28,20 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, Scripts
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.records import Budget, Record, Visit
 
 SCHEMA = 1
 SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
 # A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
 MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
+# Registered domains are counted in so many hashes of a partition, which stay compact
+# as long as there are not a hundred times as many of them.
+_DOMAIN_BUCKETS = 128
 # URIs over the budgets of their hosts that are kept, in case a budget is raised.
 MAX_REFUSED = 1_000_000
-_ADD_HEAD = 4  # arguments of `add` before the keys
+_ADD_HEAD = 6  # arguments of `add` before the keys
+_KEY_HEAD = 4  # and of each key before its URIs
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
@@ -52,7 +57,7 @@ class Candidate(NamedTuple):
     key: str
     fingerprint: int
     item: bytes  # band digit + payload, or b"k": mark as seen only
-    budget: int | None = None  # of its host; None: that of the worker
+    budget: Budget | None = None  # of its host and domain; None: that of the worker
 
 
 class TurnEntry(NamedTuple):
@@ -77,11 +82,21 @@ class TurnEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of candidates: new, seen before, refused as over budget."""
+    """What became of candidates: new, seen before, over budget of host or domain."""
 
     new: int = 0
     seen: int = 0
-    refused: int = 0
+    over_host: int = 0
+    over_domain: int = 0
+
+    def __add__(self, other: Added) -> Added:
+        """Return the sums."""
+        return Added(
+            self.new + other.new,
+            self.seen + other.seen,
+            self.over_host + other.over_host,
+            self.over_domain + other.over_domain,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +246,7 @@ class Frontier:
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return those candidates that `add` would take; a full server tells that."""
-        calls = list(self._add_calls(candidates, only_looks=True))
+        calls = list(self._add_calls(candidates, mode="look"))
         answers = cast("list[bytes]", await self._scripts.run("add", calls))
         wanted = {
             name
@@ -241,14 +256,14 @@ class Frontier:
         }
         return [x for x in candidates if (x.key, x.fingerprint) in wanted]
 
-    async def take_up(self, profile: int, budget: int) -> int:
+    async def take_up(self, profile: int, budget: Budget) -> int:
         """Queue what was refused of a profile as far as its budget now allows.
 
         Safe to repeat after a failure.
 
         Args:
             profile: of the records.
-            budget: most URIs ever accepted per host; 0 is no limit.
+            budget: what is accepted now.
 
         Returns:
             How many were queued.
@@ -278,21 +293,16 @@ class Frontier:
         return n_new
 
     async def _take_up(self, refused: list[Candidate]) -> int:
-        calls = list(self._add_calls(refused))
-        answers = cast("list[bytes]", await self._scripts.run("add", calls))
-        pipe = self.redis.pipeline(transaction=True)
-        for (prefix, arguments), marks in zip(calls, answers, strict=True):
-            for (key, mark), answer in zip(_marks(arguments), marks, strict=True):
-                if answer in b"10":  # queued or seen; others stay refused
-                    pipe.hdel(f"{prefix}:over", f"{key} {mark}")
-                    pipe.hincrby(f"{prefix}:h:{key}", "o", -1)
-        await pipe.execute()
-        return b"".join(answers).count(b"1")
+        answers = await self._scripts.run("add", self._add_calls(refused, mode="take"))
+        return b"".join(cast("list[bytes]", answers)).count(b"1")
 
     def _add_calls(
-        self, candidates: Iterable[Candidate], *, only_looks: bool = False
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        mode: Literal["add", "look", "take"] = "add",
     ) -> Iterator[tuple[str, list[Argument]]]:
-        partitions: dict[int | tuple[int, int], dict[str, list[Argument]]] = {}
+        partitions: dict[int | tuple[int, Budget], dict[str, list[Argument]]] = {}
         for partition, key, fingerprint, item, budget in candidates:
             place = partition if budget is None else (partition, budget)
             keys = partitions.get(place)
@@ -305,7 +315,7 @@ class Frontier:
         most_refused = -(-MAX_REFUSED // len(self._prefixes))
         for place, keys in partitions.items():
             own = (place, self.options.budget) if isinstance(place, int) else place
-            head: list[Argument] = [own[1], self._fill, most_refused, int(only_looks)]
+            head: list[Argument] = [*own[1], self._fill, most_refused, mode]
             for arguments in _cut(keys):
                 yield self._prefixes[own[0]], head + arguments
 
@@ -316,7 +326,12 @@ class Frontier:
         return next(self._claims)
 
     async def claim(
-        self, partitions: Sequence[int], *, most_keys: int, number: int | None = None
+        self,
+        partitions: Sequence[int],
+        *,
+        most_keys: int,
+        most_spare: int | None = None,
+        number: int | None = None,
     ) -> tuple[list[Visit], float | None]:
         """Lease hosts that are due.
 
@@ -326,6 +341,8 @@ class Frontier:
         Args:
             partitions: where to look.
             most_keys: most hosts per partition.
+            most_spare: of these, most hosts of crowds beyond their turns, if nobody
+                else is due; by default, as many.
             number: of this claim (`new_claim`), if it may have to be repeated.
 
         Returns:
@@ -339,6 +356,7 @@ class Frontier:
             _ms(options.lease_secs),
             _ms(options.delay_secs),
             _ms(options.window_secs),
+            most_keys if most_spare is None else most_spare,
         ]
         if number is not None:
             arguments += (self._name, number)
@@ -593,7 +611,7 @@ def _turn_arguments(entry: TurnEntry) -> list[Argument]:
 
 def _added(marks: bytes) -> Added:
     n_seen = marks.count(b"0") + marks.count(b"R")
-    return Added(marks.count(b"1"), n_seen, marks.count(b"F"))
+    return Added(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
 
 
 def _ack_arguments(visit: Visit) -> list[Argument]:
@@ -604,17 +622,19 @@ def _marks(arguments: list[Argument]) -> Iterator[tuple[str, int]]:
     """Yield key and fingerprint of each URI in a call of `add`."""
     at = _ADD_HEAD
     while at < len(arguments):
-        key, n = cast("str", arguments[at]), int(arguments[at + 1])
-        for fingerprint in arguments[at + 2 : at + 2 + 2 * n : 2]:
+        key, n = cast("str", arguments[at]), int(arguments[at + 3])
+        at += _KEY_HEAD
+        for fingerprint in arguments[at : at + 2 * n : 2]:
             yield key, int(fingerprint)
-        at += 2 + 2 * n
+        at += 2 * n
 
 
 def _refused(
-    partition: int, name: bytes, item: bytes, budget: int, profile: int
+    partition: int, name: bytes, item: bytes, budget: Budget, profile: int
 ) -> Candidate | None:
     """Return the candidate of a URI that was refused, if it is of this profile."""
     key, _, fingerprint = name.decode().rpartition(" ")
+    item = item.removeprefix(b"d")  # over the budget of its domain
     record = record_of(item[1:], key)
     if record is None or record.profile != profile:
         return None
@@ -626,17 +646,19 @@ def _ms(seconds: float) -> int:
 
 
 def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:
-    """Yield script arguments (key, n, pairs, …) within the limits of one call."""
+    """Yield script arguments (key, …, n, pairs) within the limits of one call."""
     arguments: list[Argument] = []
     n_keys = n_uris = 0
     for key, pairs in keys.items():
+        domain = registered_domain(key)
+        bucket = crc32(domain.encode()) % _DOMAIN_BUCKETS
         for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
             part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
             n = len(part) // 2
             if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
                 yield arguments
                 arguments, n_keys, n_uris = [], 0, 0
-            arguments += (key, n, *part)
+            arguments += (key, len(domain), bucket, n, *part)
             n_keys += 1
             n_uris += n
     if arguments:

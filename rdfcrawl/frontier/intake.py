@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.links import LinkFilter
-    from rdfcrawl.records import Child
+    from rdfcrawl.records import Budget, Child
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
@@ -102,7 +102,7 @@ class Intake:
         partitions: of the crawl.
         max_depth: links further away from a seed are not followed.
         profile: number of the arguments that these are of.
-        budget: most URIs of a host; None is what the worker has.
+        budget: most URIs and hosts; None is what the worker has.
         beside: another one of the worker; both have `turned`, `covered` and
             `put_off` together.
 
@@ -122,7 +122,7 @@ class Intake:
         partitions: int,
         max_depth: int,
         profile: int = 0,
-        budget: int | None = None,
+        budget: Budget | None = None,
         beside: Intake | None = None,
     ) -> None:
         self.turned: Turned = beside.turned if beside else Turned()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Candidate
 
-_HEAD = 6  # of a row, before the items
+_HEAD = 7  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
@@ -29,7 +29,8 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
     Args:
         partition: of the key.
         row: key, epoch, delay in ms, failures, ms since the first of them, ms for
-            which the host itself wants to be left alone, item, …
+            which the host itself wants to be left alone, whether it is of a crowd,
+            item, …
     """
     key: str = row[0].decode()
     items = row[_HEAD:]
@@ -51,6 +52,7 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
         failures=row[3],
         down_secs=row[4] / 1000,
         asked_rest_secs=row[5] / 1000,
+        is_of_crowd=row[6] == 1,
         pending=[i for i in range(len(records)) if i not in unreadable],
         # Of what nobody can read, there are documents already, with a fault.
         documents=[_fault(records[i], key, item) for i, item in unreadable.items()],

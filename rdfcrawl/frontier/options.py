@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rdfcrawl.records import NO_BUDGET, Budget
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierOptions:
@@ -15,7 +17,7 @@ class FrontierOptions:
         batch: most URIs of a visit.
         window_secs: a visit has as many URIs as fit into this at the host's delay.
         delay_secs: least time between two requests to a host that sets none.
-        budget: most URIs ever accepted per host; 0 is no limit.
+        budget: most URIs and hosts ever accepted.
     """
 
     partitions: int = 16
@@ -23,7 +25,7 @@ class FrontierOptions:
     batch: int = 50
     window_secs: float = 5.0
     delay_secs: float = 1.0
-    budget: int = 0
+    budget: Budget = NO_BUDGET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.arguments import NAMED, CrawlArguments
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links import Extent
-from rdfcrawl.remembered import Member, agree
+from rdfcrawl.remembered import BUDGETS, Member, agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +84,7 @@ class Profiles:
     async def _check_change(
         self, member: Member, texts: dict[str, str], changed: frozenset[str]
     ) -> None:
-        if not changed - {"max_per_host"}:
+        if not changed - BUDGETS:
             return
         names = ",".join(sorted(changed))
         if live := await self._frontier.live_workers():
@@ -137,18 +137,19 @@ class Profiles:
         return replace(self.arguments[self.own], **this_time)
 
     async def take_up(self) -> None:
-        """Queue what the host budget refused, if it was raised since."""
-        budget = self.arguments[self.own].max_per_host
+        """Queue what a budget of hosts or domains refused, if it was raised since."""
+        budget = self.arguments[self.own].budget
         done = f"taken:{self.own}"
         conf = self._frontier.key("conf")
         kept = await self._persistent(
             lambda: self._redis.hget(conf, done), what="read the arguments"
         )
-        if kept == str(budget).encode():
+        text = " ".join(map(str, budget))
+        if kept == text.encode():
             return
         call = partial(self._frontier.take_up, self.own, budget)
         if n := await self._persistent(call, what="take up what was refused"):
-            logger.info("took up %d URIs that were over max_per_host", n)
+            logger.info("took up %d URIs that were over budget", n)
         await self._persistent(
-            lambda: self._redis.hset(conf, done, str(budget)), what="keep the arguments"
+            lambda: self._redis.hset(conf, done, text), what="keep the arguments"
         )

@@ -46,7 +46,8 @@ _WATCH_SECS = 0.02
 _SLOW_LOOK_SECS = 0.25
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
-_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
+_HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
+_DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
 # What middlewares and extensions that know responses of one URL must not do to visits.
 _META: Final = {
     "download_slot": "visits",
@@ -260,6 +261,7 @@ class FrontierScheduler(BaseScheduler):
                 visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
                 visit.cut()
                 self._stats.inc_value("frontier/put_off")
+        session.worker.n_slow = len(self._slow)
         if len(self._slow) > n_before:
             self._engine.wake()
 
@@ -275,10 +277,15 @@ class FrontierScheduler(BaseScheduler):
         await self._crawler.signals.send_catch_log_async(before_leaving)
 
     def _figures(self) -> dict[str, float]:
-        figures = figures_of(self._stats.get_stats())
-        if self.session is not None and self.session.worker.added.refused:
-            figures[_BUDGET] = self.session.worker.added.refused
-        return figures
+        return figures_of(self._stats.get_stats()) | self._over_budget()
+
+    def _over_budget(self) -> dict[str, float]:
+        """Return how many URIs were refused, by the budget that is spent."""
+        if self.session is None:
+            return {}
+        added = self.session.worker.added
+        counts = {_HOST_BUDGET: added.over_host, _DOMAIN_BUDGET: added.over_domain}
+        return {name: n for name, n in counts.items() if n}
 
     def _tell_statistics(self, session: CrawlSession) -> None:
         added, turned = session.worker.added, session.intake.turned
@@ -298,8 +305,8 @@ class FrontierScheduler(BaseScheduler):
             self._stats.set_value(name, value)
         if session.worker.n_failed:
             self._stats.set_value("frontier/failed", session.worker.n_failed)
-        if added.refused:
-            self._stats.set_value(_BUDGET, added.refused)
+        for name, n in self._over_budget().items():
+            self._stats.set_value(name, n)
 
     # -- the end of a visit ------------------------------------------------------------
 

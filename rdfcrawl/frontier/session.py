@@ -208,7 +208,7 @@ class CrawlSession:
         intake = self._intakes.get(number)
         if intake is None:
             arguments = self.profiles.arguments[number]
-            budget = arguments.max_per_host
+            budget = arguments.budget
             is_usual = budget == self.options.frontier.budget
             self._scopes[number] = Scope(arguments.scope)
             intake = self._intakes[number] = Intake(

@@ -90,6 +90,7 @@ class Worker:
         self.lost_leases = 0
         self.n_failed = 0
         self.is_over = False
+        self.n_slow = 0  # visits that have given up their places to others
         self.has_started = False  # the spider has handed in all of its seeds
         self._flush_stores = flush_stores
         self._take_seeds = take_seeds
@@ -316,21 +317,31 @@ class Worker:
         if not partitions:
             return False, max(0.0, min(self._due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
-        number = self.frontier.new_claim()
+        # Crowds have their turns, and beyond these no more than is idle: what is
+        # claimed ahead of time would hold up those that are due by then.
+        n_idle = max(0, self.options.visits + self.n_slow - self.n_visits)
+        claim = partial(
+            self.frontier.claim,
+            partitions,
+            most_keys=most_keys,
+            most_spare=-(-n_idle // len(partitions)),
+            number=self.frontier.new_claim(),
+        )
         leased_until = steady_time() + self.frontier.options.lease_secs
         self._stirred.clear()
-        visits, next_due = await self._persistent(
-            lambda: self.frontier.claim(partitions, most_keys=most_keys, number=number),
-            what="claim",
-        )
+        visits, next_due = await self._persistent(claim, what="claim")
         self.leases_until = min(self.leases_until, leased_until)
         self.patience.judge(visits)
         try:
             if visits and self.prepare is not None:
                 await self.prepare([x for visit in visits for x in visit.records])
         finally:
+            # Those of crowds come last: they were due before others only by number.
             self._ready.extend(visits)
+            self._ready = deque(sorted(self._ready, key=_is_of_crowd))
         rest = min(next_due or _LOOK_AGAIN_SECS, _LOOK_AGAIN_SECS)
+        if next_due == 0 and n_idle:
+            rest = 0.0
         found = Counter(visit.partition for visit in visits)
         for p in partitions:
             if found[p] < most_keys and p not in self._stirred:
@@ -528,12 +539,7 @@ class Worker:
             lambda: self.frontier.add(candidates), what="add", waits_for_memory=False
         )
         self._remember(candidates)
-        total = self.added
-        self.added = Added(
-            total.new + added.new,
-            total.seen + added.seen,
-            total.refused + added.refused,
-        )
+        self.added += added
         if added.new:
             self._stir(candidate.partition for candidate in candidates)
 
@@ -643,3 +649,7 @@ class Worker:
     async def _sleep(event: asyncio.Event, secs: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(event.wait(), secs)
+
+
+def _is_of_crowd(visit: Visit) -> bool:
+    return visit.is_of_crowd

@@ -88,9 +88,7 @@ class RdfSpider(Spider):
         arguments = CrawlArguments.parse(given, cls.takes)
         if crawler.crawling:
             hold_to_limit(crawler.settings)
-        options = CrawlOptions.read(
-            crawler.settings, cls.name, budget=arguments.max_per_host
-        )
+        options = CrawlOptions.read(crawler.settings, cls.name, budget=arguments.budget)
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not is_onlooker:
             options = options.introduced(crawler.settings)

@@ -2,7 +2,8 @@
 
 The environment variable `SCRIPTED_NAMES` names a file of JSON: name -> answers, each a
 list of addresses or the name of an error of `getaddrinfo`. A lookup takes the next
-answer of its name in this process; the last one stays. All other hosts are looked up as
+answer of its name in this process; the last one stays. A name `*.giant.example` stands
+for all names below it that are not there themselves. All other hosts are looked up as
 ever. While there is a file of the same name with `.outage` after it, no name server
 answers for `.example`. See `tests/crawl_names.py`.
 """
@@ -28,7 +29,8 @@ def _answer(host: object) -> Any:
     if str(host).endswith(".example") and os.path.exists(_outage):  # noqa: PTH110  (at each start)
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
     text = host.decode() if isinstance(host, bytes) else str(host)
-    answers = _answers.get(text.removesuffix("."))
+    name = text.removesuffix(".")
+    answers = _answers.get(name) or _answers.get(f"*.{name.partition('.')[2]}")
     if answers is None:
         return None
     answer = answers.pop(0) if len(answers) > 1 else answers[0]

@@ -1,13 +1,16 @@
 -- Queues URIs that were never seen.
--- ARGV: budget per key (0: none), fill, most URIs kept of those over budget, whether only
--- to look (0/1); then per key: key, n, n x (fingerprint, item).
+-- ARGV: most URIs of a key, most keys of a registered domain, most URIs of one (0: no
+-- limit), fill, most URIs kept of those over these budgets, mode ('add'; 'look': nothing
+-- is changed; 'take': what is kept may go in); then per key: key, length of its
+-- domain, bucket of that, n, n x (fingerprint, item).
 -- item: band digit + payload, or 'k' for a URI that is only to be marked as seen.
 -- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
--- R the same, and it was kept for that before; W it would be new, if that was only
--- looked at, which a full server still does.
-local budget, fill, most_over = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local only_looks = ARGV[4] == '1'
-local MOST_OVER_OF_KEY = 10000 -- or one trap would leave no room for other hosts
+-- D its domain's is, R one of them, and it was kept for that before; W it would be new,
+-- if that was only looked at, which a full server still does.
+local most_of_key, most_keys, most_of_domain = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local fill, most_over, mode = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local only_looks = mode == 'look'
+local MOST_OVER_OF_KEY = 10000 -- or of a domain, or one trap would leave others no room
 
 -- The seen set is a linear hash table of intset-encoded SETs: 2^lv + sp buckets, and
 -- the bucket is taken from the low bits of the fingerprint itself, so that a bucket
@@ -57,36 +60,81 @@ end
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
--- Keeps a URI over budget until the budget is raised, as far as there is room.
-local function refuse(key, fingerprint, item)
+-- What is counted of registered domains, in buckets: a hash for each would take more.
+local function counts_of(bucket) return T .. ':d:' .. bucket end
+
+-- Keeps a URI over budget until the budget is raised, as far as there is room. What its
+-- domain's budget refuses begins with 'd', and is counted there.
+local function refuse(why, key, domain, bucket, fingerprint, item)
   local over, field = T .. ':over', key .. ' ' .. fingerprint
   if call('HEXISTS', over, field) == 1 then return 'R' end
-  local n = tonumber(call('HGET', host_of(key), 'o') or 0)
+  local counts, counter = host_of(key), 'o'
+  if why == 'D' then
+    counts, counter, item = counts_of(bucket), domain .. ' o', 'd' .. item
+  end
+  local n = tonumber(call('HGET', counts, counter) or 0)
   if n < MOST_OVER_OF_KEY and call('HLEN', over) < most_over then
     call('HSET', over, field, item)
-    call('HINCRBY', host_of(key), 'o', 1)
+    call('HINCRBY', counts, counter, 1)
   end
-  return 'F'
+  return why
 end
 
-local function add_to(key, at, n)
+local function forget_over(key, domain, bucket, fingerprint)
+  local over, field = T .. ':over', key .. ' ' .. fingerprint
+  local item = call('HGET', over, field)
+  if not item then return end
+  call('HDEL', over, field)
+  if sub(item, 1, 1) == 'd' then
+    call('HINCRBY', counts_of(bucket), domain .. ' o', -1)
+  else
+    call('HINCRBY', host_of(key), 'o', -1)
+  end
+end
+
+-- Returns how many URIs a key may have more, what refuses others, and how many keys its
+-- domain has, if this is one more.
+local function room_of(domain, bucket, accepted)
+  local room, why, n_keys = math.huge, 'F', nil
+  if most_of_key > 0 then room = math.max(0, most_of_key - accepted) end
+  if most_of_domain > 0 then
+    local n = tonumber(call('HGET', counts_of(bucket), domain .. ' a') or 0)
+    if most_of_domain - n < room then
+      room, why = math.max(0, most_of_domain - n), 'D'
+    end
+  end
+  if accepted == 0 then
+    n_keys = call('HINCRBY', counts_of(bucket), domain, 1)
+    if most_keys > 0 and n_keys > most_keys then
+      room, why = 0, 'D'
+    end
+  end
+  return room, why, n_keys
+end
+
+local function add_to(key, domain, bucket, at, n)
   local host = host_of(key)
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz', 'g')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local bands, fresh = {}, 0
+  local room, why, n_keys
+  if not only_looks then room, why, n_keys = room_of(domain, bucket, accepted) end
   for i = at, at + 2 * n - 1, 2 do
     local fingerprint, item = ARGV[i], ARGV[i + 1]
     local band = sub(item, 1, 1)
-    local bucket = bucket_of(fingerprint)
+    local name = bucket_of(fingerprint)
+    local mark
     if only_looks then
-      answer[#answer + 1] = call('SISMEMBER', bucket, fingerprint) == 1 and '0' or 'W'
-    elseif band ~= 'k' and budget > 0 and accepted + fresh >= budget then
-      local is_seen = call('SISMEMBER', bucket, fingerprint) == 1
-      answer[#answer + 1] = is_seen and '0' or refuse(key, fingerprint, item)
-    elseif call('SADD', bucket, fingerprint) == 0 then
-      answer[#answer + 1] = '0'
+      mark = call('SISMEMBER', name, fingerprint) == 1 and '0' or 'W'
+    elseif band ~= 'k' and fresh >= room then
+      mark = '0'
+      if call('SISMEMBER', name, fingerprint) == 0 then
+        mark = refuse(why, key, domain, bucket, fingerprint, item)
+      end
+    elseif call('SADD', name, fingerprint) == 0 then
+      mark = '0'
     else
-      answer[#answer + 1] = '1'
+      mark = '1'
       if band == 'k' then
         known_total = known_total + 1
       else
@@ -96,25 +144,45 @@ local function add_to(key, at, n)
         list[#list + 1] = sub(item, 2)
       end
     end
+    answer[#answer + 1] = mark
+    if mode == 'take' and (mark == '0' or mark == '1') then
+      forget_over(key, domain, bucket, fingerprint)
+    end
   end
-  if fresh == 0 then return end
+  if fresh == 0 then
+    if n_keys == 1 then
+      call('HDEL', counts_of(bucket), domain)
+    elseif n_keys then
+      call('HINCRBY', counts_of(bucket), domain, -1)
+    end
+    return
+  end
   if accepted == 0 then new_hosts = new_hosts + 1 end
   for band, list in pairs(bands) do
     call('RPUSH', queue_of(key, band), unpack(list))
   end
-  call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
+  local crowd = crowd_of(key, h[6])
+  if n_keys and n_keys > CROWD_AFTER then
+    crowd = domain
+    call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh, 'g', #domain)
+  else
+    call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
+  end
+  if most_of_domain > 0 then
+    call('HINCRBY', counts_of(bucket), domain .. ' a', fresh)
+  end
   if waiting == 0 then
     now = now or now_ms()
-    make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), h[5])
+    make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), h[5], crowd)
   end
   fresh_total = fresh_total + fresh
 end
 
-local i = 5
+local i = 7
 while i <= #ARGV do
-  local n = tonumber(ARGV[i + 1])
-  add_to(ARGV[i], i + 2, n)
-  i = i + 2 + 2 * n
+  local key, n = ARGV[i], tonumber(ARGV[i + 3])
+  add_to(key, sub(key, -tonumber(ARGV[i + 1])), ARGV[i + 2], i + 4, n)
+  i = i + 4 + 2 * n
 end
 
 count('q', fresh_total)

@@ -1,22 +1,29 @@
 -- Leases keys that are due, each with a batch of its URIs.
--- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, name and
--- number of the claim ('' for none).
+-- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, most keys of
+-- crowds beyond their turns, name and number of the claim ('' for none).
 -- A batch is what fits into the window at the key's delay. An item that lost a lease
 -- is handed out alone: if it kills its worker again, it takes no others with it. Where
 -- the host has refused the last time, others are tried every other time.
 -- A claim that is repeated under its number, as the answer did not arrive, gives what
 -- it gave before; each name has one claim at a time.
+-- A crowd that is due gives one key, and is due again behind all that are due now. What
+-- else it has is given only if nobody else is due.
 -- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
--- the first of them, ms for which the host still wants to be left alone, item, …}, …}.
+-- the first of them, ms for which the host still wants to be left alone, whether it is
+-- of a crowd, item, …}, …}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local name, number = ARGV[6] or '', ARGV[7]
+local most_spare = tonumber(ARGV[6])
+local name, number = ARGV[7] or '', ARGV[8]
 local now = now_ms()
 
 local function visit_of(key, epoch, h, items)
   local since = now - tonumber(h[3] or now)
   local asked = math.max(0, tonumber(h[4] or 0) - now)
-  local visit = {key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked}
+  local visit = {
+    key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked,
+    h[5] and 1 or 0,
+  }
   for _, item in ipairs(items) do visit[#visit + 1] = item end
   return visit
 end
@@ -26,7 +33,7 @@ local function given_before(leases)
   local visits = {}
   for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
     if redis.call('HGET', host_of(key), 'lk') == epoch then
-      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra')
+      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra', 'g')
       local items = redis.call('LRANGE', flight_of(key, epoch), 0, -1)
       visits[#visits + 1] = visit_of(key, tonumber(epoch), h, items)
     end
@@ -67,7 +74,7 @@ local function take(key, most, failures)
   return items
 end
 
-local ticket, taken, leases = T .. ':claim:' .. name, 0, {}
+local ticket, taken, leases, crowded = T .. ':claim:' .. name, 0, {}, 0
 local visits = {0}
 if name ~= '' then
   local before = redis.call('GET', ticket)
@@ -78,17 +85,18 @@ if name ~= '' then
     return visits
   end
 end
-for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most_keys)) do
+
+-- Leases a key that waits no longer.
+local function lease_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'n', 'ep')
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'n', 'ep')
   local delay = tonumber(h[1] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
   local items = take(key, most, tonumber(h[2] or 0))
-  redis.call('ZREM', T .. ':ready', key)
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
-    local epoch = math.max(tonumber(h[6] or 0) + 1, now)
-    redis.call('HSET', host, 'n', tonumber(h[5]) - #items, 'lk', epoch, 'ep', epoch)
+    local epoch = math.max(tonumber(h[7] or 0) + 1, now)
+    redis.call('HSET', host, 'n', tonumber(h[6]) - #items, 'lk', epoch, 'ep', epoch)
     redis.call('RPUSH', flight_of(key, epoch), unpack(items))
     redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
     taken = taken + #items
@@ -96,6 +104,44 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LI
     leases[#leases + 1] = string.format('%d:', epoch) .. key .. '\0'
   end
 end
+
+local function lease_of_crowd(place)
+  local waiting = waiting_of(string.sub(place, 2))
+  local first = redis.call('ZRANGE', waiting, 0, 1, 'WITHSCORES')
+  local key, due, next_due = first[1], tonumber(first[2]), tonumber(first[4])
+  redis.call('ZREM', T .. ':ready', place)
+  if due > now then -- who was to be first is paused since
+    redis.call('ZADD', T .. ':ready', due, place)
+    return
+  end
+  redis.call('ZREM', waiting, key)
+  if next_due then
+    redis.call('ZADD', T .. ':ready', math.max(now, next_due), place)
+    crowded = crowded - 1
+  end
+  lease_key(key)
+end
+
+local function lease_due(most)
+  local due = redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most)
+  for _, key in ipairs(due) do
+    if string.byte(key) == 64 then -- '@'
+      lease_of_crowd(key)
+    else
+      redis.call('ZREM', T .. ':ready', key)
+      lease_key(key)
+    end
+  end
+  return #due
+end
+
+local n_due = lease_due(most_keys)
+local room = math.min(most_keys - n_due, most_spare)
+while room > 0 and n_due > 0 do
+  n_due = lease_due(room) -- only crowds are left
+  room = room - n_due
+end
+count('cw', crowded)
 count('q', -taken)
 count('l', taken)
 if taken > 0 and name ~= '' then

@@ -9,6 +9,7 @@ local down = T .. ':down'
 local n_down = redis.call('ZCARD', down)
 local n_down_ready, longest = n_down, 0
 local n_others = redis.call('ZCARD', T .. ':ready')
+n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
 for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   local epoch, key = string.match(member, '^(%d+):(.*)$')
   if not redis.call('ZSCORE', down, key) then
@@ -22,12 +23,14 @@ n_others = n_others - n_down_ready
 if is_last_wait then
   -- A visit that is due later than that comes forward: it is the last one.
   for _, key in ipairs(redis.call('ZRANGE', down, 0, -1)) do
-    local h = redis.call('HMGET', host_of(key), 'na', 'fs')
+    local h = redis.call('HMGET', host_of(key), 'na', 'fs', 'lk', 'g')
     local ends = math.max(now, tonumber(h[2] or now) + patience)
-    if tonumber(h[1] or 0) > ends and redis.call('ZSCORE', T .. ':ready', key) then
+    if tonumber(h[1] or 0) > ends and not h[3] then
+      local crowd = crowd_of(key, h[4])
       redis.call('HDEL', host_of(key), 'na') -- frees before it adds
       redis.call('HSET', host_of(key), 'na', ends)
-      redis.call('ZADD', T .. ':ready', ends, key)
+      make_unready(key, crowd)
+      make_ready(key, 1, false, ends, false, crowd)
     end
   end
 end

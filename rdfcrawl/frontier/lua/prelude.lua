@@ -5,7 +5,10 @@
 --   seen = q + l + done + dead + known          (fields of T:cnt)
 --   q = sum of n over T:h:*  = sum of LLEN over T:q:*
 --   l = items other than '' over T:i:*
---   a key is in T:ready  <=>  n > 0, not locked (lk), not paused (pz)
+--   a key waits (in T:ready, or in its crowd T:w:*)
+--     <=>  n > 0, not locked (lk), not paused (pz)
+--   a crowd has one place in T:ready  <=>  a key waits in it
+--   cw = keys that wait in crowds - crowds in T:ready
 --   epoch:key is in T:lease  <=>  T:i:key:epoch exists; a lock is one of them
 --
 -- With full memory all but `add` must go on. Redis 6.2 refuses what may take memory
@@ -41,9 +44,39 @@ local function is_suspect(item)
   return math.floor((string.byte(item, 1) or 0) / 16) % 4 > 0
 end
 
+-- Hosts of one registered domain that were added after so many others of it are a
+-- crowd: they wait among themselves, in T:w:<crowd>, and have one place in T:ready, as
+-- `@<crowd>`. So they take turns with other hosts as if they were one of these.
+local CROWD_AFTER = 16
+
+-- Returns the name of the crowd that a host is of, or nil. `g` is a field of the host:
+-- how much of its key is the domain.
+local function crowd_of(key, g)
+  return g and string.sub(key, -tonumber(g)) or nil
+end
+
+local function waiting_of(crowd) return T .. ':w:' .. crowd end
+local function place_of(crowd) return '@' .. crowd end
+
 -- Puts a key among the ready ones if it has work and nobody holds it.
-local function make_ready(key, n, lock, not_before, paused)
-  if n > 0 and not lock and not paused then
+local function make_ready(key, n, lock, not_before, paused, crowd)
+  if n == 0 or lock or paused then return end
+  if not crowd then
     redis.call('ZADD', T .. ':ready', not_before, key)
+  elseif redis.call('ZADD', waiting_of(crowd), not_before, key) == 1 then
+    count('cw', 1 - redis.call('ZADD', T .. ':ready', 'LT', not_before, place_of(crowd)))
+  end
+end
+
+-- Takes a key out of where it waits.
+local function make_unready(key, crowd)
+  if not crowd then
+    redis.call('ZREM', T .. ':ready', key)
+  elseif redis.call('ZREM', waiting_of(crowd), key) == 1 then
+    if redis.call('EXISTS', waiting_of(crowd)) == 1 then
+      count('cw', -1)
+    else
+      redis.call('ZREM', T .. ':ready', place_of(crowd))
+    end
   end
 end

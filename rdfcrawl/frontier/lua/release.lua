@@ -12,7 +12,7 @@ local function release(at)
   local delay, r = ARGV[at + 4], tonumber(ARGV[at + 5])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'f')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'f', 'g')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
@@ -44,7 +44,7 @@ local function release(at)
   elseif h[4] then
     redis.call('ZREM', T .. ':down', key)
   end
-  make_ready(key, n, false, now + rest, h[3])
+  make_ready(key, n, false, now + rest, h[3], crowd_of(key, h[5]))
   return '1'
 end
 

@@ -8,12 +8,13 @@ if delay ~= '' then
   redis.call('HSET', host, 'd', delay)
 end
 if pause == '1' then
-  redis.call('ZREM', T .. ':ready', key)
+  make_unready(key, crowd_of(key, redis.call('HGET', host, 'g')))
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'pz', 1)
 elseif pause == '0' then
   redis.call('HDEL', host, 'pz')
-  local h = redis.call('HMGET', host, 'n', 'lk', 'na')
-  make_ready(key, tonumber(h[1] or 0), h[2], math.max(now_ms(), tonumber(h[3] or 0)), false)
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'g')
+  local not_before = math.max(now_ms(), tonumber(h[3] or 0))
+  make_ready(key, tonumber(h[1] or 0), h[2], not_before, false, crowd_of(key, h[4]))
 end
 return 1
