@@ -31,6 +31,7 @@ class Ask:
             the first byte of the body.
         headers: further headers of the request, names and values.
         data: body of a POST; empty for a GET.
+        goes_on: if it breaks off, the next time asks for the rest.
         is_final: whatever the answer is, it is not asked for once more in the visit.
     """
 
@@ -41,6 +42,7 @@ class Ask:
     first_byte_secs: float = 30.0
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
+    goes_on: bool = False
     is_final: bool = False
 
     @property
@@ -92,6 +94,8 @@ class Answer:
             origin.
         errno: of the system's error behind the fault, if there was one.
         is_own_fault: it is our own failure; it says nothing of the host.
+        has_gone_on: it broke off, and brought much that the next one need not bring.
+        is_anew: it did not go on with what had broken off: all is to be asked for anew.
         put_off_secs: after such a failure, it is not asked for again so long.
         is_unasked: its turn was over before it could be sent; nothing was asked.
     """
@@ -117,6 +121,8 @@ class Answer:
     is_host_fault: bool = False
     errno: int = 0
     is_own_fault: bool = False
+    has_gone_on: bool = False
+    is_anew: bool = False
     put_off_secs: float = 0.0
     is_unasked: bool = False
 

@@ -21,6 +21,7 @@ class Attempt:
 
     Attributes:
         n_tried: times that it was asked for in this visit.
+        has_gone_on: the last try broke off, and brought much all the same.
         not_before: monotonic time before which it is not asked for again.
         requested: URLs asked for in the present try.
         dead_origin: the origin that could not be reached for it.
@@ -32,6 +33,7 @@ class Attempt:
     record: Record
     n_tried: int = 0
     not_before: float = 0.0
+    has_gone_on: bool = False
     started_ms: int = 0
     requested: list[str] = field(default_factory=list)
     dead_origin: str = ""

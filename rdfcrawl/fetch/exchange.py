@@ -18,7 +18,9 @@ from rdfcrawl.fetch.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
+from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
+from rdfcrawl.fetch.receiving import Receiving
 from rdfcrawl.fetch.turn_connector import TurnConnector, connecting_for
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
-    from rdfcrawl.fetch.spool import Sink, Spool
+    from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.turns import Turn
 
 logger = logging.getLogger(__name__)
@@ -43,7 +45,6 @@ SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
 _SQL_STATE: Final = "X-SQL-State"
-MAX_LENGTH_DIGITS: Final = 15
 MAX_WISHES: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
@@ -147,12 +148,27 @@ class HttpExchange:
     async def _get(
         self, url: str, ask: Ask, answer: Answer, transfer: Transfer
     ) -> None:
-        response = await self._answer(url, ask)
+        max_ratio = self._options.max_ratio
+        receiving = Receiving(
+            self._spool, url, ask, answer, transfer, max_ratio=max_ratio
+        )
+        try:
+            await self._receive(url, receiving, answer, transfer)
+        except UnfitPart:
+            answer.is_anew = True
+        finally:
+            receiving.end()
+
+    async def _receive(
+        self, url: str, receiving: Receiving, answer: Answer, transfer: Transfer
+    ) -> None:
+        response = await self._answer(url, receiving.ask)
         transfer.response = response
         try:
-            note_headers(answer, response.status, response.headers)
-            if 200 <= response.status < 300:
-                await self._read(url, response, ask, answer, transfer)
+            status, headers = receiving.begin(response)
+            note_headers(answer, status, headers)
+            if 200 <= status < 300:
+                await receiving.body(response, headers)
             else:
                 excuse = await _skip(response.content)
                 if response.status >= 400:
@@ -180,53 +196,6 @@ class HttpExchange:
             data=ask.data or None,
         )
 
-    async def _read(
-        self,
-        url: str,
-        response: aiohttp.ClientResponse | PlainResponse,
-        ask: Ask,
-        answer: Answer,
-        transfer: Transfer,
-    ) -> None:
-        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
-        is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
-        sink = self._spool.sink(ask, url, int(length) if is_known else 0)
-        try:
-            coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
-            if coding:
-                await self._decode(response.content, coding, sink, transfer)
-            else:
-                await _copy(response.content, sink, transfer)
-        except Exception:
-            sink.keep(answer)  # what was read is not lost
-            raise
-        except BaseException:
-            if transfer.verdict:
-                sink.keep(answer)
-            else:
-                sink.discard()
-            raise
-        sink.keep(answer)
-
-    async def _decode(
-        self,
-        content: aiohttp.StreamReader,
-        coding: str,
-        sink: Sink,
-        transfer: Transfer,
-    ) -> None:
-        decoder = Decoder(coding, max_ratio=self._options.max_ratio)
-        try:
-            while chunk := await content.readany():
-                transfer.n_bytes += len(chunk)
-                for piece in decoder.pieces(chunk):
-                    sink.write(piece)
-        except aiohttp.ClientError:
-            for piece in decoder.pieces(_unread(content)):
-                sink.write(piece)
-            raise
-        decoder.finish()
-
 
 def _target(url: str) -> URL:
     """Return `url` as it is, byte for byte.
@@ -244,27 +213,6 @@ def _target(url: str) -> URL:
     if url.endswith("?"):  # yarl drops an empty query, which is another URI
         target = target.with_path(target.raw_path + "?", encoded=True)
     return target
-
-
-async def _copy(content: aiohttp.StreamReader, sink: Sink, transfer: Transfer) -> None:
-    try:
-        while chunk := await content.readany():
-            transfer.n_bytes += len(chunk)
-            sink.write(chunk)
-            if content.at_eof():
-                return
-    except aiohttp.ClientError:
-        sink.write(_unread(content))
-        raise
-
-
-def _unread(content: aiohttp.StreamReader) -> bytes:
-    """Return what had arrived before the connection broke.
-
-    The reader refuses to hand it out once it knows of the break, and the public
-    methods offer no way round.
-    """
-    return content._read_nowait(-1)  # noqa: SLF001
 
 
 async def _skip(content: aiohttp.StreamReader) -> bytes:

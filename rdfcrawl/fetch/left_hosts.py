@@ -9,6 +9,8 @@ from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rdfcrawl.fetch.answer import Ask, Exchange
     from rdfcrawl.leaving import Leaving
     from rdfcrawl.turns import Turn
@@ -23,10 +25,17 @@ class LeavingExchange:
     Args:
         exchange: does the requests.
         leaving: the hosts.
+        drop: called with the URL of a request that was cancelled.
     """
 
-    def __init__(self, exchange: Exchange, leaving: Leaving) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        leaving: Leaving,
+        drop: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._exchange = exchange
+        self._drop = drop
         self._leaving = leaving
         self._open: dict[asyncio.Task[object], str] = {}
         self._cancelled: dict[asyncio.Task[object], int] = {}
@@ -47,6 +56,7 @@ class LeavingExchange:
             before = self._cancelled.get(task)
             if before is None or task.uncancel() > before:
                 raise
+            self._drop(url)
             return Answer(fault=leaving.fault(url))
         finally:
             del self._open[task]

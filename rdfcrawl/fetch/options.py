@@ -129,6 +129,7 @@ class FetchOptions:
             first_byte_secs=(
                 self.endpoint_first_byte_secs if searches else self.first_byte_secs
             ),
+            goes_on=kind in (Kind.DUMP, Kind.RESOURCESYNC),
             # An endpoint that fails is asked for less.
             is_final=kind is Kind.SPARQL,
         )

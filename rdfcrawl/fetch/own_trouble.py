@@ -147,7 +147,8 @@ class OwnTrouble:
         """Pause whenever there is too little room on a disk; for ever."""
         while not self.is_stopping:
             await self._sleepers.sleep(_DISK_SECS)
-            if self._spool.disk.lack():
+            spool = self._spool
+            if spool.disk.lack() and not (spool.drop_parts() and not spool.disk.lack()):
                 await self.passes(Trouble.DISK)
 
     @property
@@ -157,7 +158,9 @@ class OwnTrouble:
 
     async def _wait(self, trouble: Trouble) -> None:
         is_disk = trouble is Trouble.DISK
-        self._spool.is_short = self._spool.is_short or is_disk
+        if is_disk:
+            self._spool.is_short = True
+            self._spool.drop_parts()
         try:
             await self._wait_for(trouble)
         finally:

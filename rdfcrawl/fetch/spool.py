@@ -8,12 +8,19 @@ import logging
 import os
 import secrets
 import shutil
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.disk import Disk
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.parts import (
+    PartFolder,
+    read_facts,
+    remove_facts,
+    write_facts,
+)
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.parts import Part, PartFacts
     from rdfcrawl.records import Document
 
 logger = logging.getLogger(__name__)
@@ -56,6 +64,11 @@ class SpoolLimits:
     host_bytes: int = 0
     put_off_secs: float = 5.0
 
+    @property
+    def both(self) -> tuple[int, int]:
+        """Both sizes."""
+        return self.most_bytes, self.host_bytes
+
 
 class Spool:
     """The bodies that one process holds, counted, and its spool files.
@@ -66,6 +79,7 @@ class Spool:
 
     Attributes:
         disk: that it is on.
+        parts: what transfers that ended too early have left, to go on with.
         is_short: nothing more is written to files, as the disk is nearly full.
     """
 
@@ -88,10 +102,12 @@ class Spool:
         self._sizes: dict[Path, tuple[str, int]] = {}  # of bodies that are complete
         self._n_unseen = 0  # bytes since the last look at the disk
         self._n_files = 0
+        self.parts = PartFolder(folder / "parts")
         self._lock_path, self._lock_fd = _lock_new(folder)
         self.folder = self._lock_path.with_suffix("")
         self.folder.mkdir()
-        _remove_stale(folder)
+        _remove_stale(folder, self.parts)
+        self._tidy()
 
     def __enter__(self) -> Self:
         return self
@@ -99,15 +115,69 @@ class Spool:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def sink(self, ask: Ask, url: str = "", n_expected: int = 0) -> Sink:
+    def sink(
+        self,
+        ask: Ask,
+        url: str = "",
+        n_expected: int = 0,
+        *,
+        facts: PartFacts | None = None,
+        part: Part | None = None,
+    ) -> Sink:
         """Return a place for one body, within the limits of `ask`.
 
         Args:
             ask: how it was asked for.
             url: that was asked for.
             n_expected: its length, as far as it is known; else 0.
+            facts: make it a part, should it end too early; None: it is none.
+            part: that it goes on with.
+
+        Raises:
+            SourceFault: there is no room for the part.
         """
-        return Sink(self, ask, url, n_expected)
+        sink = Sink(self, ask, url, n_expected, facts)
+        if part is not None:
+            sink.go_on(part)
+        return sink
+
+    def take_part(self, url: str) -> Part | None:
+        """Take up what there is of a body, if there is any."""
+        return self.parts.take(url, self.new_path())
+
+    def return_part(self, part: Part) -> None:
+        """Put back a part that was taken up and not gone on with."""
+        self.keep_part(part.path, part.facts)
+        self.drop_part(part)
+
+    def drop_part(self, part: Part) -> None:
+        """Forget a part that was taken up."""
+        part.path.unlink(missing_ok=True)
+        remove_facts(part.path)
+
+    def spare(self, holder: Document | Answer) -> None:
+        """Keep a body that may be wanted again, as a part, if it is one."""
+        if holder.path is not None:
+            facts = read_facts(holder.path)
+            if facts is not None:
+                self.keep_part(holder.path, facts)
+
+    def keep_part(self, path: Path, facts: PartFacts) -> bool:
+        """Keep the file of a body as a part; tell whether that is so."""
+        is_kept = not self.is_short and self.parts.add(path, facts)
+        self._tidy()
+        return is_kept
+
+    def drop_parts(self) -> bool:
+        """Free what parts take; tell whether there were any."""
+        had_any = self.parts.n_bytes > 0
+        self.parts.tidy(0)
+        return had_any
+
+    def _tidy(self) -> None:
+        limits = self._limits
+        most = min(each for each in (*limits.both, sys.maxsize) if each)
+        self.parts.tidy(most)
 
     def has_room(self, n_bytes: int) -> bool:
         """Say whether a body of `n_bytes` may be kept in memory."""
@@ -129,6 +199,7 @@ class Spool:
             holder.body = None
         if holder.path is not None:
             holder.path.unlink(missing_ok=True)
+            remove_facts(holder.path)
             if taken := self._sizes.pop(holder.path, None):
                 self.give_back(*taken)
             holder.path = None
@@ -159,7 +230,10 @@ class Spool:
             if own_bytes + n_bytes > most_of_host:
                 raise SourceFault(Reason.TOO_LARGE, f"over {what}")
             raise NoRoom(f"{host} has more in the spool than {what}")
-        if most and self.file_bytes + n_bytes > most:
+        wanted = self.file_bytes + n_bytes
+        if most and wanted + self.parts.n_bytes > most:
+            self.parts.tidy(max(0, most - wanted))
+        if most and wanted > most:
             what = f"SPOOL_MAX_BYTES={most}"
             if own_bytes + n_bytes > most:
                 raise SourceFault(Reason.TOO_LARGE, f"over {what}")
@@ -168,8 +242,7 @@ class Spool:
 
     def room_for(self, n_bytes: int) -> int:
         """Return how much of a body the limits let in, if there is no other."""
-        limits = self._limits.host_bytes, self._limits.most_bytes
-        return min([n_bytes, *(each for each in limits if each)])
+        return min([n_bytes, *(each for each in self._limits.both if each)])
 
     def give_back(self, host: str, n_bytes: int) -> None:
         """Count bytes that are not in a file any more."""
@@ -189,7 +262,9 @@ class Spool:
         if self._n_unseen < _LOOK_BYTES:
             return
         self._n_unseen = 0
-        if not self.disk.has_room(self.folder, n_bytes):
+        if not self.disk.has_room(self.folder, n_bytes) and not (
+            self.drop_parts() and self.disk.has_room(self.folder, n_bytes)
+        ):
             self._check_size(max(n_bytes, own_bytes * 2))
             detail = f"the disk has no room for {n_bytes} bytes more"
             raise NoRoom(detail, self._limits.put_off_secs)
@@ -204,9 +279,11 @@ class Spool:
             raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
 
     def close(self) -> None:
-        """Remove all spool files of this process."""
+        """Remove all spool files of this process, but for parts."""
         if self._lock_fd < 0:
             return
+        self.parts.adopt(self.folder)
+        self._tidy()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._lock_path.unlink(missing_ok=True)
         os.close(self._lock_fd)
@@ -217,19 +294,25 @@ class Sink:
     """One body on its way in. End it with `keep` or `discard`."""
 
     def __init__(
-        self, spool: Spool, ask: Ask, url: str = "", n_expected: int = 0
+        self,
+        spool: Spool,
+        ask: Ask,
+        url: str = "",
+        n_expected: int = 0,
+        facts: PartFacts | None = None,
     ) -> None:
         self._spool = spool
         self._ask = ask
         self._url = url
         self._n_expected = n_expected
+        self.facts = facts
         self._host = ""
         self._n_taken = 0  # bytes that the spool counts for its file
         self._n_written = 0  # bytes that are in it
         self._pieces: list[bytes] = []
         self._n_held = 0
         self._file: RawIOBase | None = None
-        self._path: Path | None = None
+        self.path: Path | None = None  # of its file
         self.n_bytes = 0
         """Bytes written so far."""
 
@@ -263,9 +346,9 @@ class Sink:
             answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         else:
             self._file.close()
-            answer.path = self._path
-            if self._path is not None:
-                self._spool.keep(self._path, self._host, self._n_taken)
+            answer.path = self.path
+            if self.path is not None:
+                self._spool.keep(self.path, self._host, self._n_taken)
                 self._n_taken = 0
         self._return_taken()
 
@@ -274,10 +357,39 @@ class Sink:
         self._spool.memory_bytes -= self._n_held
         self._n_held = 0
         self._pieces.clear()
-        if self._file is not None and self._path is not None:
+        if self._file is not None and self.path is not None:
             self._file.close()
-            self._path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
+            remove_facts(self.path)
         self._return_taken()
+
+    def go_on(self, part: Part) -> None:
+        """Begin with what there is of the body.
+
+        Raises:
+            SourceFault: there is no room for it.
+        """
+        self._host = host_of(self._url)
+        self.path = part.path
+        self.facts = part.facts
+        self.n_bytes = self._n_written = part.n_bytes
+        try:
+            self._file = part.path.open("r+b", buffering=0)
+            self._file.seek(part.n_bytes)
+            write_facts(part.path, part.facts)
+            self._take(self._spool.room_for(max(part.n_bytes, self._n_expected)))
+        except BaseException:
+            self.discard()
+            raise
+
+    def keep_part(self) -> bool:
+        """Keep what has come as a part; tell whether it is one."""
+        if self._file is None or self.path is None or self.facts is None:
+            return False
+        is_kept = self._spool.keep_part(self.path, self.facts)
+        if is_kept:
+            self._return_taken()  # it counts as a part
+        return is_kept
 
     def _fits(self, n_bytes: int) -> bool:
         return self.n_bytes <= self._ask.spool_bytes and self._spool.has_room(n_bytes)
@@ -299,9 +411,11 @@ class Sink:
         self._host = host_of(self._url) if self._url else ""
         n_bytes = max(self._n_held, min(self._n_expected, self._ask.max_bytes))
         self._take(self._spool.room_for(n_bytes))
-        self._path = self._spool.new_path()
+        self.path = self._spool.new_path()
         # Unbuffered: pieces are large, and closing must not fail.
-        file = self._path.open("xb", buffering=0)
+        file = self.path.open("xb", buffering=0)
+        if self.facts is not None:
+            write_facts(self.path, self.facts)
         held = b"".join(self._pieces)
         self._pieces.clear()
         self._spool.memory_bytes -= self._n_held
@@ -341,9 +455,10 @@ def _lock_new(folder: Path) -> tuple[Path, int]:
         os.close(lock_fd)
 
 
-def _remove_stale(folder: Path) -> None:
-    """Remove what dead processes left behind."""
+def _remove_stale(folder: Path, parts: PartFolder) -> None:
+    """Remove what dead processes left behind, but for parts."""
     for path, lock_fd in _iter_stale(folder):
+        parts.adopt(path.with_suffix(""))
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         path.unlink(missing_ok=True)
         os.close(lock_fd)

@@ -87,6 +87,7 @@ class Transport:
         self.exchange: Exchange = LeavingExchange(
             BearingExchange(SchemeExchange(web, self._ftp), self._trouble, self._spool),
             session.leaving,
+            self._spool.parts.drop,
         )
         self.visitor = Visitor(
             self.exchange,

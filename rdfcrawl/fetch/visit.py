@@ -115,6 +115,7 @@ class Visitor:
             max_bytes=limits.max_bytes,
             timeout_secs=limits.timeout_secs,
             first_byte_secs=limits.first_byte_secs,
+            goes_on=limits.goes_on,
         )
 
     @property
@@ -125,6 +126,10 @@ class Visitor:
     def release(self, document: Document) -> None:
         """Free the body of a document that the pipelines are done with."""
         self.spool.release(document)
+
+    def spare(self, document: Document) -> None:
+        """Keep what may be wanted again of a body that is not done with."""
+        self.spool.spare(document)
 
     def stop(self) -> None:
         """Let open visits end after the request that is under way."""
@@ -230,16 +235,14 @@ class _Course:
             verdict = judge_answer(
                 answer, self._options, is_conditional=ask.is_conditional
             )
-            if answer.status:
-                self._answered.add(origin)
             target = None
             if verdict is Verdict.REDIRECT:
+                self._answered.add(origin)
                 target, verdict = await self._follow(attempt, url, answer)
             if verdict is Verdict.AGAIN and ask.is_final:
                 verdict = Verdict.DONE
             if target is None:
-                self._note(attempt, answer)
-                self._note_trouble(attempt, answer, verdict, origin)
+                self._note(attempt, answer, verdict, origin)
                 return verdict
             ask = ask_after(ask, answer.status, url, target)
             ask = self._visitor.with_limits(ask, attempt.record, target)
@@ -266,7 +269,7 @@ class _Course:
         finally:
             turn.end()
             pace.sent(turn.sent_at)
-        if answer.is_unasked:
+        if answer.is_unasked or answer.is_anew:
             attempt.requested.pop()
             return await self._answer(attempt, url, ask)
         return answer
@@ -346,8 +349,13 @@ class _Course:
         attempt.claimed.discard(target)
         return False
 
-    def _note(self, attempt: Attempt, answer: Answer) -> None:
+    def _note(
+        self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
+    ) -> None:
         """Keep the answer as a document, if it is the best one so far."""
+        if answer.status:
+            self._answered.add(origin)
+        self._note_trouble(attempt, answer, verdict, origin)
         document = attempt.document(answer, [answer.fault] if answer.fault else [])
         best = attempt.best
         if best is not None:
@@ -355,7 +363,8 @@ class _Course:
                 best, document = document, best
             self._visitor.release(best)
         attempt.best = document
-        attempt.n_tried += 1
+        attempt.n_tried += not answer.has_gone_on
+        attempt.has_gone_on = answer.has_gone_on
 
     def _note_trouble(
         self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
@@ -379,7 +388,7 @@ class _Course:
         if attempt.n_tried > self._options.retry_times:
             self._finish(attempt)
             return
-        wait_secs = self._backoff_secs(attempt.n_tried - 1)
+        wait_secs = self._backoff_secs(max(0, attempt.n_tried - 1))
         attempt.not_before = time.monotonic() + wait_secs
         self._queue.append(attempt)
 
@@ -491,7 +500,7 @@ class _Course:
     def _put_back(self, attempt: Attempt, *, counts: bool = True) -> None:
         """Return a record to the queue, once more if it was tried and that counts."""
         record = attempt.record
-        if attempt.best is not None and not counts:
+        if attempt.best is not None and (attempt.has_gone_on or not counts):
             self._visitor.release(attempt.best)
             record = replace(record, retries=max(1, record.retries))
         elif attempt.best is not None:

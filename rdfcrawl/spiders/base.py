@@ -298,7 +298,7 @@ class RdfSpider(Spider):
 
         visit: Visit = response.meta["visit"]
         process = self.crawler.engine.scraper.start_itemproc_async
-        release = transport_of(self.crawler).visitor.release
+        visitor = transport_of(self.crawler).visitor
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
@@ -321,7 +321,9 @@ class RdfSpider(Spider):
                 del visit.documents[n_failed]
             finally:
                 visit.current = None
-                release(document)
+                if visit.is_cut:
+                    visitor.spare(document)
+                visitor.release(document)
 
     def _note_wishes(self, document: Document) -> None:
         """Take note of what the headers of an answer ask for."""

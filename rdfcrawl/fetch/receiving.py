@@ -1,0 +1,263 @@
+"""The body of one answer on its way into the spool: decoded, and gone on with.
+
+What breaks off in the middle is kept as a part, as it was sent, where the server lets
+us ask for the rest; the next request for it does so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+from aiohttp import hdrs
+from multidict import CIMultiDict
+
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.parts import UnfitPart, check_rest, facts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from multidict import MultiMapping
+
+    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.parts import Part, PartFacts
+    from rdfcrawl.fetch.plain_get import PlainResponse
+    from rdfcrawl.fetch.spool import Sink, Spool
+    from rdfcrawl.fetch.watch import Transfer
+
+    Response = aiohttp.ClientResponse | PlainResponse
+
+MAX_LENGTH_DIGITS: Final = 15
+_BLOCK_BYTES: Final = 256 * 1024
+_ENDLESS: Final = 2**62
+# What a part outlives; other answers are of something else, or of nothing.
+_PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
+
+
+class Receiving:
+    """One answer being received. `end` it.
+
+    Args:
+        spool: keeps the body.
+        url: that is asked for.
+        ask: how.
+        answer: gets the body.
+        transfer: is told how far it is.
+        max_ratio: decoded : received.
+
+    Attributes:
+        ask: how to ask, now that it is known what there is already.
+    """
+
+    def __init__(
+        self,
+        spool: Spool,
+        url: str,
+        ask: Ask,
+        answer: Answer,
+        transfer: Transfer,
+        *,
+        max_ratio: float,
+    ) -> None:
+        self._spool, self._url, self.ask = spool, url, ask
+        self._answer, self._transfer = answer, transfer
+        self._max_ratio = max_ratio
+        self._part: Part | None = None
+        if ask.goes_on and not (ask.data or ask.headers):
+            self._part = spool.take_part(url)
+            if self._part is not None:
+                self.ask = replace(ask, headers=self._part.request_headers())
+        self._rest: Part | None = None  # the part, if the answer goes on with it
+        self._overlap = b""  # that comes once more
+        self._sink: Sink
+        self._wire: Sink | None = None  # what is sent, if that is not the body
+        self._decoder: Decoder | None = None
+
+    def begin(self, response: Response) -> tuple[int, MultiMapping[str]]:
+        """Return the status and the headers of the answer as a whole.
+
+        Raises:
+            UnfitPart: what there is already is of no use.
+        """
+        status, headers = response.status, response.headers
+        part = self._part
+        if part is None or status in _PASSING_STATUSES:
+            return status, headers
+        self._part = None
+        if status == 206:
+            try:
+                total = check_rest(part.facts, part.offset, headers)
+            except UnfitPart:
+                self._spool.drop_part(part)
+                raise
+            self._rest = replace(part, facts=replace(part.facts, total=total))
+            self._overlap = part.tail()
+            return 200, CIMultiDict(part.facts.headers)
+        self._spool.drop_part(part)
+        if status == 416:
+            raise UnfitPart("416")
+        return status, headers
+
+    async def body(self, response: Response, headers: MultiMapping[str]) -> None:
+        """Read the body.
+
+        Raises:
+            Exception: why there is no more of it; what was read is in the answer.
+            UnfitPart: it does not go on with what there is.
+        """
+        try:
+            coding = headers.get(hdrs.CONTENT_ENCODING, "")
+            self._open(response.headers, coding)
+            if coding:
+                await self._begin_decoding(coding)
+            await self._copy(response.content)
+            self._check_end()
+        except UnfitPart:
+            self._discard()
+            raise
+        except Exception as exc:
+            self._end_early(exc)
+            raise
+        except BaseException:
+            self._end_early(None)
+            raise
+        self._sink.keep(self._answer)
+        if self._wire is not None:
+            self._wire.discard()
+
+    def end(self) -> None:
+        """Put back a part that was of no use, and may be the next time."""
+        for part in (self._part, self._rest):
+            if part is not None:
+                self._spool.return_part(part)
+
+    def _open(self, headers: MultiMapping[str], coding: str) -> None:
+        """Make the place for the body, and the one for what is sent."""
+        length = headers.get(hdrs.CONTENT_LENGTH, "")
+        is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
+        n_bytes = int(length) if is_known else 0
+        spool, url = self._spool, self._url
+        rest, self._rest = self._rest, None
+        facts = rest.facts if rest is not None else self._facts(headers, n_bytes)
+        if rest is not None:
+            n_bytes = rest.facts.total
+        if not coding:
+            self._sink = spool.sink(self.ask, url, n_bytes, facts=facts, part=rest)
+            return
+        self._sink = spool.sink(self.ask, url)
+        if facts is not None:
+            raw = replace(self.ask, max_bytes=_ENDLESS)
+            self._wire = spool.sink(raw, url, n_bytes, facts=facts, part=rest)
+
+    def _facts(self, headers: MultiMapping[str], n_bytes: int) -> PartFacts | None:
+        if not self.ask.goes_on:
+            return None
+        return facts_of(self._url, headers, n_bytes)
+
+    async def _begin_decoding(self, coding: str) -> None:
+        """Make the decoder, and decode what there is of the body."""
+        self._decoder = Decoder(coding, max_ratio=self._max_ratio)
+        wire = self._wire
+        if wire is None or wire.path is None:
+            return
+        with wire.path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                for piece in self._decoder.pieces(block):
+                    self._sink.write(piece)
+                await asyncio.sleep(0)
+
+    async def _copy(self, content: aiohttp.StreamReader) -> None:
+        transfer = self._transfer
+        is_plain = self._decoder is None and not self._overlap
+        take: Callable[[bytes], None] = self._sink.write if is_plain else self._take
+        try:
+            while chunk := await content.readany():
+                transfer.n_bytes += len(chunk)
+                take(chunk)
+                if is_plain and content.at_eof():
+                    return
+        except aiohttp.ClientError:
+            take(_unread(content))
+            raise
+
+    def _take(self, chunk: bytes) -> None:
+        if self._overlap:
+            chunk = self._without_overlap(chunk)
+        if self._decoder is None:
+            self._sink.write(chunk)
+            return
+        if self._wire is not None:
+            self._wire.write(chunk)
+        for piece in self._decoder.pieces(chunk):
+            self._sink.write(piece)
+
+    def _without_overlap(self, chunk: bytes) -> bytes:
+        """Return what is new in the first chunks.
+
+        Raises:
+            UnfitPart: it is not what came before.
+        """
+        n_bytes = min(len(chunk), len(self._overlap))
+        if chunk[:n_bytes] != self._overlap[:n_bytes]:
+            raise UnfitPart("what was read before is not there any more")
+        self._overlap = self._overlap[n_bytes:]
+        return chunk[n_bytes:]
+
+    def _check_end(self) -> None:
+        """See that all has come.
+
+        Raises:
+            SourceFault: `TRUNCATED_BODY`.
+        """
+        raw = self._wire or self._sink
+        facts = raw.facts
+        if facts is not None and raw.n_bytes < facts.total:
+            detail = f"{raw.n_bytes} bytes of {facts.total}"
+            raise SourceFault(Reason.TRUNCATED_BODY, detail)
+        if self._decoder is not None:
+            self._decoder.finish()
+
+    def _end_early(self, exc: Exception | None) -> None:
+        """Keep what there is: as a part, as the body, or as both.
+
+        Args:
+            exc: what ended it; None if it was cancelled.
+        """
+        if not hasattr(self, "_sink"):
+            return
+        raw = self._wire or self._sink
+        if _may_go_on(exc) and raw.keep_part():
+            n_new = self._transfer.n_bytes
+            self._answer.has_gone_on = n_new >= self.ask.spool_bytes
+        has_verdict = exc is not None or self._transfer.verdict is not None
+        if has_verdict:
+            self._sink.keep(self._answer)  # what was read is not lost
+        else:
+            self._sink.discard()
+        if self._wire is not None:
+            self._wire.discard()
+
+    def _discard(self) -> None:
+        self._sink.discard()
+        if self._wire is not None:
+            self._wire.discard()
+
+
+def _may_go_on(exc: Exception | None) -> bool:
+    """Tell whether what has come so far is right, and another time may bring more."""
+    if isinstance(exc, SourceFault):
+        return exc.fault.reason is Reason.TRUNCATED_BODY
+    return exc is None or isinstance(exc, aiohttp.ClientError | OSError)
+
+
+def _unread(content: aiohttp.StreamReader) -> bytes:
+    """Return what had arrived before the connection broke.
+
+    The reader refuses to hand it out once it knows of the break, and the public
+    methods offer no way round.
+    """
+    return content._read_nowait(-1)  # noqa: SLF001
