@@ -465,11 +465,6 @@ def _is_binary(head: bytes) -> bool:
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
 
 
-def packing_of_name(url: str) -> Packing | None:
-    """Return what a name's last extension says it is packed in."""
-    return _PACKING_BY_EXTENSION.get(_last_extension(url))
-
-
 def format_of_name(url: str) -> Format | None:
     """Return what a name's extension says it is, those of packing left out."""
     return _BY_EXTENSION.get(_extension(url))

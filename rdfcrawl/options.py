@@ -15,7 +15,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl import __version__
 from rdfcrawl.contact import names_contact
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.ftp_logins import FtpLogins
@@ -131,7 +130,6 @@ class CrawlOptions:
 
     crawl_id: str
     worker: str
-    software: str
     paths: CrawlPaths
     redis_url: str | None
     redis_server: str | None
@@ -168,7 +166,6 @@ class CrawlOptions:
         return cls(
             crawl_id=crawl_id,
             worker=worker,
-            software=f"rdfcrawl/{__version__}",
             paths=paths,
             redis_url=redis_url_of(settings),
             redis_server=settings.get("REDIS_SERVER") or None,

@@ -21,8 +21,7 @@ from rdfcrawl.errors import LOSSES
 from rdfcrawl.listing import Listing
 from rdfcrawl.records import Kind
 from rdfcrawl.reservations import NOTHING
-from rdfcrawl.uri import host_of
-from rdfcrawl.uri.lookalike import is_lookalike
+from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,7 +163,7 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(_extracted(document.extracted, name))
     if document.n_members:
         parts.append(_members(document, name))
-    if "xn--" in document.url and is_lookalike(host_of(document.url)):
+    if has_lookalike(document.url):
         parts.append(f'<{name}> <{_RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
         parts.append(_wishes(document.reservations, name))

@@ -53,7 +53,6 @@ def test_delay_and_sitemaps_are_read() -> None:
     )
     assert rules.delay_secs == 2.5
     assert rules.sitemaps == ("http://h.example/s.xml", "/t.xml")
-    assert rules.allows_all
     assert rules.allows(f"{BASE}/a")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
-from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.robots.policy import ALLOW_ALL, parse_robots
 
 BASE = "http://h.example"
 # RFC 9309 5.1.
@@ -419,7 +419,7 @@ def test_no_half_rule_at_the_limit(mark: bytes, n_over: int) -> None:
 )  # fmt: skip
 def test_what_is_no_text_allows(body: bytes) -> None:
     """If robots.txt is a page or binary, then there are no rules in it."""
-    assert parse_robots(body).allows_all
+    assert parse_robots(body) is ALLOW_ALL
 
 
 # -- Crawl-delay -----------------------------------------------------------------------

@@ -12,10 +12,11 @@ import time
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.policy import Use, literal_address
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.hosts import port_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,6 @@ MAX_NAMES: Final = 20  # are looked up
 LOOKUP_SECS: Final = 3.0  # for all of them
 # All others are names with the port of their scheme, of which nothing shows.
 _shows = re.compile(r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)").match
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
 
 
 def refusal_of(url: str, guard: Guard) -> str:
@@ -98,7 +98,5 @@ def _look_up(names: dict[str, list[str]]) -> None:
 
 
 def _parts(url: str) -> tuple[str, int, Use]:
-    parts = urlsplit(url)
-    port = parts.port or _DEFAULT_PORTS[parts.scheme]
-    use = Use.FTP if parts.scheme.startswith("ftp") else Use.WEB
-    return parts.hostname or "", port, use
+    use = Use.FTP if url.startswith("ftp") else Use.WEB
+    return host_of(url).strip("[]"), int(port_of(url)), use

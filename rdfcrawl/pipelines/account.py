@@ -16,8 +16,7 @@ from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
-from rdfcrawl.uri import host_of
-from rdfcrawl.uri.lookalike import is_lookalike
+from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,8 +33,6 @@ logger = logging.getLogger(__name__)
 _STATUS_NAMES: Final[dict[Status, str]] = {
     status: f"document/status/{status.lower()}" for status in get_args(Status)
 }
-
-
 _MAX_TOLD: Final = 5  # seeds; the statistics have the number of all
 
 
@@ -108,7 +105,7 @@ class AccountPipeline:
             _withhold(item)
         self._segments.write_document(describe(item, self._worker))
         self._count(item)
-        if "xn--" in item.url and is_lookalike(host_of(item.url)):
+        if has_lookalike(item.url):
             self._counts["document/lookalike"] += 1
         if item.reservations is not NOTHING:
             self._count_wishes(item.reservations)

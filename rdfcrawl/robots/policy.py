@@ -62,11 +62,6 @@ class Rules:
     _paths: PathRules | None = None
     has_more_sitemaps: bool = False
 
-    @property
-    def allows_all(self) -> bool:
-        """Nothing is forbidden to us."""
-        return self._paths is None
-
     def allows(self, url: str) -> bool:
         """Say whether `url`, of the origin the rules are for, may be asked for."""
         paths = self._paths

@@ -37,7 +37,6 @@ _IS_UTF8: Final = 0x0800
 _MAX32: Final = 0xFFFF_FFFF
 _ZIP64_EXTRA: Final = 0x0001
 _UNICODE_PATH_EXTRA: Final = 0x7075
-_AES_EXTRA: Final = 0x9901
 _METHODS: Final = {  # 4.4.5
     0: "stored", 8: "deflate", 9: "deflate64", 12: "bzip2", 14: "lzma",
     20: "zstd", 93: "zstd", 95: "xz",

@@ -10,6 +10,8 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.uri.politeness import host_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,6 +28,11 @@ _LIKE_LATIN: Final = frozenset(
     "\u03b1\u03bf\u03bd\u03c1\u03c5\u03b9\u03ba"
     "\u0585\u057d\u0578\u0570\u0581"
 )
+
+
+def has_lookalike(url: str) -> bool:
+    """Tell whether the host of a requestable URL is one of them."""
+    return "xn--" in url and is_lookalike(host_of(url))
 
 
 @lru_cache(maxsize=4096)

@@ -88,12 +88,6 @@ def dataset_graphs(task: Task) -> str:
     )
 
 
-def count_datasets(part: Part) -> str:
-    """Ask for the number of datasets in a graph."""
-    roots = in_graph(part.graph, f"?s a {DATASET}")
-    return f"SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE {{ {roots} }}"
-
-
 def datasets(task: Task) -> str:
     """Ask for the keys of the datasets after a key."""
     key = subject_key(task.naming, "s")

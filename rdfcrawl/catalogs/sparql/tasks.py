@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, fields
+from typing import Final, Literal
 
 from rdfcrawl.errors import Reason, SourceFault
 
@@ -160,10 +160,6 @@ class Task:
             return cls(part=Part(**part), **task)
         except (TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"no task: {text[:100]}") from error
-
-    def with_(self, **changes: Any) -> Task:
-        """Return the task with some attributes changed."""
-        return replace(self, **changes)
 
 
 _PART_NAMES: Final = {
