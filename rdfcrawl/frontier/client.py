@@ -45,7 +45,7 @@ _KEY_HEAD = 4  # and of each key before its URIs
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
-_DEAD_AFTER_SECS = 15.0
+_DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
 
@@ -580,8 +580,10 @@ class Frontier:
     async def live_workers(self) -> list[str]:
         """Return the workers that were heard of in the last seconds."""
         now = (await self.redis.time())[0]
+        least, most = _DEAD_AFTER_SECS
+        silence = min(most, max(least, self.options.lease_secs))
         # If the clock was set back, those of the future have not been heard of since.
-        since, until = now - _DEAD_AFTER_SECS, now + _DEAD_AFTER_SECS
+        since, until = now - silence, now + silence
         names = await self.redis.zrangebyscore(self.key("workers"), since, until)
         return [name.decode() for name in cast("list[bytes]", names)]
 

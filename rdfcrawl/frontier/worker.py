@@ -91,7 +91,7 @@ class Worker:
         self.n_failed = 0
         self.is_over = False
         self.n_slow = 0  # visits that have given up their places to others
-        self.has_started = False  # the spider has handed in all of its seeds
+        self._has_started = False
         self._flush_stores = flush_stores
         self._take_seeds = take_seeds
         self._wake = wake
@@ -125,6 +125,7 @@ class Worker:
         self._stopping = outage.stopping
         self._claim_now = asyncio.Event()
         self._commit_now = asyncio.Event()
+        self._tell_now = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     # -- called by the scheduler: local, immediate -----------------------------------
@@ -215,6 +216,17 @@ class Worker:
             self._n_remembered -= len(remembered.popleft()[1])
 
     @property
+    def has_started(self) -> bool:
+        """Whether the spider has handed in all of its seeds; told at once."""
+        return self._has_started
+
+    @has_started.setter
+    def has_started(self, has_started: bool) -> None:
+        if has_started and not self._has_started:
+            self._tell_now.set()
+        self._has_started = has_started
+
+    @property
     def is_alone(self) -> bool:
         """Whether no other worker was seen lately."""
         return len(self._live) < 2
@@ -243,6 +255,7 @@ class Worker:
         self._stopping.set()
         self._claim_now.set()
         self._commit_now.set()
+        self._tell_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.gone is not None:
             return
@@ -635,7 +648,8 @@ class Worker:
         """Say how far this worker is, whenever there is something new to say."""
         told: dict[str, float] = {}
         while not self._stopping.is_set():
-            await self._sleep(self._stopping, _TELL_SECS)
+            await self._sleep(self._tell_now, _TELL_SECS)
+            self._tell_now.clear()
             figures = self._told()
             if figures != told:
                 with suppress(RedisError):  # the heartbeat says so, and tries again
