@@ -37,7 +37,7 @@ DIRECTIVES: Final = frozenset(
     }
 )
 _MAX_TAG_CHARS: Final = 4096
-_MAX_POLICY_CHARS: Final = 1024
+MAX_POLICY_CHARS: Final = 1024
 # Directives with a value; any other word before a colon names a crawler.
 _WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
@@ -182,7 +182,7 @@ def read_headers(
         elif name == TDM_RESERVATION:
             found = found.refined(Reservations(tdm=read_tdm(value)))
         elif name == TDM_POLICY:
-            terms = value.strip()[:_MAX_POLICY_CHARS]
+            terms = value.strip()[:MAX_POLICY_CHARS]
     if found.tdm is not None:
         found = replace(found, tdm_policy=terms)
     return found.under(policy)

@@ -193,6 +193,13 @@ def check_components(settings: BaseSettings) -> None:
         )
 
 
+_DIRECTLY: Final = "visits connect directly without FETCH_WITH_SCRAPY=True"
+_BY_PROXY: Final = (
+    "the guard judges no address of a name, as the proxy looks it up;"
+    " have the proxy refuse your own networks"
+)
+
+
 def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
     """Yield a line for each setting and attribute that has no effect on visits."""
     with_scrapy = is_on(settings, "FETCH_WITH_SCRAPY")
@@ -203,9 +210,9 @@ def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]
         if _is_changed(settings, name):
             yield f"{name} has no effect on visits without FETCH_WITH_SCRAPY=True"
     proxies = getproxies().keys() & {"http", "https", "all"}
-    if proxies and is_on(settings, "HTTPPROXY_ENABLED") and not with_scrapy:
+    if proxies and is_on(settings, "HTTPPROXY_ENABLED"):
         names = ", ".join(f"{scheme}_proxy" for scheme in sorted(proxies))
-        yield f"{names}: visits connect directly without FETCH_WITH_SCRAPY=True"
+        yield f"{names}: {_BY_PROXY if with_scrapy else _DIRECTLY}"
     if with_scrapy:
         yield from _iter_unguarded(settings)
     for name, instead in ATTRIBUTES.items():

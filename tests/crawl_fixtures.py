@@ -244,6 +244,7 @@ class Commands:
             "MEMUSAGE_ENABLED": False,
             "GUARD_ALLOW_NETS": LOOPBACK_NETS,
             "CONTACT_REQUIRED": False,
+            "TDM_POLICY": "ignore",  # a file more of each host
             "GUARD_PORTS": f"1-{MAX_PORT}",  # dead ones are low
             "GUARD_MAX_PORTS": MAX_PORT,
         }

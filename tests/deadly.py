@@ -1,11 +1,31 @@
-"""An item pipeline that kills its worker, as a document might."""
+"""What kills its worker, as a document or a robots.txt might."""
 
 from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from rdfcrawl.records import Document
+from rdfcrawl.robots import cache, policy
+
+if TYPE_CHECKING:
+    from rdfcrawl.robots.policy import Rules
+
+_parse = policy.parse_robots
+
+
+def _parse_or_die(body: bytes, agent: str) -> Rules:
+    if b"deadly" in body:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _parse(body, agent)
+
+
+class DeadlyRobots:
+    """An extension: the worker dies of each robots.txt that says so."""
+
+    def __init__(self) -> None:
+        vars(cache)["parse_robots"] = _parse_or_die
 
 
 class DeadlyPipeline:

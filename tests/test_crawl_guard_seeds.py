@@ -230,6 +230,8 @@ def test_proxy_is_the_operators(
     )
     assert result.graphs == {target}
     assert set(proxy.targets) == {"http://web.example/robots.txt", target}
+    said = "http_proxy: the guard judges no address of a name"
+    assert result.stderr.count(said) == 1
     for refused in seeds[1:]:
         assert result.faults(refused) == [Reason.GUARD_BLOCKED]
     assert private.n_connections == 0

@@ -173,3 +173,30 @@ def test_an_unreadable_record_is_set_aside_alone(
     assert "Traceback" not in result.stderr
     assert len(result.graphs & set(urls)) == 25
     assert result.statistics["fault/bad_record"] == 1
+
+
+def test_a_robots_txt_that_kills_its_workers_ends(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a robots.txt kills each worker that reads it, then its host is given up.
+
+    It takes the worker of its first batch, and three more.
+    """
+    good, bad = (loopback({"*": loopback.response(BODY)}) for _ in range(2))
+    bad.pages["/robots.txt"] = loopback.response(b"# deadly", "text/plain")
+    lost, others = ({host.url(f"/{n}") for n in range(20)} for host in (bad, good))
+    folder = commands.folder()
+    crew = commands.start(
+        *("workers", "-n1", "linkeddata", seeds_of(folder, [*lost, *others])),
+        folder=folder,
+        EXTENSIONS=json.dumps({"tests.deadly.DeadlyRobots": 0}),
+        VISIT_MAX_DOCUMENTS=5,
+        **QUICK,
+    )
+    result = crew.wait(120)
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("died (-9)") == 4
+    assert result.graphs == others
+    assert result.counts() == Counts(done=40, seen=40, hosts=1)
+    for url in lost:
+        assert set(result.faults(url)) == {"robots_unreachable", "leases_lost"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import tarfile
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,7 +120,7 @@ def crawl(commands: Commands, loopback: Loopback) -> Callable[..., Crawled]:
 @pytest.fixture(scope="module")
 def crawled(crawl: Callable[..., Crawled]) -> Crawled:
     """Return a crawl as it is by default."""
-    return crawl()
+    return crawl(TDM_POLICY="respect")
 
 
 ALL: dict[str, tuple[Any, bool, bool]] = {**TAGS, **METAS, **TDM}
@@ -208,7 +210,10 @@ def test_page_goes_before_its_header(commands: Commands, loopback: Loopback) -> 
             page(server, name, head), "text/html", tdm_reservation=header
         )
     crawled = Crawled(
-        commands.crawl([server.url("/open"), server.url("/shut")]), server
+        commands.crawl(
+            [server.url("/open"), server.url("/shut")], TDM_POLICY="respect"
+        ),
+        server,
     )
     assert crawled.is_stored("open")
     assert crawled.is_followed("open")
@@ -296,3 +301,124 @@ def test_links_of_a_long_page_are_not_followed_before_it_forbids_that(
     assert result.statistics["document/quads"] == n_links
     assert result.statistics["link/nofollow"] >= n_links
     assert result.statistics["link/filtered"] == 0
+
+
+FILE = [
+    {"location": "/shut/first", "tdm-reservation": 0},
+    {"location": "/shut/", "tdm-reservation": 1, "tdm-policy": "https://a.example/p"},
+    {"location": "/*.jpg$", "tdm-reservation": 1},
+    {"location": "/odd", "tdm-reservation": 2},
+    {"location": "/word", "tdm-reservation": "1"},
+    {"location": 7, "tdm-reservation": 1},
+    "no rule",
+    {"location": "/%7Etilde/", "tdm-reservation": 1},
+]
+TDM_FILE = "/.well-known/tdmrep.json"
+# Path -> whether it is stored.
+FILED = {
+    "/shut/first": True,
+    "/shut/": False,
+    "/shut/header": True,  # its header goes before the file, as the page does
+    "/shut/meta": True,
+    "/a.jpg": False,
+    "/a.jpg?b": True,
+    "/odd": True,
+    "/word": False,
+    "/~tilde/a": False,
+    "/else": True,
+}
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A crawl of hosts with files of reservations."""
+
+    result: CrawlResult
+    servers: dict[str, RawServer]
+
+
+@pytest.fixture(scope="module", params=["respect", "record", "ignore"])
+def filed(
+    request: pytest.FixtureRequest, commands: Commands, loopback: Loopback
+) -> Filed:
+    """Return a crawl of hosts with files of reservations."""
+    servers = {
+        name: loopback(host=f"127.0.57.{n}")
+        for n, name in enumerate(("plain", "elsewhere", "robots", "broken"), start=1)
+    }
+    # Another port of the first host, that only a redirect leads to.
+    servers["other"] = loopback(host="127.0.57.1")
+    for server in servers.values():
+        server.pages["*"] = loopback.response(triple(server, "x"))
+        server.pages["/robots.txt"] = loopback.response(b"", "text/plain")
+    plain, file = servers["plain"], json.dumps(FILE).encode()
+    plain.pages |= {
+        TDM_FILE: loopback.response(file, "application/json"),
+        "/shut/header": loopback.response(triple(plain, "header"), TDM_Reservation="0"),
+        "/shut/meta": loopback.response(
+            page(plain, "meta", "<meta name=tdm-reservation content=0>"), "text/html"
+        ),
+        "/moved": loopback.redirect(servers["other"].url("/shut/there")),
+    }
+    servers["other"].pages[TDM_FILE] = loopback.response(file, "application/json")
+    servers["elsewhere"].pages[TDM_FILE] = loopback.redirect(plain.url("/file.json"))
+    plain.pages["/file.json"] = loopback.response(file, "application/json")
+    servers["robots"].pages["/robots.txt"] = loopback.response(
+        b"User-agent: *\nDisallow: /.well-known/", "text/plain"
+    )
+    servers["broken"].pages[TDM_FILE] = loopback.response(b"[" * 99_999, "text/plain")
+    seeds = [plain.url(path) for path in (*FILED, "/moved")]
+    seeds += [servers["elsewhere"].url(path) for path in ("/shut/a", "/b")]
+    seeds += [servers[name].url("/shut/a") for name in ("robots", "broken")]
+    result = commands.crawl(
+        seeds,
+        arguments={"depth": 0},
+        TDM_POLICY=request.param,
+        DOWNLOAD_DELAY=0.1,
+        VISIT_WINDOW_SECS=600,
+    )
+    assert result.code == 0, result.stderr
+    return Filed(result, servers)
+
+
+def test_file_of_a_site_is_obeyed(filed: Filed, request: pytest.FixtureRequest) -> None:
+    """If a site reserves mining in its file, then `TDM_POLICY` says what is done."""
+    servers, result = filed.servers, filed.result
+    plain = servers["plain"].url
+    policy = request.node.callspec.params["filed"]
+    reserved = {plain(path) for path, is_stored in FILED.items() if not is_stored}
+    reserved |= {
+        servers["elsewhere"].url("/shut/a"),
+        servers["other"].url("/shut/there"),
+    }
+    free = {plain(path) for path, is_stored in FILED.items() if is_stored}
+    free |= {servers["elsewhere"].url("/b")}
+    free |= {servers[name].url("/shut/a") for name in ("robots", "broken")}
+    stored = free if policy == "respect" else free | reserved
+    assert {graph for graph in result.graphs if "127.0.57" in graph} == stored
+    n_recorded = 0 if policy == "ignore" else len(reserved)
+    assert len(result.ask("?y rc:tdmReservation 1 ; sq:crawled ?x .")) == n_recorded
+    assert result.statistics["tdm/reserved"] == n_recorded
+    if policy == "respect":
+        assert result.faults(plain("/shut/")) == ["tdm_reserved"]
+    if policy != "ignore":
+        said = result.ask(f"?y sq:crawled <{plain('/shut/')}> ; rc:tdmPolicy ?x .")
+        assert said == ["https://a.example/p"]
+
+
+def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
+    filed: Filed, request: pytest.FixtureRequest
+) -> None:
+    """If the file is read, then once, after robots.txt and with the delay."""
+    is_read = request.node.callspec.params["filed"] != "ignore"
+    for name, server in filed.servers.items():
+        n_asked = server.targets.count(TDM_FILE)
+        assert n_asked == (is_read and name != "robots"), name
+        assert server.targets[0] == "/robots.txt"
+        if n_asked:
+            assert server.targets[1] == TDM_FILE
+        times = sorted(request.at for request in server.requests)
+        gaps = [b - a for a, b in pairwise(times)]
+        assert name in ("plain", "other") or min(gaps) > 0.09
+    assert filed.result.statistics["tdm/bad_file"] == is_read
+    assert filed.result.statistics["tdm/file"] == 3 * is_read

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from rdfcrawl.dataweb.nodes.base import ROBOTS_PATH
+from rdfcrawl.dataweb.nodes.base import RULES_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,12 +50,12 @@ class Asked:
 
 @dataclass(slots=True, kw_only=True)
 class HostLog:
-    """What was asked of one node; data requests are all but those for robots.txt.
+    """What was asked of one node; data requests are all but those for rules.
 
     Attributes:
         index, kind, origin: which node.
         n_requests: all of them.
-        n_robots: for robots.txt.
+        n_robots: for rules: robots.txt, and the file of reservations.
         n_distinct: different data requests (target, and body of a POST).
         n_duplicates: data requests that repeat an earlier one.
         n_documents: different data requests that were answered with 200.
@@ -169,7 +169,7 @@ class AccessLog:
         figures.max_in_progress = max(figures.max_in_progress, self._n_in_progress)
         if user_agent in self._user_agents or len(self._user_agents) < MAX_USER_AGENTS:
             self._user_agents[user_agent] += 1
-        if request.target == ROBOTS_PATH:
+        if request.target in RULES_PATHS:
             figures.n_robots += 1
             return False
         self._note_gap(now)

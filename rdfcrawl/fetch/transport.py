@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
@@ -17,13 +18,14 @@ from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.pace import Sleepers
+from rdfcrawl.fetch.robots_deaths import RobotsDeaths
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.guard.gate import Gate
-from rdfcrawl.reservations import PRODUCT_TOKEN
+from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class Transport:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        spider = cast("VisitingSpider", crawler.spider)
+        spider = _spider(crawler)
         options = spider.options
         session = spider.session
         if session is None:
@@ -105,7 +107,7 @@ class Transport:
         self._shared = SharedContexts(
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
-        self.robots = self._robots(crawler)
+        self.robots = self._robots(crawler, session)
         self.visitor.hops = Hops(
             wants=session.wants_target,
             refuses=session.refuses,
@@ -114,13 +116,19 @@ class Transport:
         )
         self.contexts = self._contexts(crawler, session)
 
-    def _robots(self, crawler: Crawler) -> RobotsCache | None:
+    def _robots(self, crawler: Crawler, session: CrawlSession) -> RobotsCache | None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             return None
         options = self.visitor.options
         return RobotsCache(
             RobotsFetch(self.exchange, self._spool, options),
-            _robots_options(crawler, options),
+            replace(
+                _robots_options(crawler, options),
+                reads_tdm=_spider(crawler).options.reservation_policy.tdm
+                is not Obedience.IGNORE,
+            ),
+            count=partial(_increase, crawler.stats),
+            deaths=RobotsDeaths(session.redis, session.frontier.key("robots-deaths")),
             turns=self.turns,
             is_exempt=self._is_exempt,
             url_of=self._url_of,
@@ -168,6 +176,10 @@ def _disk(options: CrawlOptions) -> Disk:
     return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
 
 
+def _spider(crawler: Crawler) -> VisitingSpider:
+    return cast("VisitingSpider", crawler.spider)
+
+
 async def _question(spider: VisitingSpider, record: Record) -> Question | None:
     return await spider.sources_of(record).question(record)
 
@@ -188,6 +200,11 @@ def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:
 def _count(stats: StatsCollector | None, what: str) -> None:
     if stats is not None:
         stats.inc_value(f"context/{what}")
+
+
+def _increase(stats: StatsCollector | None, name: str) -> None:
+    if stats is not None:
+        stats.inc_value(name)
 
 
 def _refused(stats: StatsCollector | None, why: Why) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, refused
-from rdfcrawl.reservations import PRODUCT_TOKEN
+from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
@@ -19,16 +19,18 @@ from rdfcrawl.robots.policy import (
     judge,
     parse_robots,
 )
+from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
 from rdfcrawl.turns import Turns
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 ROBOTS_PATH: Final = "/robots.txt"
-_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT)
+_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from rdfcrawl.records import Record, Visit
+    from rdfcrawl.reservations import Reservations
     from rdfcrawl.turns import Take, Turn
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
@@ -50,6 +52,7 @@ class RobotsOptions:
         put_off_secs: first wait for a host without readable robots.txt; it doubles.
         max_put_off_secs: longest wait of that kind.
         retry_times: such a host is visited so many times more.
+        reads_tdm: the file of reservations of an origin is read after its robots.txt.
     """
 
     agent: str = PRODUCT_TOKEN
@@ -61,6 +64,7 @@ class RobotsOptions:
     put_off_secs: float = 60.0
     max_put_off_secs: float = 3600.0
     retry_times: int = 2
+    reads_tdm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,22 @@ class RobotsResponse:
     is_unasked: bool = False
 
 
+class Deaths(Protocol):
+    """Knows which origins have killed workers with their robots.txt."""
+
+    async def is_deadly(self, origin: str) -> bool:
+        """Tell whether an origin is not to be asked for it."""
+
+    async def begin(self, origin: str) -> None:
+        """Write down that it is about to be asked for."""
+
+    async def read(self, origin: str) -> None:
+        """Write down that it is about to be read."""
+
+    async def survived(self, origin: str) -> None:
+        """Forget what was written down."""
+
+
 @dataclass(slots=True)
 class _Entry:
     rules: Rules
@@ -99,6 +119,8 @@ class RobotsCache:
         fetch: does one GET in its turn, follows no redirect and raises no fault.
         options: limits.
         turns: gives the turns.
+        deaths: knows which origins have killed workers with it.
+        count: called with the statistic of each file of reservations.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
@@ -112,12 +134,17 @@ class RobotsCache:
         turns: Turns | None = None,
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
+        count: Callable[[str], None] = lambda _: None,
+        deaths: Deaths | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt
         self._url_of = url_of
         self._options = options
         self._turns = turns or Turns()
+        self._count = count
+        self._deaths = deaths
+        self.has_reservations = False
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._n_bytes = 0
         self._fetching: dict[str, asyncio.Task[Rules | RobotsResponse]] = {}
@@ -141,7 +168,7 @@ class RobotsCache:
             if origin in rules_of or origin in unreachable:
                 continue
             take = self._takes(visit, origin)
-            found = self._fresh(origin) or await self._ask(origin, take)
+            found = self._fresh(origin) or await self._survive(visit, origin, take)
             if not isinstance(found, Rules) and found.is_unasked:
                 visit.give_back()
                 return visit.delay_secs
@@ -223,6 +250,24 @@ class RobotsCache:
 
         return take
 
+    async def _survive(
+        self, visit: Visit, origin: str, take: Take
+    ) -> Rules | RobotsResponse:
+        """Fetch the rules, unless too many workers have died of that."""
+        deaths = self._deaths
+        if deaths is None:
+            return await self._ask(origin, take)
+        is_suspect = any(record.lost for record in visit.records)
+        if is_suspect and not await deaths.is_deadly(origin):
+            await deaths.begin(origin)
+        if await deaths.is_deadly(origin):
+            fault = Fault(Reason.LEASES_LOST, "workers died of its robots.txt")
+            return RobotsResponse(status=0, fault=fault)
+        found = await self._ask(origin, take)
+        if is_suspect:
+            await deaths.survived(origin)
+        return found
+
     async def _ask(self, origin: str, take: Take) -> Rules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
         task = self._fetching.get(origin)
@@ -243,14 +288,56 @@ class RobotsCache:
                 return entry.rules
             return response
         rules = ALLOW_ALL
+        if self._deaths is not None:
+            await self._deaths.read(origin)
         if access is Access.PARSE:
             rules = parse_robots(response.body, self._options.agent)
-        self._keep(origin, rules)
+        ttl_secs = self._options.ttl_secs
+        if self._may_read_tdm(origin, rules):
+            await asyncio.sleep(rules.delay_secs)
+            answer = await self._follow(origin, take, TDM_PATH)
+            if answer.is_unasked:
+                return answer
+            rules = self._with_tdm(origin, rules, answer)
+            if judge(answer.status) is Access.UNREACHABLE:
+                ttl_secs = min(ttl_secs, self._options.stale_secs)
+        self._keep(origin, rules, ttl_secs)
         return rules
 
-    async def _follow(self, origin: str, take: Take) -> RobotsResponse:
+    def _may_read_tdm(self, origin: str, rules: Rules) -> bool:
+        return (
+            self._options.reads_tdm
+            and origin.startswith("http")
+            and self.refusal(rules, origin + TDM_PATH) is None
+        )
+
+    def _with_tdm(self, origin: str, rules: Rules, answer: RobotsResponse) -> Rules:
+        """Return rules with what the file of reservations says.
+
+        An origin that does not give the file has none (TDMRep, "TDM File on the Origin
+        Server").
+        """
+        if judge(answer.status) is not Access.PARSE:
+            return rules
+        tdm = parse_tdm_file(answer.body, origin)
+        self._count("tdm/bad_file" if tdm is None else "tdm/file")
+        if tdm is None or not tdm.rules:
+            return rules
+        self.has_reservations = True
+        return replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
+
+    def reserved(self, url: str) -> Reservations:
+        """Return what the file of its origin reserves of a URL that was asked for."""
+        entry = self._entries.get(origin_of(url))
+        if entry is None or entry.rules.tdm is None:
+            return NOTHING
+        return entry.rules.tdm.of(url)
+
+    async def _follow(
+        self, origin: str, take: Take, path: str = ROBOTS_PATH
+    ) -> RobotsResponse:
         """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
-        url = origin + ROBOTS_PATH
+        url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
             if n == 0 and _is_refused(response):
@@ -263,10 +350,10 @@ class RobotsCache:
                 return response
         return response
 
-    def _keep(self, origin: str, rules: Rules) -> None:
+    def _keep(self, origin: str, rules: Rules, ttl_secs: float) -> None:
         if old := self._entries.pop(origin, None):
             self._n_bytes -= old.rules.n_bytes
-        expires_at = time.monotonic() + self._options.ttl_secs
+        expires_at = time.monotonic() + ttl_secs
         self._entries[origin] = _Entry(rules, expires_at)
         self._n_bytes += rules.n_bytes
         while (

@@ -150,6 +150,32 @@ class _Spelt:
         return found
 
 
+class PathPattern(NamedTuple):
+    """One pattern by itself.
+
+    Attributes:
+        text: as `pattern_of` has it.
+        wild: the same in pieces, if it has a `*`.
+    """
+
+    text: str
+    wild: _Wild | None
+
+    @classmethod
+    def of(cls, value: bytes) -> Self:
+        """Return the pattern of a path as it is written."""
+        text = pattern_of(value)
+        return cls(text, _Wild.of(text, allows=True) if "*" in text else None)
+
+    def matches(self, path: str) -> bool:
+        """Tell whether a path, as `path_of` has it, matches."""
+        if self.wild is not None:
+            return self.wild.matches(path)
+        if self.text.endswith("$"):
+            return path == self.text[:-1]
+        return path.startswith(self.text)
+
+
 class _Wild(NamedTuple):
     """A pattern with `*`.
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.parser import read_records
 from rdfcrawl.robots.paths import PathRules
+
+if TYPE_CHECKING:
+    from rdfcrawl.robots.tdm_file import TdmRules
 
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 
@@ -54,6 +57,7 @@ class Rules:
         sitemaps: values of `Sitemap`, as written.
         n_bytes: about what they take in memory.
         has_more_sitemaps: some were not kept.
+        tdm: what the site reserves beside, if that was asked for.
     """
 
     delay_secs: float = 0.0
@@ -61,6 +65,7 @@ class Rules:
     n_bytes: int = 0
     _paths: PathRules | None = None
     has_more_sitemaps: bool = False
+    tdm: TdmRules | None = None
 
     def allows(self, url: str) -> bool:
         """Say whether `url`, of the origin the rules are for, may be asked for."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, Seed
     from rdfcrawl.sources.base import Desk, Sources
     from rdfcrawl.sources.datasets import Datasets
@@ -298,7 +299,9 @@ class RdfSpider(Spider):
 
         visit: Visit = response.meta["visit"]
         process = self.crawler.engine.scraper.start_itemproc_async
-        visitor = transport_of(self.crawler).visitor
+        transport = transport_of(self.crawler)
+        visitor, robots = transport.visitor, transport.robots
+        has_files = robots is not None and robots.has_reservations
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
@@ -306,8 +309,8 @@ class RdfSpider(Spider):
                 # What lies in a file is read by a child process, and harms nobody here.
                 await self._joined().begin(visit, "read")
             try:
-                if document.wishes and 200 <= document.status < 300:
-                    self._note_wishes(document)
+                if (document.wishes or has_files) and 200 <= document.status < 300:
+                    self._note_wishes(document, robots)
                 if document.record.kind.is_source:
                     await self._harvest(document, visit, response)
                 else:
@@ -325,13 +328,20 @@ class RdfSpider(Spider):
                     visitor.spare(document)
                 visitor.release(document)
 
-    def _note_wishes(self, document: Document) -> None:
-        """Take note of what the headers of an answer ask for."""
-        from rdfcrawl.reservations import read_headers
+    def _note_wishes(self, document: Document, robots: RobotsCache | None) -> None:
+        """Take note of what the site and the headers of an answer ask for.
+
+        What is said with the answer goes before what is said of the site.
+        """
+        from rdfcrawl.reservations import NOTHING, read_headers
 
         now = document.ended_ms / 1000
         policy = self.options.reservation_policy
-        self.obey(document, read_headers(document.wishes, policy, now=now))
+        found = robots.reserved(document.url) if robots is not None else NOTHING
+        if document.wishes:
+            found = found.refined(read_headers(document.wishes, policy, now=now))
+        if found:
+            self.obey(document, found)
 
     def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
 ROBOTS_PATH = "/robots.txt"
+RULES_PATHS = (ROBOTS_PATH, "/.well-known/tdmrep.json")
 
 Statement = tuple[str, str, str]  # subject, predicate, object as in N-Triples
 
