@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,15 @@ def home_partitions(
         for p in range(n_partitions)
         if worker == max(everyone, key=lambda name: (_weight(name, p), name))
     ]
+
+
+@lru_cache(maxsize=16)  # asked for at each claim; workers come and go rarely
+def homes_and_others(
+    worker: str, workers: tuple[str, ...], n_partitions: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the home partitions of a worker, and all others."""
+    home = home_partitions(worker, workers, n_partitions)
+    return tuple(home), tuple(sorted({*range(n_partitions)} - {*home}))
 
 
 def _weight(worker: str, partition: int) -> bytes:

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.errors import CrawlGone, StoreFault
 from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
-from rdfcrawl.frontier.homes import home_partitions
+from rdfcrawl.frontier.homes import homes_and_others
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
 from rdfcrawl.frontier.patience import HostPatience
@@ -367,15 +367,14 @@ class Worker:
             self._due.pop(partition, None)
             self._stirred.add(partition)
 
-    def _partitions(self) -> list[int]:
-        n = self.frontier.partitions
-        home = home_partitions(self.options.name, self._live, n)
-        if len(home) == n:
+    def _partitions(self) -> Sequence[int]:
+        n, live = self.frontier.partitions, tuple(self._live)
+        home, others = homes_and_others(self.options.name, live, n)
+        if not others:
             return home
         # One look in ten goes elsewhere: work is stolen from who has too much.
         share = max(1, len(home) // 10) if self._ready else n
-        others = [p for p in range(n) if p not in set(home)]
-        return home + random.sample(others, min(share, len(others)))
+        return (*home, *random.sample(others, min(share, len(others))))
 
     async def _see_who_is_waited_for(self) -> None:
         """Find out whether only hosts that refuse are left, to wait for them."""
