@@ -20,6 +20,13 @@ class Counted:
     __slots__ = ()
 
 
+async def give_up(chunks: object) -> None:
+    """Give up what was not read to its end; after that, there is nothing to do."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()
+
+
 class closing(Generic[T]):  # noqa: N801  # as `contextlib.closing`
     """Give chunks, or documents, up when the block is left, however it is.
 
@@ -36,6 +43,4 @@ class closing(Generic[T]):  # noqa: N801  # as `contextlib.closing`
         return self._chunks
 
     async def __aexit__(self, *exc_info: object) -> None:
-        close = getattr(self._chunks, "aclose", None)
-        if close is not None:
-            await close()
+        await give_up(self._chunks)

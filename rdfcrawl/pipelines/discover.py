@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.chunks import give_up
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.records import Document
 
@@ -75,7 +75,7 @@ class DiscoverPipeline:
         """Read to the end; what is left in `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
         find = follow.scan
-        async with closing(chunks):
+        try:
             async for chunk in chunks:
                 if not document.is_followed:
                     continue
@@ -95,5 +95,8 @@ class DiscoverPipeline:
                     document.n_links += await self._session.add_links(document, links)
                     links.clear()
                     await self._session.worker.room()
+        except BaseException:
+            await give_up(chunks)
+            raise
         if document.links:
             links |= follow.choose(document.links)

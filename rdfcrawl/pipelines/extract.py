@@ -75,7 +75,7 @@ class ExtractPipeline:
         """End the child processes."""
         await self._sandbox.close()
 
-    async def process_item(self, item: object) -> object:
+    def process_item(self, item: object) -> object:
         """Give a document its quads, unless its source has given it some."""
         if not isinstance(item, Document):
             return other(item)

@@ -9,7 +9,7 @@ from rdfcrawl.errors import Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import Counted, closing
+from rdfcrawl.pipelines.chunks import Counted, give_up
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.records import Document
@@ -180,9 +180,11 @@ class _Tee:
     async def aclose(self) -> None:
         """Give up what was not read: nothing of it stays in the store."""
         writer, self._writer = self._writer, None
-        async with closing(self._chunks):
+        try:
             if writer is not None:
                 await writer.abandon()
+        finally:
+            await give_up(self._chunks)
 
 
 def _replaces(document: Document) -> bool:

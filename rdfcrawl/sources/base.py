@@ -137,8 +137,9 @@ class Sources:
         if record.kind.is_source:
             is_site = is_named_site(record)
             return [child_of_site(document, is_own=True)] if is_site else []
+        is_file = record.kind is Kind.DUMP
         if document.is_nofollow:
-            return await self._instead(document)
+            return await self._instead(document) if is_file else []
         children = [
             child
             for child in recognized(document, self._wanted_kinds, self.desk.run)
@@ -152,14 +153,15 @@ class Sources:
             if scan.has_any:
                 children += await self._described(document, scan)
             children += await self._pages.following(document, scan)
-        children += await self._instead(document)
+        if is_file:
+            children += await self._instead(document)
         if not children:  # as of most documents
             return children
         return [x for x in children if not self._is_named_endpoint(x.record)]
 
     async def _instead(self, document: Document) -> list[Child]:
         """Return another way to what a file of a dataset did not give."""
-        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+        if lack := shortfall_of(document):
             return await self.desk.datasets.instead_of_file(document, lack)
         return []
 
