@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.payload import pack, unpack
+from rdfcrawl.frontier.payload import pack, pack_link, unpack
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey, requestable
 
@@ -52,6 +54,16 @@ def records(draw: st.DrawFn) -> Record:
         draw(st.text("0123456789abcdef-", max_size=17)),
         draw(st.integers(0, 1000)),
     )
+
+
+@given(record=records())
+def test_links_are_packed_as_their_records_are(record: Record) -> None:
+    """If a link is packed, then as the record that has nothing but what links have."""
+    link = replace(record, chain=(), lost=0, retries=0, task="", change="")
+    packed = pack_link(
+        link.url, link.kind, link.depth, link.parent, profile=link.profile, key="a.b"
+    )
+    assert packed == pack(link, "a.b")
 
 
 @given(record=records(), grouping=st.sampled_from([Grouping.HOST, Grouping.DOMAIN]))

@@ -9,7 +9,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.client import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
-from rdfcrawl.frontier.payload import pack
+from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
 from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
@@ -201,9 +201,7 @@ class Intake:
                 continue
             if self.covered and self._is_covered(link, target, depth, url):
                 continue
-            kind, profile = kind_of(target), self._profile
-            record = Record(target, kind, depth, url, profile=profile)
-            candidates.append(self.candidate(record, LINK_BAND))
+            candidates.append(self._link(target, depth, url))
         if bad:
             self.turned.bad += len(bad)
             if faults is not None:
@@ -382,6 +380,16 @@ class Intake:
             name = f"{name} {record.change}"
         item = band + pack(record, key)
         mark = fingerprint(name)
+        return Candidate(self._partition(key), key, mark, item, self._budget)
+
+    def _link(self, url: str, depth: int, parent: str) -> Candidate:
+        """Return what `candidate` does for a link, of which there are most."""
+        key = self._key_of(url)
+        payload = pack_link(
+            url, kind_of(url), depth, parent, profile=self._profile, key=key
+        )
+        mark = fingerprint(self._normalize(url))
+        item = LINK_BAND + payload
         return Candidate(self._partition(key), key, mark, item, self._budget)
 
     def _partition(self, key: str) -> int:

@@ -34,7 +34,7 @@ def pack(record: Record, key: str) -> bytes:
     if record.lost or record.retries:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
     url, parent = record.url, record.parent
-    text = f"{chr(head)}{chr(min(record.depth, 255))}{compact(url, key)}"
+    text = _begin(head, record.depth, url, key)
     if (
         parent
         or record.chain
@@ -43,8 +43,7 @@ def pack(record: Record, key: str) -> bytes:
         or record.profile
         or record.blame
     ):
-        shared = _shared_length(url, parent)
-        text = f"{text}\0{chr(shared)}{parent[shared:]}"
+        text += _behind(url, parent)
         for hop in record.chain:
             text = f"{text}\0{hop}"
         if record.change:
@@ -56,6 +55,18 @@ def pack(record: Record, key: str) -> bytes:
         if record.blame:
             text = f"{text}\0{_BLAME}{record.blame}"
     return text.encode("latin-1")  # one byte per character: URLs are ASCII
+
+
+def pack_link(
+    url: str, kind: Kind, depth: int, parent: str, *, profile: int, key: str
+) -> bytes:
+    """Return what `pack` does for the record of a link, without making that."""
+    text = _begin(int(kind), depth, url, key)
+    if parent or profile:
+        text += _behind(url, parent)
+    if profile:
+        text = f"{text}\0{_PROFILE}{profile}"
+    return text.encode("latin-1")
 
 
 def unpack(payload: bytes, key: str) -> Record:
@@ -82,6 +93,15 @@ def unpack(payload: bytes, key: str) -> Record:
     return Record(
         url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
     )
+
+
+def _begin(head: int, depth: int, url: str, key: str) -> str:
+    return f"{chr(head)}{chr(min(depth, 255))}{compact(url, key)}"
+
+
+def _behind(url: str, parent: str) -> str:
+    shared = _shared_length(url, parent)
+    return f"\0{chr(shared)}{parent[shared:]}"
 
 
 def _url(text: str, key: str) -> str:
