@@ -132,7 +132,7 @@ def test_part_of_a_portal_can_be_named(commands: Commands, web: LocalWeb) -> Non
 
     What is not of the part is no deletion, and what the part had leaves nothing out.
     """
-    portal = web.start(PortalOptions(n_datasets=60, rdf_every=0))
+    portal = web.start(PortalOptions(n_datasets=20, rdf_every=0))
     content = portal.dataset(0)
     everything = pages(portal, set(portal.ids()))
     scopes = {
@@ -187,7 +187,7 @@ def test_key_is_sent_to_its_portal_alone(
 @pytest.mark.parametrize(
     ("n_datasets", "changed", "deleted"),
     [
-        (3_000, 75, 45),
+        (1_500, 40, 25),
         pytest.param(20_000, 500, 300, marks=pytest.mark.soak),
     ],
 )
@@ -254,14 +254,14 @@ def test_what_was_lost_with_its_worker_is_asked_for_again(
         arguments={"portals": portal.origin},
         spider="ckan",
         folder=folder,
-        FRONTIER_LEASE_SECS=3,
+        FRONTIER_LEASE_SECS=2,
         FRONTIER_COMMIT_SECS=60,
     )
     commands.wait_until(lambda: any("_search" in t for t in web.targets(portal)))
     time.sleep(0.7)  # it is read, and waits for the commit
     running.send(signal.SIGKILL)
     running.process.wait()
-    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS=3)
+    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS=2)
     assert datasets(result) == pages(portal, set(portal.ids()))
 
 
@@ -275,10 +275,10 @@ def test_killed_harvest_goes_on_where_it_was(commands: Commands, web: LocalWeb) 
         arguments={"portals": portal.origin},
         spider="ckan",
         folder=folder,
-        FRONTIER_LEASE_SECS=4,
+        FRONTIER_LEASE_SECS=2,
     )
     commands.wait_until(lambda: len(web.targets(portal)) > 8)
     running.send(signal.SIGKILL)
     running.process.wait()
-    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS=4)
+    result = harvest(commands, portal, folder, FRONTIER_LEASE_SECS=2)
     assert datasets(result) == pages(portal, set(portal.ids()))

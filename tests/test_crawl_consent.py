@@ -235,7 +235,7 @@ def test_nothing_that_waits_is_lost_with_a_worker(
         "arguments": {"sites": site.at("/")},
         "spider": "sitemap",
         "folder": folder,
-        "FRONTIER_LEASE_SECS": 3,
+        "FRONTIER_LEASE_SECS": 2,
     }
     # The first commit is that of the sitemap, or comes too late for anything.
     secs = 60 if dies_at == "sitemap" else 1

@@ -9,6 +9,7 @@ import json
 import lzma
 import tarfile
 import zipfile
+from functools import cache
 from typing import TYPE_CHECKING
 
 import brotli  # type: ignore[import-untyped]
@@ -116,6 +117,7 @@ PAGES_OF_MARKUP = {
 }
 
 
+@cache
 def archives() -> dict[str, tuple[str, bytes, set[Reason]]]:
     """Return bombs and what else archives may hide: media type, body, reasons."""
     found: dict[str, tuple[str, bytes, set[Reason]]] = {}

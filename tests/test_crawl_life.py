@@ -105,7 +105,7 @@ class TestKilled:
         """If a worker is killed, then the next run stores all, each document once."""
         web = TreeWeb(loopback, "127.0.33", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.15)
         settings: dict[str, Any] = {
-            "FRONTIER_LEASE_SECS": 4,
+            "FRONTIER_LEASE_SECS": 2,
             "FRONTIER_COMMIT_SECS": 0.3,
         }
         running = commands.start_crawl([web.seed], **settings)
@@ -133,7 +133,7 @@ def test_what_the_disk_refuses_is_not_done(
     body = loopback.response(b"<> <urn:x:p> <#o> .")
     server = loopback({"/quick": body, "/slow": [2.0, body]})
     urls = {server.url(target) for target in ("/quick", "/slow")}
-    settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 4, "FRONTIER_COMMIT_SECS": 60}
+    settings: dict[str, Any] = {"FRONTIER_LEASE_SECS": 2, "FRONTIER_COMMIT_SECS": 60}
     running = commands.start_crawl(sorted(urls), **settings)
     commands.wait_until(lambda: "/slow" in server.targets)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -163,7 +163,7 @@ def test_seeds_are_taken_while_the_crawl_runs(
         [server.url("/first")],
         CRAWL_ID="fed",
         SCHEDULER_IDLE_BEFORE_CLOSE=5,
-        FRONTIER_LEASE_SECS=4,
+        FRONTIER_LEASE_SECS=2,
     )
     commands.wait_until(lambda: "/first" in server.targets)
     with Redis(unix_socket_path=str(socket_path(running.folder / "frontier"))) as redis:

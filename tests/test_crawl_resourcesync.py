@@ -100,12 +100,12 @@ def test_mirrors_equal_their_sources_after_changes(
     copy = web.start(ResourceSyncOptions(n_resources=60, found_by=()))
     lists = web.start(
         ResourceSyncOptions(
-            n_resources=600, list_size=250, has_dumps=False, found_by=("robots",)
+            n_resources=300, list_size=125, has_dumps=False, found_by=("robots",)
         )
     )
     dumps = web.start(
         ResourceSyncOptions(
-            n_resources=600, package_size=250, has_lists=False, found_by=("html",)
+            n_resources=300, package_size=125, has_lists=False, found_by=("html",)
         )
     )
     others = web.start(
@@ -148,34 +148,34 @@ def test_mirrors_equal_their_sources_after_changes(
 
 def test_killed_mirror_is_completed(commands: Commands, web: LocalWeb) -> None:
     """If a crawl is killed in the middle, then the next one ends with the same."""
-    lists = web.start(ResourceSyncOptions(n_resources=400, has_dumps=False))
+    lists = web.start(ResourceSyncOptions(n_resources=200, has_dumps=False))
     dumps = web.start(
-        ResourceSyncOptions(n_resources=400, package_size=50, has_lists=False)
+        ResourceSyncOptions(n_resources=200, package_size=25, has_lists=False)
     )
     nodes = [lists, dumps]
     urls = ",".join(node.origin for node in nodes)
     folder = commands.folder()
 
     def kill(n_files: int) -> None:
-        running = start(commands, urls, folder, FRONTIER_LEASE_SECS=4)
+        running = start(commands, urls, folder, FRONTIER_LEASE_SECS=2)
         commands.wait_until(
             lambda: len(web.targets(lists)) > n_files or running.has_ended()
         )
         running.send(signal.SIGKILL)
         running.process.wait()
 
-    kill(150)
+    kill(80)
     assert mirror(folder) != expected(nodes, folder)
-    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=4)
+    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=2)
     assert mirror(folder) == expected(nodes, folder)
     assert labels(result) == set().union(*map(true_labels, nodes))
 
     for node in nodes:
-        node.evolve(1000)
+        node.evolve(300)
     web.forget()
-    kill(150)
+    kill(80)
     assert mirror(folder) != expected(nodes, folder)
-    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=4)
+    result = synchronize(commands, urls, folder, FRONTIER_LEASE_SECS=2)
     assert mirror(folder) == expected(nodes, folder)
     assert labels(result) == set().union(*map(true_labels, nodes))
 
@@ -302,7 +302,7 @@ def test_sitemap_that_is_a_list_of_resources(commands: Commands, web: LocalWeb) 
 
 
 @pytest.mark.parametrize(
-    "n_resources", [20_000, pytest.param(100_000, marks=pytest.mark.soak)]
+    "n_resources", [8_000, pytest.param(100_000, marks=pytest.mark.soak)]
 )
 def test_long_list_is_read_in_flat_memory(
     commands: Commands, loopback: Loopback, n_resources: int

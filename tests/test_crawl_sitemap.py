@@ -379,7 +379,7 @@ def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -
     changed = node.revise(changed=4)
     web.forget()
     running = commands.start_crawl(
-        **given, FRONTIER_LEASE_SECS=3, FRONTIER_COMMIT_SECS=60
+        **given, FRONTIER_LEASE_SECS=2, FRONTIER_COMMIT_SECS=60
     )
 
     def is_read() -> bool:
@@ -390,7 +390,7 @@ def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -
     time.sleep(0.7)  # and waits for the commit
     running.send(signal.SIGKILL)
     running.process.wait()
-    commands.crawl(**given, FRONTIER_LEASE_SECS=3)
+    commands.crawl(**given, FRONTIER_LEASE_SECS=2)
     assert changed <= {node.origin + target for target in web.targets(node)}
 
 

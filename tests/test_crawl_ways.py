@@ -293,7 +293,7 @@ def test_killed_crawl_finds_what_was_put_off(
         "folder": folder,
         "arguments": {"sites": site.at("/"), "follow": "all"},
         "RETRY_TIMES": 0,
-        "FRONTIER_LEASE_SECS": 4,
+        "FRONTIER_LEASE_SECS": 2,
         "FRONTIER_COMMIT_SECS": 0.1,
     }
     for _ in range(2):
@@ -347,7 +347,7 @@ def test_crawl_killed_after_the_failure_loses_no_page(
     given: dict[str, Any] = {
         "folder": folder,
         "arguments": {"sites": site.at("/"), "follow": "all"},
-        "FRONTIER_LEASE_SECS": 4,
+        "FRONTIER_LEASE_SECS": 2,
         "FRONTIER_COMMIT_SECS": 60,
     }
     running = commands.start_crawl(spider="sitemap", **given)
