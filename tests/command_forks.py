@@ -97,8 +97,13 @@ class CommandForks:
         self._requests: socket.socket | None = None
         self._environment: dict[str, str] = {}
 
-    def start(self, words: Sequence[str], out: BufferedWriter) -> ForkedCommand:
-        """Start `scrapy <words>` in the checkout; all that it says goes to `out`."""
+    def start(
+        self,
+        words: Sequence[str],
+        out: BufferedWriter,
+        err: BufferedWriter | None = None,
+    ) -> ForkedCommand:
+        """Start `scrapy <words>` in the checkout; without `err`, all goes to `out`."""
         if self._requests is None:
             self._requests = self._begin()
         now, then = dict(os.environ), self._environment
@@ -110,7 +115,7 @@ class CommandForks:
         request = json.dumps([words, changes]).encode() + b"\n"
         reader, writer = os.pipe()
         try:
-            fds = [out.fileno(), writer]
+            fds = [out.fileno(), (err or out).fileno(), writer]
             n_sent = socket.send_fds(self._requests, [request], fds)
             self._requests.sendall(request[n_sent:])
         finally:
@@ -150,7 +155,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who watch tell the test
     with socket.socket(fileno=os.dup(0)) as requests:
         while True:
-            request, fds, *_ = socket.recv_fds(requests, _MOST_BYTES, 2)
+            request, fds, *_ = socket.recv_fds(requests, _MOST_BYTES, 3)
             while not request.endswith(b"\n"):
                 more = requests.recv(_MOST_BYTES)
                 if not more:
@@ -163,16 +168,17 @@ def main() -> None:
     _watch(request, *fds)
 
 
-def _watch(request: bytes, out_fd: int, status_fd: int) -> None:
+def _watch(request: bytes, out_fd: int, err_fd: int, status_fd: int) -> None:
     """Go on as the command, while this process tells what becomes of it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
         os.close(status_fd)
-        _run(request, out_fd)
+        _run(request, out_fd, err_fd)
         return
     os.closerange(0, 3)  # a test run that is gone is to leave no pipe open
     os.close(out_fd)
+    os.close(err_fd)
     os.write(status_fd, _NUMBER.pack(pid))
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with suppress(BrokenPipeError):
@@ -180,12 +186,12 @@ def _watch(request: bytes, out_fd: int, status_fd: int) -> None:
     os._exit(0)
 
 
-def _run(request: bytes, out_fd: int) -> None:
+def _run(request: bytes, out_fd: int, err_fd: int) -> None:
     words, changes = json.loads(request)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for fd, stream in ((nothing, 0), (out_fd, 1), (out_fd, 2)):
+    for fd, stream in ((nothing, 0), (out_fd, 1), (err_fd, 2)):
         os.dup2(fd, stream)
-    for fd in (nothing, out_fd):
+    for fd in (nothing, out_fd, err_fd):
         os.close(fd)
     for name, value in changes.items():
         if value is None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -30,7 +32,7 @@ from tests.processes import children, peak_bytes
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.command_forks import ForkedCommand
@@ -40,6 +42,7 @@ LONGEST_SECS = 600.0
 _LOOK_SECS = 0.05  # at the memory of what runs
 
 Quad = tuple[str, str, str, str]
+RunRdf = Callable[..., subprocess.CompletedProcess[str]]
 
 _PREFIXES = f"""
 PREFIX prov: <http://www.w3.org/ns/prov#>
@@ -323,6 +326,26 @@ def command_forks() -> Iterator[CommandForks]:
     forks = CommandForks()
     yield forks
     forks.stop()
+
+
+@pytest.fixture(scope="session")
+def rdf(
+    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
+) -> RunRdf:
+    """Return what runs `scrapy rdf` with some words, on loopback."""
+    folder = tmp_path_factory.mktemp("rdf")
+    lab = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = ["rdf", lab, *map(str, words)]
+        out, err = folder / "out", folder / "err"
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            code = command_forks.start(command, stdout, stderr).wait()
+        return subprocess.CompletedProcess(
+            command, code, out.read_text(), err.read_text()
+        )
+
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from tests.conftest import LOOPBACK_NETS
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
+    from tests.crawl_fixtures import RunRdf
     from tests.crawl_webs import Loopback
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,19 +30,6 @@ PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
 <body><div itemscope itemtype="http://schema.org/Book"><b itemprop="name">B</b></div>
 </body></html>"""
 TURTLE = b"@prefix e: <http://a.example/> . e:s e:p e:o , 1 , 'x'@en .\n"
-
-
-def rdf(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "rdf", LAB, *map(str, words)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
 
 
 def triples(turtle: str) -> set[ox.Triple]:
@@ -66,7 +54,7 @@ def server(loopback: Loopback) -> RawServer:
     )
 
 
-def test_page_is_told_in_full(server: RawServer) -> None:
+def test_page_is_told_in_full(rdf: RunRdf, server: RawServer) -> None:
     """If a page is annotated, then the command tells how it was read, and its links."""
     done = rdf(server.url("/moved"))
     assert done.returncode == 0, done.stderr
@@ -106,7 +94,7 @@ def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
     assert b"A \x1b[31m" not in shown
 
 
-def test_page_without_annotation_is_told(server: RawServer) -> None:
+def test_page_without_annotation_is_told(rdf: RunRdf, server: RawServer) -> None:
     """If there is nothing in a page, then the command says so, and exits with 1."""
     done = rdf(server.url("/empty"))
     assert done.returncode == 1
@@ -114,7 +102,9 @@ def test_page_without_annotation_is_told(server: RawServer) -> None:
     assert done.stdout == ""
 
 
-def test_robots_are_obeyed_unless_told_otherwise(server: RawServer) -> None:
+def test_robots_are_obeyed_unless_told_otherwise(
+    rdf: RunRdf, server: RawServer
+) -> None:
     """If robots.txt forbids a document, then it is not read, except by a setting."""
     done = rdf(server.url("/secret"))
     assert done.returncode == 1
@@ -123,7 +113,7 @@ def test_robots_are_obeyed_unless_told_otherwise(server: RawServer) -> None:
     assert triples(done.stdout) == triples(TURTLE.decode())
 
 
-def test_file_is_unpacked_and_written_as_hdt(tmp_path: Path) -> None:
+def test_file_is_unpacked_and_written_as_hdt(rdf: RunRdf, tmp_path: Path) -> None:
     """If a dump becomes an HDT file, then that has the same statements."""
     dump, target = tmp_path / "d.ttl.gz", tmp_path / "d.hdt"
     dump.write_bytes(gzip.compress(TURTLE))
@@ -135,7 +125,7 @@ def test_file_is_unpacked_and_written_as_hdt(tmp_path: Path) -> None:
     assert triples(again.stdout) == triples(TURTLE.decode())
 
 
-def test_what_hdt_cannot_hold_is_told(tmp_path: Path) -> None:
+def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
     """If a statement cannot be written, then the command says so, and writes others."""
     dump, target = tmp_path / "d.nt", tmp_path / "d.hdt"
     dump.write_text('<http://a> <http://b> "\\u0000" .\n<http://a> <http://b> "x" .\n')
@@ -147,7 +137,7 @@ def test_what_hdt_cannot_hold_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".nt", ".hdt"])
 def test_graph_names_that_a_file_cannot_hold_are_told(
-    tmp_path: Path, suffix: str
+    rdf: RunRdf, tmp_path: Path, suffix: str
 ) -> None:
     """If a format has no graphs, then triples are written and lost names are told."""
     dump, target = tmp_path / "d.nq", tmp_path / f"d{suffix}"
@@ -168,7 +158,7 @@ def test_graph_names_that_a_file_cannot_hold_are_told(
     assert len({quad.graph_name for quad in ox.parse(path=quads)}) == 2
 
 
-def test_limit_cuts_what_is_shown(tmp_path: Path) -> None:
+def test_limit_cuts_what_is_shown(rdf: RunRdf, tmp_path: Path) -> None:
     """If there are more statements than are to be shown, then it says how many."""
     path = tmp_path / "d.ttl"
     path.write_bytes(TURTLE)
@@ -177,7 +167,7 @@ def test_limit_cuts_what_is_shown(tmp_path: Path) -> None:
     assert "2 of 3 statements" in done.stderr
 
 
-def test_rules_are_used(server: RawServer, tmp_path: Path) -> None:
+def test_rules_are_used(rdf: RunRdf, server: RawServer, tmp_path: Path) -> None:
     """If the rules are wrong, then one line names the file, and the exit code is 2."""
     rules = tmp_path / "rules.yaml"
     rules.write_text("- [")
@@ -199,7 +189,7 @@ def test_rules_are_used(server: RawServer, tmp_path: Path) -> None:
         [str(ROOT / "LICENSE"), "--to", "x.hdt", "--base", "b"],
     ],
 )
-def test_wrong_usage_is_one_line(words: list[str]) -> None:
+def test_wrong_usage_is_one_line(rdf: RunRdf, words: list[str]) -> None:
     """If the command cannot be done, then one line says why, and the code is 2."""
     done = rdf(*words)
     assert done.returncode == 2

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from tests.test_command_rdf import ROOT, rdf
+from tests.command_forks import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import RawServer
-    from tests.crawl_fixtures import Commands, CrawlResult
+    from tests.crawl_fixtures import Commands, CrawlResult, RunRdf
     from tests.crawl_webs import Loopback
 
 HOST = "127.0.78.3"
@@ -93,7 +93,12 @@ def canonical(data: bytes) -> set[ox.Triple]:
 
 @pytest.mark.parametrize("path", ["/p/html", "/d/zip"])
 def test_url_gives_what_the_crawl_stores(
-    path: str, server: RawServer, crawled: CrawlResult, rules: Path, tmp_path: Path
+    rdf: RunRdf,
+    path: str,
+    server: RawServer,
+    crawled: CrawlResult,
+    rules: Path,
+    tmp_path: Path,
 ) -> None:
     """If the command asks for a URL, then it writes what a crawl stores."""
     target = tmp_path / "out.nq"
@@ -106,7 +111,12 @@ def test_url_gives_what_the_crawl_stores(
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_file_with_a_base_gives_what_the_crawl_stores(
-    path: str, server: RawServer, crawled: CrawlResult, rules: Path, tmp_path: Path
+    rdf: RunRdf,
+    path: str,
+    server: RawServer,
+    crawled: CrawlResult,
+    rules: Path,
+    tmp_path: Path,
 ) -> None:
     """If a file has base and media type, then it gives what a crawl stores."""
     body, media_type = DOCUMENTS[path]
@@ -122,7 +132,9 @@ def test_file_with_a_base_gives_what_the_crawl_stores(
     assert canonical(target.read_bytes()) == canonical(crawled.raw(url))
 
 
-def test_refused_rules_are_told_when_a_file_is_written(tmp_path: Path) -> None:
+def test_refused_rules_are_told_when_a_file_is_written(
+    rdf: RunRdf, tmp_path: Path
+) -> None:
     """If a rule is refused, then the command says so, whatever it writes to."""
     rules, page = tmp_path / "squirrel.yaml", tmp_path / "page.html"
     rules.write_text(

@@ -84,7 +84,7 @@ def slow_hosts(loopback: Loopback, prefix: str) -> list[RawServer]:
 
 
 def test_early_kills_cost_no_uri(commands: Commands, loopback: Loopback) -> None:
-    """If a worker is killed early four times, then all URIs are crawled all the same."""
+    """If a worker is killed early four times, then all URIs are crawled."""
     kill_early(commands, slow_hosts(loopback, "127.0.71"), 4)
 
 
