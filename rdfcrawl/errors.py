@@ -23,6 +23,7 @@ class Reason(StrEnum):
     BAD_URI = "bad_uri"
     HOST_BUDGET = "host_budget"
     DOMAIN_BUDGET = "domain_budget"
+    URL_TRAP = "url_trap"
     NOT_WANTED = "not_wanted"
     HOST_LEFT = "host_left"
     # the host

@@ -18,6 +18,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.records import Relation
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -365,6 +366,7 @@ class LinkFilter:
         leave: hosts that nothing is asked of any more.
         domains: hosts, of which its host is one or lies below one; without any,
             everything does.
+        traps: what of it looks as if it had no end; `admits` does not ask that.
     """
 
     scope: Scope = Scope()
@@ -372,6 +374,7 @@ class LinkFilter:
     deny: Patterns = Patterns()
     domains: frozenset[str] = frozenset()
     leave: HostNames = NO_HOSTS
+    traps: TrapLimits = NO_TRAPS
 
     def admits(self, url: str) -> bool:
         """Tell whether a requestable URL is wanted."""

@@ -29,6 +29,7 @@ from rdfcrawl.setting_values import integer, is_on, number
 from rdfcrawl.stores.segments import SegmentLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
+from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -140,6 +141,7 @@ class CrawlOptions:
     fetch: FetchOptions
     keys: PolitenessKey
     normal_form: NormalForm
+    trap_limits: TrapLimits
     sources: SourceOptions
     ftp_logins: FtpLogins
     fetches_with_scrapy: bool
@@ -178,6 +180,7 @@ class CrawlOptions:
                 _one_of(Grouping, "POLITENESS_KEY", settings.get("POLITENESS_KEY"))
             ),
             normal_form=NormalForm(_session_parameters(settings)),
+            trap_limits=_trap_limits(settings),
             sources=_sources(settings),
             ftp_logins=ftp_logins(),
             fetches_with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
@@ -348,6 +351,14 @@ def _reservation_policy(settings: BaseSettings) -> ReservationPolicy:
         robots=_one_of(Obedience, "XROBOTS_POLICY", settings.get("XROBOTS_POLICY")),
         tdm=_one_of(Obedience, "TDM_POLICY", settings.get("TDM_POLICY")),
         agent=str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN).lower(),
+    )
+
+
+def _trap_limits(settings: BaseSettings) -> TrapLimits:
+    return TrapLimits(
+        repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
+        segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
+        of_form=integer(settings, "TRAP_FORM_URLS", 0),
     )
 
 

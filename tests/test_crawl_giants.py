@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.uri.traps import YEARS_AHEAD
 from tests.crawl_names import scripted_names
 
 if TYPE_CHECKING:
@@ -48,8 +50,16 @@ def _web(loopback: Loopback) -> RawServer:
         if request.target == "/all":
             links = [f"http://h{n}.giant.example:{port}/" for n in range(N_NAMES)]
             links += [f"http://site{n}.example:{port}/" for n in range(N_SITES)]
+            links += [f"http://growing.example:{port}/"]
+            links += [f"http://calendar.example:{port}/{time.gmtime().tm_year}/1"]
         elif host.startswith("site") and request.target == "/":
             links = [f"http://{host}:{port}/{n}" for n in range(N_PAGES)]
+        elif host == "growing.example":
+            links = [f"http://{host}:{port}{request.target}{x}/" for x in "ab"]
+        elif host == "calendar.example":
+            year, month = map(int, request.target.split("/")[1:])
+            months = 12 * year + month
+            links = [f"http://{host}:{port}/{months // 12}/{months % 12 + 1}"]
         return loopback.response(_turtle(*links))
 
     server = loopback({"*": reply})
@@ -63,12 +73,15 @@ def beside(
     """Crawl a page that names all hosts, the giant's first; then once more."""
     server = _web(loopback)
     names = {f"site{n}.example": [["127.0.0.1"]] for n in range(N_SITES)}
-    names |= {"*.giant.example": [["127.0.0.1"]], "index.example": [["127.0.0.1"]]}
+    others = ("*.giant", "index", "growing", "calendar")
+    names |= {f"{name}.example": [["127.0.0.1"]] for name in others}
     settings: dict[str, Any] = {
         "ROBOTSTXT_OBEY": False,
         "VISIT_MAX_DOCUMENTS": 5,
         "CONCURRENT_REQUESTS": 8,
         "FRONTIER_PARTITIONS": 4,
+        "TRAP_REPEATS": 1,
+        "TRAP_FORM_URLS": 15,
     }
     folder = commands.folder()
     with scripted_names(tmp_path_factory.mktemp("names"), names):
@@ -110,4 +123,16 @@ def test_hosts_over_the_bound_are_taken_up_when_it_is_raised(beside: Beside) -> 
     """If the bound is lifted, then exactly what was over it is asked for."""
     assert beside.second.code == 0, beside.second.stderr
     assert len(beside.more) == N_NAMES - MOST_NAMES
-    assert len({*beside.hosts, *beside.more}) == N_NAMES + N_SITES + 1
+    assert len({*beside.hosts, *beside.more}) == N_NAMES + N_SITES + 3
+
+
+def test_traps_end(beside: Beside) -> None:
+    """If paths grow with each link, and a calendar has no end, then both are left."""
+    # With "a" and "b", these are all paths without a run that comes twice in a row:
+    # "", a, b, ab, ba, aba and bab.
+    assert beside.hosts.count("growing.example") == 7
+    assert beside.hosts.count("calendar.example") == 12 * (YEARS_AHEAD + 1)
+    statistics = beside.first.statistics
+    assert statistics["link/trap"] == 8 + 1
+    assert statistics["fault/url_trap"] == 8 + 1
+    assert statistics["link/large_form"] > 0

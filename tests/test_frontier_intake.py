@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.intake import (
+    LATER_BAND,
     LINK_BAND,
     SEED_BAND,
     Intake,
@@ -21,6 +22,7 @@ from rdfcrawl.kinds import kind_of
 from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record, Urgency
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
+from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
 PAGE = "https://a.example/page"
 
@@ -33,6 +35,7 @@ def new_intake(
     max_depth: int = 255,
     partitions: int = 16,
     grouping: Grouping = Grouping.HOST,
+    trap_limits: TrapLimits = NO_TRAPS,
 ) -> Intake:
     """Return an intake that takes all that its arguments do not turn away."""
     allowed = Patterns((re.compile(allow),)) if allow else Patterns()
@@ -40,7 +43,7 @@ def new_intake(
     return Intake(
         keys=PolitenessKey(grouping),
         normal_form=NormalForm(),
-        link_filter=LinkFilter(scope or Scope(), allowed, denied),
+        link_filter=LinkFilter(scope or Scope(), allowed, denied, traps=trap_limits),
         partitions=partitions,
         max_depth=max_depth,
     )
@@ -439,3 +442,37 @@ def test_what_is_queued_already_need_not_be_offered() -> None:
     links = [b"http://a.example/%d" % n for n in (1, 2, 3)]
     assert [record.url[-1] for record in taken(intake, *links)] == ["2", "3"]
     assert intake.turned.recent == 1
+
+
+def test_links_into_a_trap_are_one_fault() -> None:
+    """If links of a page grow for ever, then they are counted, and one fault."""
+    intake = new_intake(trap_limits=TrapLimits())
+    faults: list[Fault] = []
+    grown = [b"https://a.example/x" + b"/y" * n for n in range(1, 10)]
+    found = intake.links(grown, parent=Record(PAGE), url=PAGE, faults=faults)
+    assert len(found) == 3
+    assert [(fault.reason, fault.count) for fault in faults] == [(Reason.URL_TRAP, 6)]
+    assert intake.turned.trap == 6
+    page = Record(PAGE)
+    assert not intake.wants_target(page, "https://a.example/y/y/y/y/")
+    assert intake.wants_target(page, "https://a.example/y/y/y/")
+    children = [Child(Record("https://a.example/y/y/y/y/"))]
+    assert intake.children(children, faults) == []
+    assert intake.seed("https://a.example/y/y/y/y/").key == "a.example"
+
+
+def test_very_many_links_of_one_form_go_behind_the_others() -> None:
+    """If a host has very many links of one form, then all are taken, and come last."""
+    intake = new_intake(trap_limits=TrapLimits(of_form=5))
+    pages = [f"https://a.example/list?page={n}".encode() for n in range(30)]
+    ahead = [b"https://a.example/cal/%d/1" % year for year in range(2000, 2100)]
+    found = intake.links(
+        [*pages, b"https://a.example/about", *ahead], parent=Record(PAGE), url=PAGE
+    )
+    bands = {x.item[1:].split(b"\0")[1][1:]: x.item[:1] for x in found}
+    assert len(found) > 60
+    assert bands[b"/list?page=0"] == LINK_BAND
+    assert bands[b"/list?page=29"] == LATER_BAND
+    assert bands[b"/about"] == LINK_BAND
+    assert b"/cal/2020/1" in bands
+    assert b"/cal/2099/1" not in bands

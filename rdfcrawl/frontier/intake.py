@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.client import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
@@ -22,12 +22,12 @@ from rdfcrawl.uri import (
     partition_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
+from rdfcrawl.uri.traps import Forms, is_endless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.errors import Fault
     from rdfcrawl.links import LinkFilter
     from rdfcrawl.records import Budget, Child
 
@@ -53,6 +53,8 @@ class Turned:
     too_deep: int = 0
     covered: int = 0
     nofollow: int = 0
+    trap: int = 0
+    large_form: int = 0  # offered, but to come later
     no_rdf: int = 0  # distributions that are said to be something else
 
 
@@ -103,12 +105,13 @@ class Intake:
         max_depth: links further away from a seed are not followed.
         profile: number of the arguments that these are of.
         budget: most URIs and hosts; None is what the worker has.
-        beside: another one of the worker; both have `turned`, `covered` and
-            `put_off` together.
+        beside: another one of the worker; both have `turned`, `covered`, `put_off` and
+            `forms` together.
 
     Attributes:
         turned: what was not offered.
         covered: URLs that are part of what is taken as a whole.
+        forms: what hosts have very many URLs of.
         put_off: by prefix, those that were offered all the same; `take_put_off`.
         full: prefixes below which no more are put off.
     """
@@ -128,6 +131,7 @@ class Intake:
         self.turned: Turned = beside.turned if beside else Turned()
         self.covered: Covered = beside.covered if beside else Covered()
         self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
+        self.forms: Forms = beside.forms if beside else Forms(link_filter.traps)
         self._profile = profile
         self._budget = budget
         self.full: AbstractSet[str] = frozenset()
@@ -169,7 +173,8 @@ class Intake:
             links: absolute IRIs as found, without fragments, UTF-8.
             parent: the document's record.
             url: the document's URL.
-            faults: of the document; one is added if links are no URLs.
+            faults: of the document; one is added if links are no URLs, and one if they
+                lead into a trap.
         """
         depth = parent.depth + 1
         links = list(links)
@@ -186,6 +191,7 @@ class Intake:
         self.turned.recent += len(links) - len(fresh)
         candidates = []
         bad: list[Fault] = []
+        traps: list[str] = []
         admits = self._link_filter.admits
         for link in fresh:
             if far and _authority(link) in far:
@@ -201,12 +207,28 @@ class Intake:
                 continue
             if self.covered and self._is_covered(link, target, depth, url):
                 continue
-            candidates.append(self._link(target, depth, url))
-        if bad:
-            self.turned.bad += len(bad)
-            if faults is not None:
-                faults.append(replace(bad[0], count=len(bad)))
+            candidate = self._linked(target, depth, url)
+            if candidate is None:
+                traps.append(target)
+            else:
+                candidates.append(candidate)
+        self.turned.bad += len(bad)
+        self.turned.trap += len(traps)
+        if faults is not None:
+            faults += _summed(bad, traps)
         return candidates
+
+    def _linked(self, target: str, depth: int, url: str) -> Candidate | None:
+        """Return the candidate of a link; None if it leads into a trap."""
+        if is_endless(target, self._link_filter.traps):
+            return None
+        candidate = self._link(target, depth, url)
+        if not (self.forms.is_busy(candidate.key) and self.forms.is_large(target)):
+            return candidate
+        if self.forms.is_far_ahead(target):
+            return None
+        self.turned.large_form += 1
+        return candidate._replace(item=LATER_BAND + candidate.item[1:])
 
     def _turn_away(self, link: bytes, target: str) -> None:
         """Count a link that is not wanted; remember its host if that decided it."""
@@ -240,6 +262,7 @@ class Intake:
         """
         candidates = []
         bad: list[Fault] = []
+        traps: list[str] = []
         for child in children:
             record = child.record
             try:
@@ -254,6 +277,9 @@ class Intake:
                     continue
                 if not self._link_filter.admits(url):
                     self.turned.filtered += 1
+                    continue
+                if is_endless(url, self._link_filter.traps):
+                    traps.append(url)
                     continue
             change = ""
             if child.change and not record.kind.is_source:
@@ -270,9 +296,9 @@ class Intake:
             is_exempt = child.is_own or _takes_dataset(record)
             if is_exempt or not self._puts_off(record, band):
                 candidates.append(self.candidate(record, band))
-        if bad:
-            self.turned.bad += len(bad)
-            faults.append(replace(bad[0], count=len(bad)))
+        self.turned.bad += len(bad)
+        self.turned.trap += len(traps)
+        faults += _summed(bad, traps)
         return candidates
 
     def wants(self, url: str, depth: int) -> bool:
@@ -329,7 +355,9 @@ class Intake:
         """
         links = self._link_filter
         if not record.kind.is_source:
-            is_wanted = links.admits(target)
+            is_wanted = links.admits(target) and not is_endless(
+                target, self._link_filter.traps
+            )
         else:
             is_near = host_of(target) == host_of(record.url)
             is_near = is_near or links.scope.covers(target)
@@ -400,6 +428,15 @@ class Intake:
             partition = partition_of(key, self._partitions)
             self._partition_of[key] = partition
         return partition
+
+
+def _summed(bad: list[Fault], traps: list[str]) -> list[Fault]:
+    """Return one fault for all links that are no URLs, and one for those into traps."""
+    faults = [replace(bad[0], count=len(bad))] if bad else []
+    if traps:
+        detail = f"a URL that grows for ever: {traps[0]}"[: Fault.MAX_DETAIL]
+        faults.append(Fault(Reason.URL_TRAP, detail, count=len(traps)))
+    return faults
 
 
 def _takes_dataset(record: Record) -> bool:

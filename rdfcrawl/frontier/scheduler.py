@@ -299,6 +299,8 @@ class FrontierScheduler(BaseScheduler):
             "link/too_deep": turned.too_deep,
             "link/covered": turned.covered,
             "link/nofollow": turned.nofollow,
+            "link/trap": turned.trap,
+            "link/large_form": turned.large_form,
             "link/no_rdf": turned.no_rdf,
         }
         for name, value in figures.items():

@@ -343,6 +343,7 @@ class CrawlSession:
             arguments.deny,
             arguments.domains,
             self.leaving.hosts,
+            self.options.trap_limits,
         )
 
     async def _take_start_urls(self) -> int:

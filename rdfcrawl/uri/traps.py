@@ -1,0 +1,132 @@
+"""URLs that a server makes up for ever, told by how they look.
+
+Only what no publisher of data would write by intention is refused. Large sets of
+URLs of one form are usual on sites with data: these are only told apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import dataclass
+from typing import Final
+
+MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
+MAX_RUN: Final = 10  # segments that come again together
+YEARS_AHEAD: Final = 5
+
+_NUMBERS = re.compile(r"[0-9]+").sub
+# Of records or sessions: long, with numbers in it, which are "#" by then.
+_KEYS = re.compile(r"(?=[A-Za-z_-]*#)[\w#-]{16,}").sub
+_MANY: Final = 4  # numbers in one URL: it may have a key
+_YEARS = re.compile(
+    r"(?<![0-9])([0-9]{4})[/-](?:0?[1-9]|1[0-2])(?![0-9])|[?&]y(?:ear)?=([0-9]{4})"
+).findall
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLimits:
+    """From when on URLs are taken for a trap; 0 is never.
+
+    Attributes:
+        repeats: a run of path segments, or a parameter, may come so often in a row;
+            twice as many segments may be the same as others before them.
+        segments: of a path; as many parameters.
+        of_form: URLs of a host that have one form, before others are preferred.
+    """
+
+    repeats: int = 3
+    segments: int = 40
+    of_form: int = 1000
+
+
+NO_TRAPS: Final = TrapLimits(repeats=0, segments=0, of_form=0)
+
+
+def is_endless(url: str, limits: TrapLimits) -> bool:
+    """Tell whether a requestable URL shows that it grows from page to page.
+
+    >>> is_endless("https://example.org/a/b/a/b/a/b/a/b/", TrapLimits())
+    True
+    >>> is_endless("https://example.org/2031/01/01/01/01/01", TrapLimits())
+    False
+    """
+    few = limits.repeats + 3  # slashes, with the two of the scheme
+    if url.count("/") < few and url.count("&") < limits.repeats:
+        return False
+    rest, _, query = url.partition("?")
+    path = rest[rest.find("/", 8) :]
+    parameters = query.split("&")
+    if limits.segments and max(path.count("/"), len(parameters)) > limits.segments:
+        return True
+    if not limits.repeats:
+        return False
+    return _repeats(path, limits.repeats) or any(
+        parameters.count(each) > limits.repeats for each in set(parameters) if each
+    )
+
+
+def _repeats(path: str, most: int) -> bool:
+    """Tell whether runs of segments, or words anywhere among them, come too often."""
+    segments = path.split("/")
+    words = [each for each in segments if len(each) > 1 and _has_letters([each])]
+    if len(words) - len(set(words)) > 2 * most:
+        return True
+    longest = min(MAX_RUN, len(segments) // (most + 1))
+    for length in range(1, longest + 1):
+        n_same = 0
+        for i in range(length, len(segments)):
+            n_same = n_same + 1 if segments[i] == segments[i - length] else 0
+            if n_same >= length * most and _has_letters(
+                segments[i - length + 1 : i + 1]
+            ):
+                return True
+    return False
+
+
+def _has_letters(segments: list[str]) -> bool:
+    return any(char.isalpha() for segment in segments for char in segment)
+
+
+def form_of(url: str) -> str:
+    """Return what a URL has in common with others that differ in numbers and keys.
+
+    >>> form_of("https://example.org/item/17?page=2&s=5f0c2e9ab41d77e0")
+    'https://example.org/item/#?page=#&s=#'
+    """
+    form = _NUMBERS("#", url)
+    return _KEYS("#", form) if form.count("#") > _MANY else form
+
+
+class Forms:
+    """Counts the URLs of each form that a worker comes upon.
+
+    Which forms are large, it forgets when there are too many: that only changes what
+    goes first.
+    """
+
+    def __init__(self, limits: TrapLimits) -> None:
+        self._limit = limits.of_form or math.inf
+        self._hosts: dict[str, int] = {}
+        self._forms: dict[str, int] = {}
+        self._last_year = time.gmtime().tm_year + YEARS_AHEAD
+
+    def is_busy(self, key: str) -> bool:
+        """Count a URL of a host; tell whether one of its forms may be large."""
+        n = self._hosts[key] = self._hosts.get(key, 0) + 1
+        return n > self._limit
+
+    def is_large(self, url: str) -> bool:
+        """Count a URL of a host with many; tell whether so many have its form."""
+        if len(self._hosts) + len(self._forms) > MAX_CACHED:
+            self._hosts.clear()
+            self._forms.clear()
+        form = form_of(url)
+        n = self._forms[form] = self._forms.get(form, 0) + 1
+        return n > self._limit
+
+    def is_far_ahead(self, url: str) -> bool:
+        """Tell whether a URL has a date that no calendar has come to yet."""
+        years = [year for found in _YEARS(url) for year in found if year]
+        return any(int(year) > self._last_year for year in years)
