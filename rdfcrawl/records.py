@@ -279,6 +279,7 @@ class Visit:
         epoch: fencing number of the lease.
         records: the batch, as claimed; the order is the frontier's.
         delay_secs: least time between two requests to the host.
+        least_delay_secs: the same for all hosts that ask for nothing else.
         failures: visits in a row, before this one, that the host refused.
         down_secs: how long ago the first of these failures was.
         asked_rest_secs: the host has asked to be left alone for so much longer.
@@ -317,6 +318,7 @@ class Visit:
     asked_rest_secs: float = 0.0
     is_of_crowd: bool = False
     is_borne: bool = False
+    least_delay_secs: float = 0.0
     pending: list[int] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     returned: dict[int, Record] = field(default_factory=dict)

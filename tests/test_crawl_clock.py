@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
 
-DELAY_SECS, LEAST_SECS = 0.5, 0.49
+DELAY_SECS, HASTY_SECS, LEAST_SECS = 0.5, 0.1, 0.49
 HOST = "127.0.93.1"
 TRIPLE = b"<urn:x:s> <urn:x:p> 1 ."
 NOTHING = b'{"head": {"vars": []}, "results": {"bindings": []}}'
@@ -115,14 +115,16 @@ def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
                 FETCH_WITH_SCRAPY=True,
                 **given,
             ),
-            commands.start_crawl(
-                folder=folder,
-                spider="sparql",
-                arguments={"endpoints": server.url("/sparql")},
-                FETCH_WITH_SCRAPY=True,
-                **given,
-            ),
         ]
+        commands.wait_until(lambda: server.requests)
+        hasty = commands.start_crawl(
+            folder=folder,
+            spider="sparql",
+            arguments={"endpoints": server.url("/sparql")},
+            FETCH_WITH_SCRAPY=True,
+            **given | {"DOWNLOAD_DELAY": HASTY_SECS},
+        )
+        workers.append(hasty)
         yield Clocked(server, ftp, [worker.wait(120) for worker in workers])
 
 
@@ -137,6 +139,14 @@ def test_all_kinds_of_requests_keep_the_delay_together(clocked: Clocked) -> None
         if later[0] - earlier[0] < LEAST_SECS
     ]
     assert close == []
+
+
+def test_other_delay_is_told(clocked: Clocked) -> None:
+    """If a worker joins with another delay than others, then one line says so."""
+    line = (
+        f"DOWNLOAD_DELAY is {HASTY_SECS} s here, and from {HASTY_SECS} to {DELAY_SECS}"
+    )
+    assert clocked.results[-1].stderr.count(line) == 1
 
 
 def test_worker_that_wakes_up_asks_for_its_leases_first(

@@ -61,7 +61,7 @@ def test_full_disk_costs_nothing(
 ) -> None:
     """If the disk is full for a while, then the crawl pauses, and nothing is lost."""
     body = _dump(MIB)
-    # Slow by itself: with a delay, Redis is asked first, which is on the full disk, too.
+    # Slow by itself: with a delay, Redis is asked first, which is on the disk, too.
     page = [0.02, loopback.response(QUAD)]
     pages: dict[str, Any] = {f"/{n}": page for n in range(N_PAGES)}
     dump = loopback.response(body, "application/n-triples")

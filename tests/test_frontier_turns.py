@@ -105,6 +105,23 @@ async def test_visit_has_turns_as_long_as_its_lease(
     assert (await take(frontier, "c"))[0] == GIVEN
 
 
+async def test_longest_delay_of_the_living_holds(make_frontier: MakeFrontier) -> None:
+    """If workers have different delays, then the longest holds while it is there."""
+    slow = await make_frontier(delay_secs=2.0)
+    quick = await make_frontier(delay_secs=0.5)
+    await slow.beat("slow", {})
+    await quick.beat("quick", {})
+    assert (quick.shortest_delay_secs, quick.delay_secs) == (0.5, 2.0)
+    await quick.add(candidates(quick, [f"https://{KEY}/1", f"https://{KEY}/2"]))
+    (visit,), _ = await quick.claim([0], most_keys=1)
+    assert visit.delay_secs == 2.0
+    await slow.leave("slow")
+    await quick.beat("quick", {})
+    assert quick.delay_secs == 0.5
+    await quick.release([visit])
+    assert await quick.redis.hget(f"rc:{{c/0}}:h:{KEY}", "d") is None
+
+
 @pytest.mark.parametrize("limit", ["1", "100mb"])
 async def test_turns_are_given_by_a_full_server(
     make_frontier: MakeFrontier, redis: Redis, limit: str

@@ -136,7 +136,9 @@ class Frontier:
         self.options = options
         self.partitions = options.partitions
         self.delay_secs = options.delay_secs
-        """Least time between two requests to a host that sets none."""
+        """Least time between two requests to a host that sets none; for all workers."""
+        self.shortest_delay_secs = options.delay_secs
+        """What it would be if it were for the most hasty of them."""
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
         self._scripts = scripts
@@ -354,7 +356,7 @@ class Frontier:
             most_keys,
             options.batch,
             _ms(options.lease_secs),
-            _ms(options.delay_secs),
+            _ms(self.delay_secs),
             _ms(options.window_secs),
             most_keys if most_spare is None else most_spare,
         ]
@@ -368,7 +370,7 @@ class Frontier:
         for partition, (next_due, *rows) in zip(
             partitions, cast("list[list[Any]]", answers), strict=True
         ):
-            visits.extend(visit_of(partition, row) for row in rows)
+            visits.extend(visit_of(partition, row, self.delay_secs) for row in rows)
             if next_due >= 0:
                 due.append(next_due)
         return visits, (min(due) / 1000 if due else None)
@@ -424,7 +426,7 @@ class Frontier:
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
     def _release_arguments(self, visit: Visit) -> list[Argument]:
-        is_own_delay = visit.delay_secs != self.options.delay_secs
+        is_own_delay = visit.delay_secs > visit.least_delay_secs
         delay: Argument = _ms(visit.delay_secs) if is_own_delay else ""
         arguments: list[Argument] = [
             visit.key,
@@ -474,7 +476,7 @@ class Frontier:
         Returns:
             Batches, URIs put back, URIs given up; the last are added to `buried`.
         """
-        arguments: list[Argument] = [100, _ms(self.options.delay_secs)]
+        arguments: list[Argument] = [100, _ms(self.delay_secs)]
         answers = await self._scripts.run(
             "reap", [(prefix, arguments) for prefix in self._prefixes]
         )
@@ -569,9 +571,28 @@ class Frontier:
         seconds = (await self.redis.time())[0]
         pipe = self.redis.pipeline(transaction=True)
         pipe.zadd(self.key("workers"), {worker: seconds})
+        pipe.zadd(self.key("delays"), {worker: _ms(self.options.delay_secs)})
         pipe.hset(self.key("figures"), worker, json.dumps(figures))
         await pipe.execute()
-        return await self.live_workers()
+        live = await self.live_workers()
+        await self._compare_delays({worker, *live})
+        return live
+
+    async def _compare_delays(self, live: set[str]) -> None:
+        """Learn the delays of all live workers, of which the longest holds."""
+        delays = self.key("delays")
+        while True:
+            pipe = self.redis.pipeline(transaction=False)
+            pipe.zrange(delays, 0, 0, withscores=True)
+            pipe.zrange(delays, -1, -1, withscores=True)
+            ends = [row for rows in await pipe.execute() for row in rows]
+            gone = [name for name, _ in ends if name.decode() not in live]
+            if not gone:
+                break
+            await self.redis.zrem(delays, *gone)
+        own = self.options.delay_secs
+        self.shortest_delay_secs = min([own, *(ms / 1000 for _, ms in ends)])
+        self.delay_secs = max([own, *(ms / 1000 for _, ms in ends)])
 
     async def tell(self, worker: str, figures: Mapping[str, float]) -> None:
         """Say how far a worker is; one round trip."""
@@ -590,6 +611,7 @@ class Frontier:
     async def leave(self, worker: str) -> None:
         """Take a worker that ends off the list of live ones; its figures stay."""
         await self.redis.zrem(self.key("workers"), worker)
+        await self.redis.zrem(self.key("delays"), worker)
 
     async def figures(self) -> dict[str, dict[str, float]]:
         """Return what each worker of the crawl, live or not, said last."""

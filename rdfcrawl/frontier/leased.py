@@ -23,7 +23,7 @@ _HEAD = 7  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
-def visit_of(partition: int, row: Sequence[Any]) -> Visit:
+def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Visit:
     """Return the visit of one key that a claim gave.
 
     Args:
@@ -31,6 +31,7 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
         row: key, epoch, delay in ms, failures, ms since the first of them, ms for
             which the host itself wants to be left alone, whether it is of a crowd,
             item, …
+        least_delay_secs: of all hosts.
     """
     key: str = row[0].decode()
     items = row[_HEAD:]
@@ -48,7 +49,8 @@ def visit_of(partition: int, row: Sequence[Any]) -> Visit:
         partition=partition,
         epoch=row[1],
         records=records,
-        delay_secs=row[2] / 1000,
+        delay_secs=max(row[2] / 1000, least_delay_secs),
+        least_delay_secs=least_delay_secs,
         failures=row[3],
         down_secs=row[4] / 1000,
         asked_rest_secs=row[5] / 1000,

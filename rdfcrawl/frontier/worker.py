@@ -117,6 +117,7 @@ class Worker:
         self._add_at = 0.0
         self.leases_until = steady_time() + frontier.options.lease_secs
         self._confirming = asyncio.Lock()
+        self._delays = (frontier.options.delay_secs,) * 2  # shortest, longest
         self._live: list[str] = [options.name]
         self._due: dict[int, float] = {}  # partition -> nothing to claim before
         self._stirred: set[int] = set()  # may have become due since the last claim
@@ -641,7 +642,19 @@ class Worker:
                 visit.pending.clear()
 
     async def _beat(self) -> None:
-        self._live = await self.frontier.beat(self.options.name, self._told())
+        frontier = self.frontier
+        self._live = await frontier.beat(self.options.name, self._told())
+        delays = frontier.shortest_delay_secs, frontier.delay_secs
+        if delays != self._delays:
+            self._delays = delays
+            own = frontier.options.delay_secs
+            logger.warning(
+                "DOWNLOAD_DELAY is %g s here, and from %g to %g s with the workers of"
+                " this crawl: the longest holds for all, %g s",
+                own,
+                *delays,
+                frontier.delay_secs,
+            )
 
     async def _tell(self) -> None:
         """Say how far this worker is, whenever there is something new to say."""
