@@ -82,6 +82,22 @@ def test_consent_that_exists_is_asked_for(
     assert sitemap in told
 
 
+def test_nobody_is_asked_for_what_is_not_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap is nofollow, then what it lists of other hosts is not, either."""
+    site, friend = sites(loopback, 17, 2)
+    rows = [friend.page("/page/1"), site.page("/page/1")]
+    friend.robots(lists(site, *rows))
+    site.server.pages["/sitemap.xml"] = loopback.response(
+        urlset(rows), "application/xml", X_Robots_Tag="nofollow"
+    )
+    result = crawl(commands, site)
+    assert site.asked() == ["/sitemap.xml"]
+    assert friend.server.targets == []
+    assert result.statistics["link/nofollow"] == 2
+
+
 def test_consent_to_an_index_is_one_to_its_parts(
     commands: Commands, loopback: Loopback
 ) -> None:

@@ -229,6 +229,9 @@ class Foreign:
 
     async def add(self, child: Child) -> None:
         """Take a URL of another site, refuse it, or let it wait."""
+        if self._document.is_nofollow:  # whoever takes the children counts it
+            self._document.children.append(child)
+            return
         record = child.record
         site = site_of(record.url)
         parent = self._document.record
