@@ -56,7 +56,7 @@ def pages(portal: PortalNode, names: set[str] | frozenset[str]) -> set[str]:
 
 def test_every_dataset_is_a_document(commands: Commands, web: LocalWeb) -> None:
     """If a portal is harvested, then each dataset is a graph of its own, once."""
-    portal = web.start(PortalOptions(n_datasets=250))
+    portal = web.start(PortalOptions(n_datasets=120))
     result = harvest(commands, portal)
     assert result.code == 0, result.stderr
     assert datasets(result) == pages(portal, set(portal.ids()))
@@ -75,7 +75,7 @@ def test_search_that_is_refused_is_done_without(
 
 def test_next_run_asks_for_what_changed(commands: Commands, web: LocalWeb) -> None:
     """If a portal has changed, then the next run takes the changes and no more."""
-    portal = web.start(PortalOptions(n_datasets=300))
+    portal = web.start(PortalOptions(n_datasets=150))
     folder = commands.folder()
     harvest(commands, portal, folder)
     before = result_writes = harvest(commands, portal, folder).writes()
@@ -111,7 +111,7 @@ def test_portal_that_answers_nothing_has_not_deleted_everything(
     "options",
     [
         PortalOptions(n_datasets=40, search="refused", lists=False, rdf_every=0),
-        PortalOptions(n_datasets=120, rows_cap=20, unavailable_every=3, rdf_every=0),
+        PortalOptions(n_datasets=60, rows_cap=20, unavailable_every=3, rdf_every=0),
         PortalOptions(n_datasets=5, n_wide=10_000),
     ],
     ids=["no search, no list", "busy", "wide"],
@@ -269,7 +269,7 @@ def test_killed_harvest_goes_on_where_it_was(commands: Commands, web: LocalWeb) 
     """If a harvest is killed, then the next one has every dataset, and none is lost."""
     import signal
 
-    portal = web.start(PortalOptions(n_datasets=400, rows_cap=20))
+    portal = web.start(PortalOptions(n_datasets=200, rows_cap=10))
     folder = commands.folder()
     running = commands.start_crawl(
         arguments={"portals": portal.origin},

@@ -16,16 +16,12 @@ from tests.endpoint_answers import (
     TABLES,
     Scripted,
 )
-from tests.sparql_services import Servers, sparql_servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
-
-__all__ = ["sparql_servers"]
 
 KINDS = {
     "descriptions": DESCRIPTIONS,
@@ -85,27 +81,3 @@ def test_document_that_is_taken_for_an_endpoint_is_soon_left(
     n_queries = sum("query=" in target for target in server.targets)
     assert 0 < n_queries < 10
     assert result.statistics["fault/incomplete"] > 0
-
-
-@pytest.mark.service
-@pytest.mark.parametrize("name", ["virtuoso", "fuseki"])
-def test_real_stores_are_harvested_when_they_are_linked(
-    commands: Commands,
-    loopback: Loopback,
-    sparql_servers: Servers,
-    tmp_path: Path,
-    name: str,
-) -> None:
-    """If a document links to a store's endpoint, then the store's statements come."""
-    path = tmp_path / "data.nq"
-    path.write_text("<urn:x:s> <urn:x:p> <urn:x:o> <http://example.org/g> .\n")
-    if name == "virtuoso":
-        store = sparql_servers.virtuoso(path, max_rows=10_000)
-    else:
-        store = sparql_servers.fuseki(path)
-    link = f"<> <urn:x:see> <{store.endpoint}> ."
-    site = loopback({"/": loopback.response(link.encode())})
-    result = commands.crawl([site.url("/")], arguments={"depth": 3})
-    assert result.code == 0, result.stderr
-    triples = {(s, p, o) for s, p, o, _ in result.quads}
-    assert ("urn:x:s", "urn:x:p", "urn:x:o") in triples

@@ -185,7 +185,7 @@ class TestCommit:
         await frontier.add(candidates(frontier, paths(1)))
 
         async def flush() -> None:
-            await asyncio.sleep(2.0)
+            await asyncio.sleep(1.2)
 
         worker = new_worker(frontier, flush_stores=flush)
         await worker.open()
@@ -206,7 +206,7 @@ class TestCommit:
         async def flush() -> None:
             flushed.set()
 
-        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=1.5)
+        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.8)
         await worker.open()
         worker.finish(await next_visit(worker))
         await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
@@ -335,7 +335,7 @@ class TestBounds:
         await redis.config_set("maxmemory", 1)
         worker.offer(candidates(frontier, paths(1)))
         worker.has_started = True
-        await asyncio.sleep(1.6)
+        await asyncio.sleep(0.8)
         assert not worker.is_over
         await redis.config_set("maxmemory", 0)
         visit = await next_visit(worker)
@@ -354,7 +354,7 @@ class TestBounds:
         worker = new_worker(frontier)
         await worker.open()
         visit = await next_visit(worker)
-        visit.not_before_secs = 1.5
+        visit.not_before_secs = 0.8
         worker.finish(visit)
         await redis.config_set("maxmemory", 1)
         assert make(await next_visit(worker)) == paths(2)[1:]
@@ -365,13 +365,13 @@ class TestBounds:
         self, make_frontier: MakeFrontier, redis: Redis
     ) -> None:
         """If memory is full for longer than a lease, then no visit is lost by it."""
-        frontier = await make_frontier(lease_secs=3.0)
+        frontier = await make_frontier(lease_secs=1.5)
         await frontier.add(candidates(frontier, paths(1)))
         worker = new_worker(frontier)
         await worker.open()
         visit = await next_visit(worker)
         await redis.config_set("maxmemory", 1)
-        await asyncio.sleep(4.0)
+        await asyncio.sleep(2.0)
         assert await frontier.reap() == (0, 0, 0)
         await redis.config_set("maxmemory", 0)
         worker.finish(visit)
@@ -572,7 +572,7 @@ class TestEnd:
     ) -> None:
         """If an idle time is set, then the crawl stays open, and takes what comes."""
         frontier = await make_frontier()
-        worker = new_worker(frontier, idle_secs=1.5)
+        worker = new_worker(frontier, idle_secs=0.8)
         await worker.open()
         await asyncio.sleep(0.5)
         assert not worker.is_over
