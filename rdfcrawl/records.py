@@ -284,6 +284,7 @@ class Visit:
         down_secs: how long ago the first of these failures was.
         asked_rest_secs: the host has asked to be left alone for so much longer.
         is_of_crowd: it is one of very many hosts that take turns with others as one.
+        address: of the host, if it is known by the end of the visit.
         is_borne: what the host refuses now is tried again, however many `failures`.
         pending: indexes into `records` still to be asked for; middlewares may
             take out what must not be asked for, and add its document.
@@ -317,6 +318,7 @@ class Visit:
     down_secs: float = 0.0
     asked_rest_secs: float = 0.0
     is_of_crowd: bool = False
+    address: str = ""
     is_borne: bool = False
     least_delay_secs: float = 0.0
     pending: list[int] = field(default_factory=list)

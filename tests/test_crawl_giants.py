@@ -119,6 +119,14 @@ def test_hosts_of_a_giant_are_bounded(beside: Beside) -> None:
     assert beside.first.statistics["fault/domain_budget"] == n_over
 
 
+def test_wildcard_dns_is_noticed(beside: Beside) -> None:
+    """If any name below a domain has one address, then one line says so."""
+    assert beside.first.stderr.count("(wildcard DNS)") == 1
+    assert "*.giant.example: any name leads to 127.0.0.1" in beside.first.stderr
+    assert beside.first.statistics["frontier/wildcards"] == 1
+    assert "(wildcard DNS)" not in beside.second.stderr
+
+
 def test_hosts_over_the_bound_are_taken_up_when_it_is_raised(beside: Beside) -> None:
     """If the bound is lifted, then exactly what was over it is asked for."""
     assert beside.second.code == 0, beside.second.stderr

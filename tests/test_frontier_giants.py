@@ -106,6 +106,36 @@ class TestTurns:
         assert 50 < next_due <= 60
         await check_frontier(frontier)
 
+    async def test_hosts_of_one_address_take_turns_as_one(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If very many domains lead to one server, then they hold up no others."""
+        frontier = await make_frontier(batch=1)
+        farm = [f"https://farm{n}.example/{i}" for n in range(100) for i in range(9)]
+        await frontier.add(candidates(frontier, farm))
+        visits, _ = await frontier.claim([0], most_keys=200)
+        assert not any(visit.is_of_crowd for visit in visits)
+        for visit in visits:  # the address is known by now
+            visit.address = "192.0.2.1"
+        await commit(frontier, visits)
+        await check_frontier(frontier)
+        pages = [f"https://{key}/{i}" for i in range(5) for key in _HONEST]
+        await frontier.add(candidates(frontier, pages))
+        n_honest = n_farm = 0
+        while n_honest < len(pages):
+            visits, _ = await frontier.claim([0], most_keys=8, most_spare=0)
+            honest = [visit for visit in visits if visit.key in _HONEST]
+            n_honest += len(honest)
+            n_farm += len(visits) - len(honest)
+            for visit in visits:
+                visit.address = "192.0.2.2" if visit in honest else "192.0.2.1"
+            await commit(frontier, visits)
+        # Sixteen stand for themselves, with eight URIs left each; the others for one.
+        assert n_farm <= 16 * 8 + len(pages) // 4
+        assert await frontier.redis.zcard(f"{frontier._prefixes[0]}:ready") <= 16 + 1
+        await check_frontier(frontier)
+        assert len(await visited(frontier, 50)) == len(farm) - 100 - n_farm
+
     async def test_a_paused_host_does_not_hold_up_its_crowd(
         self, make_frontier: MakeFrontier
     ) -> None:

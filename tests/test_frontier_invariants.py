@@ -159,6 +159,7 @@ class Crawl(RuleBasedStateMachine):
                 if data.draw(st.booleans()):
                     visit.behind.add(index)
         visit.host_refused = data.draw(st.booleans())
+        visit.address = data.draw(st.sampled_from(["", "192.0.2.1", "2001:db8::1"]))
         for _ in range(data.draw(st.integers(1, 2))):
             assert self.run(self.frontier.release([visit])) == (visit in self.lost)
         self.held.remove(visit)

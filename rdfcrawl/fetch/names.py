@@ -53,7 +53,10 @@ class NameResolver(AbstractResolver):
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, lookup)
         if self._known is not None and found:
-            self._known.add(host, str(found[0][4][0]))
+            addresses = [str(row[4][0]) for row in found]
+            self._known.add(host, addresses[0])
+            if self._known.note is not None:
+                self._known.note(host, min(addresses))
         return [
             ResolveResult(
                 hostname=host,

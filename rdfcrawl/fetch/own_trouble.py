@@ -59,9 +59,14 @@ class Trouble(StrEnum):
 
 
 class KnownNames:
-    """The names that were looked up last, a few, of different domains."""
+    """The names that were looked up last, a few, of different domains.
 
-    def __init__(self) -> None:
+    Args:
+        note: is told of each name and its lowest address.
+    """
+
+    def __init__(self, note: Callable[[str, str], None] | None = None) -> None:
+        self.note = note
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
 
     def add(self, name: str, address: str) -> None:

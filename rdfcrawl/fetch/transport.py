@@ -70,7 +70,7 @@ class Transport:
             disk=_disk(options),
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
-        known, sleepers = KnownNames(), Sleepers()
+        known, sleepers = KnownNames(session.neighbours.note), Sleepers()
         self._trouble = session.trouble = OwnTrouble(known, sleepers, self._spool)
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)

@@ -434,6 +434,8 @@ class Frontier:
             _ms(visit.rest_secs),
             _ms(visit.retry_after_secs) if visit.host_refused else "",
             delay,
+            visit.address,
+            _bucket(visit.address) if visit.address else "",
             len(visit.returned),
         ]
         for index in sorted(visit.returned):
@@ -665,6 +667,11 @@ def _refused(
     return Candidate(partition, key, int(fingerprint), item, budget)
 
 
+def _bucket(group: str) -> int:
+    """Return where a partition counts the hosts of a registered domain or address."""
+    return crc32(group.encode()) % _DOMAIN_BUCKETS
+
+
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
@@ -675,7 +682,7 @@ def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:
     n_keys = n_uris = 0
     for key, pairs in keys.items():
         domain = registered_domain(key)
-        bucket = crc32(domain.encode()) % _DOMAIN_BUCKETS
+        bucket = _bucket(domain)
         for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
             part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
             n = len(part) // 2

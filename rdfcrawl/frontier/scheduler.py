@@ -307,6 +307,9 @@ class FrontierScheduler(BaseScheduler):
             self._stats.set_value(name, value)
         if session.worker.n_failed:
             self._stats.set_value("frontier/failed", session.worker.n_failed)
+        if session.neighbours.n_wildcards:
+            n_wildcards = session.neighbours.n_wildcards
+            self._stats.set_value("frontier/wildcards", n_wildcards)
         for name, n in self._over_budget().items():
             self._stats.set_value(name, n)
 
@@ -323,6 +326,7 @@ class FrontierScheduler(BaseScheduler):
         visit.pending.clear()
         for document in visit.documents:  # or the pipelines
             self._put_back(visit, visit.index(document), is_at_fault=not visit.is_cut)
+        visit.address = session.neighbours.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         session.worker.finish(visit)

@@ -17,6 +17,7 @@ from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.neighbours import Neighbours
 from rdfcrawl.frontier.outage import one_line
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
@@ -53,6 +54,7 @@ class CrawlSession:
     Attributes:
         shelf: what the pages of sources know of each other.
         leaving: hosts that nothing is asked of any more.
+        neighbours: which hosts have one address.
         trouble: what keeps this worker from asking anybody; set by the transport.
         run: how often the crawl was over before and was run again.
     """
@@ -73,6 +75,7 @@ class CrawlSession:
         self._persistent = link.outage.persistent
         self._n_restores = 0
         self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
+        self.neighbours = Neighbours(self.redis, self.frontier.key("wildcards"))
         self._deferred = Deferred(self.shelf)
         self.leaving = Leaving()
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
@@ -234,6 +237,7 @@ class CrawlSession:
         """
         if self._looking is not None:
             self._looking.cancel()
+        await self.neighbours.close()
         await self.clocks.close()
         try:
             if (await self._persistent(self.frontier.counts, what="counts")).is_over:

@@ -60,9 +60,6 @@ end
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
--- What is counted of registered domains, in buckets: a hash for each would take more.
-local function counts_of(bucket) return T .. ':d:' .. bucket end
-
 -- Keeps a URI over budget until the budget is raised, as far as there is room. What its
 -- domain's budget refuses begins with 'd', and is counted there.
 local function refuse(why, key, domain, bucket, fingerprint, item)

@@ -22,7 +22,7 @@ local function visit_of(key, epoch, h, items)
   local asked = math.max(0, tonumber(h[4] or 0) - now)
   local visit = {
     key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked,
-    h[5] and 1 or 0,
+    crowd_of(key, h[5]) and 1 or 0,
   }
   for _, item in ipairs(items) do visit[#visit + 1] = item end
   return visit

@@ -46,14 +46,22 @@ end
 
 -- Hosts of one registered domain that were added after so many others of it are a
 -- crowd: they wait among themselves, in T:w:<crowd>, and have one place in T:ready, as
--- `@<crowd>`. So they take turns with other hosts as if they were one of these.
+-- `@<crowd>`. So they take turns with other hosts as if they were one of these. So do
+-- hosts of one address.
 local CROWD_AFTER = 16
 
 -- Returns the name of the crowd that a host is of, or nil. `g` is a field of the host:
--- how much of its key is the domain.
+-- how much of its key is the domain, or an address; '' for one that stands for itself
+-- and was counted for its address.
 local function crowd_of(key, g)
-  return g and string.sub(key, -tonumber(g)) or nil
+  if not g or g == '' then return nil end
+  local length = tonumber(g)
+  return length and string.sub(key, -length) or g
 end
+
+-- Hosts are counted for their domains and addresses in buckets, as a hash for each would
+-- take more.
+local function counts_of(bucket) return T .. ':d:' .. bucket end
 
 local function waiting_of(crowd) return T .. ':w:' .. crowd end
 local function place_of(crowd) return '@' .. crowd end

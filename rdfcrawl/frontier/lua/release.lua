@@ -1,7 +1,8 @@
 -- Gives up the lock on keys: others may visit them once their time has come. What was
 -- fetched stays in flight until it is acknowledged.
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, else ms for which
--- the host itself wants to be left alone), delay ms ('' leaves it), r,
+-- the host itself wants to be left alone), delay ms ('' leaves it), the
+-- address of the host ('' if it is not known), its bucket, r,
 -- r x (index in the batch, with a 'b' if it goes behind all others, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
@@ -9,7 +10,7 @@ local answer = {}
 
 local function release(at)
   local key, epoch, rest, refused = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
-  local delay, r = ARGV[at + 4], tonumber(ARGV[at + 5])
+  local delay, address, r = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 7])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
   local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'f', 'g')
@@ -17,7 +18,7 @@ local function release(at)
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
   local flight = flight_of(key, epoch)
-  for i = at + 4 + 2 * r, at + 6, -2 do
+  for i = at + 6 + 2 * r, at + 8, -2 do
     local index, behind = string.match(ARGV[i], '^(%d+)(b?)$')
     local item = ARGV[i + 1]
     redis.call('LSET', flight, index, '')
@@ -44,13 +45,19 @@ local function release(at)
   elseif h[4] then
     redis.call('ZREM', T .. ':down', key)
   end
-  make_ready(key, n, false, now + rest, h[3], crowd_of(key, h[5]))
+  local g = h[5]
+  if address ~= '' and not g and n > 0 then
+    local met = redis.call('HINCRBY', counts_of(ARGV[at + 6]), address .. ' i', 1)
+    g = met > CROWD_AFTER and address or ''
+    redis.call('HSET', host, 'g', g)
+  end
+  make_ready(key, n, false, now + rest, h[3], crowd_of(key, g))
   return '1'
 end
 
 local i = 1
 while i <= #ARGV do
   answer[#answer + 1] = release(i)
-  i = i + 6 + 2 * tonumber(ARGV[i + 5])
+  i = i + 8 + 2 * tonumber(ARGV[i + 7])
 end
 return table.concat(answer)
