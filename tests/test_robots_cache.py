@@ -15,6 +15,7 @@ from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse, origin_of
 from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.robots.tdm_file import TDM_PATH
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -96,6 +97,25 @@ async def test_unavailable_robots_allows_all(
     async with cached(fetch_options()) as cache:
         await cache.apply(visit)
     assert visit.pending == [0]
+
+
+async def test_reservations_hold_while_their_file_cannot_be_had(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a site's file of reservations fails later, then what it said goes on."""
+    reserved = raw_server.response(b'[{"location": "/", "tdm-reservation": 1}]')
+    server = await raw_server({TDM_PATH: reserved})
+    url = server.url("/a")
+    async with cached(fetch_options(), reads_tdm=True, ttl_secs=0.0) as cache:
+        for reply, said in (
+            (reserved, True),
+            (raw_server.response(b"", status="503 Busy"), True),
+            (raw_server.response(b"", status="404 Not Found"), None),
+        ):
+            server.pages[TDM_PATH] = reply
+            await cache.apply(visit_of(url))
+            assert cache.reserved(url).tdm is said
+    assert server.targets.count(TDM_PATH) == 3
 
 
 UNREACHABLE: list[Any] = [

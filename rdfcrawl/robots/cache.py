@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.robots.tdm_file import TdmRules
     from rdfcrawl.turns import Take, Turn
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
@@ -298,9 +299,13 @@ class RobotsCache:
             answer = await self._follow(origin, take, TDM_PATH)
             if answer.is_unasked:
                 return answer
-            rules = self._with_tdm(origin, rules, answer)
+            tdm = self._tdm(origin, answer)
             if judge(answer.status) is Access.UNREACHABLE:
                 ttl_secs = min(ttl_secs, self._options.stale_secs)
+                if entry := self._entries.get(origin):  # as of robots.txt
+                    tdm = entry.rules.tdm
+            if tdm is not None:
+                rules = replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
         self._keep(origin, rules, ttl_secs)
         return rules
 
@@ -311,20 +316,20 @@ class RobotsCache:
             and self.refusal(rules, origin + TDM_PATH) is None
         )
 
-    def _with_tdm(self, origin: str, rules: Rules, answer: RobotsResponse) -> Rules:
-        """Return rules with what the file of reservations says.
+    def _tdm(self, origin: str, answer: RobotsResponse) -> TdmRules | None:
+        """Return what the file of reservations says; None if it says nothing.
 
         An origin that does not give the file has none (TDMRep, "TDM File on the Origin
         Server").
         """
         if judge(answer.status) is not Access.PARSE:
-            return rules
+            return None
         tdm = parse_tdm_file(answer.body, origin)
         self._count("tdm/bad_file" if tdm is None else "tdm/file")
         if tdm is None or not tdm.rules:
-            return rules
+            return None
         self.has_reservations = True
-        return replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
+        return tdm
 
     def reserved(self, url: str) -> Reservations:
         """Return what the file of its origin reserves of a URL that was asked for."""
