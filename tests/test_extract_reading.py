@@ -12,6 +12,7 @@ from rdfcrawl.extract.reading import Reading
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.parse import parse
 
 JOB = Job(
     url="http://e.example/page",
@@ -72,3 +73,41 @@ def test_second_part_has_the_limit_that_is_left() -> None:
     second = Reading(page, job.rest(first.outcome), environment=BOUNDED)
     assert 0 < n_first < 6
     assert b"".join(second).count(b"\n") == 6 - n_first
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"<http://e.example/s> <http://e.example/p> <http://e.example/o> .\n" * 3,
+        b'_:a <http://e.example/p> "a _:b" .\n_:c <http://e.example/p> _:a .\n',
+        b'<http://e.example/s> <http://e.example/p> "x"@en <http://e.example/g> .\n',
+        b'<http://e.example/s> <http://e.example/p> "\xc3\xa9 .\\n" .\n',
+        b'<http://e.example/s> <http://e.example/p> "\xe9" .\n',
+        b'<http://e.example/s>  <http://e.example/p> "x" . # why\nso it is\n',
+        b'<http://e.example/s> <http://e.example/p> "' + b"x" * 2000 + b'" .\n',
+        b'<http://e.example/s> <http://e.example/p> "x" .\n' * 50,
+        b"<http://e.example/s> <http://e.example/p> <http://e.example/" * 500,
+        b"\n",
+    ],
+    ids=[
+        *("resources", "blank-nodes", "graph", "escapes", "bad-charset", "comment"),
+        *("long", "many", "cut", "empty"),
+    ],
+)
+@pytest.mark.parametrize("graph", ["http://e.example/g b", "http://e.example/page"])
+def test_small_documents_are_read_as_others_are(document: bytes, graph: str) -> None:
+    """If a document is small, then its statements are those that `parse` gives."""
+    media_type = "application/n-quads"
+    limits = ParseLimits(n_quads=40, literal_bytes=1500)
+    job = Job(url=JOB.url, graph=graph, media_type=media_type, limits=limits)
+    reading = Reading(document, job)
+    chunks = b"".join(reading)
+    parsed = parse(
+        document, url=JOB.url, graph=graph, media_type=media_type, limits=limits
+    )
+    assert chunks == b"".join(parsed)
+    outcome = reading.outcome
+    assert outcome.n_quads == parsed.n_quads == chunks.count(b"\n")
+    assert outcome.faults == parsed.faults
+    assert outcome.is_partial or not parsed.is_partial
+    assert outcome.format is parsed.format

@@ -196,7 +196,12 @@ class Parse:
             yield from self._read_hdt()
         elif document_format in _OWN_READERS:
             yield from self._read_by_own(document_format)
-        elif (found := self._canonical(document_format)) is not None:
+        elif found := canonical_lines(
+            self._source.data,
+            document_format,
+            charset=self._charset,
+            limits=self._limits,
+        ):
             lines, has_graphs = found
             yield from self._output.chunks((lines,), has_graphs=has_graphs)
             return
@@ -205,31 +210,6 @@ class Parse:
         else:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
-
-    def _canonical(self, document_format: formats.Format) -> tuple[bytes, bool] | None:
-        """Return the lines of a small document if no reader would change any.
-
-        With them, whether they may name graphs: most name none.
-        """
-        data = self._source.data
-        if (
-            not document_format.is_line_based
-            or data is None
-            or len(data) > min(GATHER_BYTES, self._limits.doc_bytes)
-            or self._charset not in _UTF8
-        ):
-            return None
-        if not data.isascii():
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                return None
-        if (lines := canonical(data, has_graphs=False)) is not None:
-            return lines, False
-        if not document_format.has_graphs:
-            return None
-        lines = canonical(data, has_graphs=True)
-        return None if lines is None else (lines, True)
 
     def _read_hdt(self) -> Iterator[bytes]:
         # Blocks of many long strings are decoded again and again.
@@ -312,6 +292,43 @@ class Parse:
             urls = remote_contexts(head, base=self._base)
         for url in urls or [""]:
             self._log.note(Reason.REMOTE_CONTEXT, url, apart=True)
+
+
+def canonical_lines(
+    data: bytes | None,
+    document_format: formats.Format,
+    *,
+    charset: str,
+    limits: ParseLimits,
+) -> tuple[bytes, bool] | None:
+    """Return the lines of a small document if no reader would change any.
+
+    With them, whether they may name graphs: most name none.
+
+    Args:
+        data: the document; None if it is not in memory.
+        document_format: what it is in.
+        charset: of the Content-Type, or empty.
+        limits: what is read at most.
+    """
+    if (
+        not document_format.is_line_based
+        or data is None
+        or len(data) > min(GATHER_BYTES, limits.doc_bytes)
+        or charset not in _UTF8
+    ):
+        return None
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return None
+    if (lines := canonical(data, has_graphs=False)) is not None:
+        return lines, False
+    if not document_format.has_graphs:
+        return None
+    lines = canonical(data, has_graphs=True)
+    return None if lines is None else (lines, True)
 
 
 def is_blank(source: Source) -> bool:
