@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.uri.traps import Forms, TrapLimits, form_of, is_endless
+from tests.cpu_time import takes_at_most
 
 LIMITS = TrapLimits()
 OFF = TrapLimits(repeats=0, segments=0, of_form=0)
@@ -78,6 +79,14 @@ def test_forms_of_urls() -> None:
     ]
     assert len(set(map(form_of, keys))) == 1
     assert form_of("https://a.example/about") != form_of("https://a.example/news")
+
+
+def test_long_word_is_looked_at_once() -> None:
+    """If a URL has one very long word, then its form takes no longer than others'."""
+    url = "https://a.example/1/2/3/4/5/" + "a-" * 1000
+    with takes_at_most(2.0):
+        forms = {form_of(url + str(n)) for n in range(200)} | {form_of(url)}
+    assert forms == {"https://a.example/#/#/#/#/#/#", form_of(url)}
 
 
 def test_large_forms_are_told_from_small_ones() -> None:

@@ -17,8 +17,8 @@ MAX_RUN: Final = 10  # segments that come again together
 YEARS_AHEAD: Final = 5
 
 _NUMBERS = re.compile(r"[0-9]+").sub
-# Of records or sessions: long, with numbers in it, which are "#" by then.
-_KEYS = re.compile(r"(?=[A-Za-z_-]*#)[\w#-]{16,}").sub
+# A key of records or sessions is a long word with numbers, which are "#" by then.
+_LONG_WORDS = re.compile(r"[\w#-]{16,}+").sub
 _MANY: Final = 4  # numbers in one URL: it may have a key
 _YEARS = re.compile(
     r"(?<![0-9])([0-9]{4})[/-](?:0?[1-9]|1[0-2])(?![0-9])|[?&]y(?:ear)?=([0-9]{4})"
@@ -96,7 +96,11 @@ def form_of(url: str) -> str:
     'https://example.org/item/#?page=#&s=#'
     """
     form = _NUMBERS("#", url)
-    return _KEYS("#", form) if form.count("#") > _MANY else form
+    return _LONG_WORDS(_form_of_word, form) if form.count("#") > _MANY else form
+
+
+def _form_of_word(word: re.Match[str]) -> str:
+    return "#" if "#" in word[0] else word[0]
 
 
 class Forms:
