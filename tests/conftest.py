@@ -47,6 +47,7 @@ _LONGEST = {
     f"test_crawl_{name}.py": place
     for place, name in enumerate(
         (
+            *("chaos",),
             *("sitemap", "resourcesync", "threats", "ways", "semantic", "consent"),
             *("sparql", "ckan", "redis_back", "hostile", "lives", "datasets"),
             *("guard_seeds", "scans", "endpoints", "scrapy", "life", "outages"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from tests.conftest import RawServers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tests.conftest import RawServer, Reply
 
@@ -53,15 +53,32 @@ class TreeWeb:
     Document n links to 2n + 1 and 2n + 2 of its host; the root of each host links to
     the root of the next.
 
+    Args:
+        loopback: starts the servers.
+        prefix: of their addresses.
+        n_hosts: how many.
+        n_docs: of each.
+        secs: that each document takes.
+        names: that the first of them go by instead of their addresses.
+
     Attributes:
         seed: the root.
     """
 
     def __init__(
-        self, loopback: Loopback, prefix: str, *, n_hosts: int, n_docs: int, secs: float
+        self,
+        loopback: Loopback,
+        prefix: str,
+        *,
+        n_hosts: int,
+        n_docs: int,
+        secs: float,
+        names: Sequence[str] = (),
     ) -> None:
         self._n_docs = n_docs
         self._servers = [loopback(host=f"{prefix}.{n + 1}") for n in range(n_hosts)]
+        for server, name in zip(self._servers, names, strict=False):
+            server.host = name
         for server, other in zip(
             self._servers, [*self._servers[1:], self._servers[0]], strict=True
         ):

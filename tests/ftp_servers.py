@@ -156,7 +156,7 @@ class OddFtp:
     port: int = 0
 
     def __enter__(self) -> Self:
-        self._listener = socket.create_server((self.host, 0))
+        self._listener = socket.create_server((self.host, self.port))
         self.port = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]

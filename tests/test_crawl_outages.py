@@ -16,6 +16,7 @@ import pytest
 from rdfcrawl import settings as project
 from rdfcrawl.errors import Reason
 from tests.crawl_names import names_outage, scripted_names
+from tests.ftp_servers import OddFtp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,6 +171,35 @@ def test_host_that_refuses_connections_loses_nothing(
     result = crawl.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
+
+
+def test_ftp_servers_that_are_away_lose_nothing(commands: Commands, away: Away) -> None:
+    """If FTP servers are down, say that they are busy, or give no data, all is had."""
+    files = {f"/{n}.nt": b"<urn:x:s> <urn:x:p> <urn:x:o> .\n" for n in range(10)}
+    names = [path[1:] for path in files]
+    with socket.create_server(("127.0.92.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with socket.create_server(("127.0.92.3", 0)) as listener:
+        high, low = divmod(listener.getsockname()[1], 256)
+    shut: dict[str, Any] = {"PASV": f"227 Passive (127,0,92,3,{high},{low})"}
+    with (
+        OddFtp(files, host="127.0.92.2", greeting="421 Too busy") as busy,
+        OddFtp(files, host="127.0.92.3", odd=shut) as without_data,
+        OddFtp(files, host="127.0.92.4", odd={"RETR": "425 No data"}) as late,
+    ):
+        urls = [f"ftp://127.0.92.1:{port}/{name}" for name in names]
+        servers = (busy, without_data, late)
+        urls += [server.url(name) for server in servers for name in names]
+        crawl = commands.start_crawl(urls, ROBOTSTXT_OBEY=False, **away.settings)
+        commands.wait_until(lambda: "waiting for 4 hosts" in crawl.stderr)
+        time.sleep(away.secs)
+        busy.greeting = "220 Hello"
+        without_data.odd.clear()
+        late.odd.clear()
+        with OddFtp(files, host="127.0.92.1", port=port):
+            result = crawl.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(urls)
 
 
 def test_names_that_nobody_looks_up_lose_nothing(

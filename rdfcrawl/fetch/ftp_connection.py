@@ -279,6 +279,9 @@ class FtpConnection:
             )
         except GuardBlocked as exc:
             raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
+        except (ConnectionRefusedError, TimeoutError) as exc:
+            # As the server would say itself of a connection that it cannot make.
+            raise FtpRefused(f"425 port {port}: {_detail(exc)}") from exc
 
     def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
         """Turn a data connection to TLS, in the session of the control connection.
