@@ -145,6 +145,13 @@ def test_what_kills_its_workers_is_given_up_alone(
     assert result.graphs == others
     assert result.counts() == Counts(done=10, dead=1, seen=11, hosts=1)
     assert result.faults(deadly) == ["leases_lost"]
+    # What killed them is mended: it can be had again, and nothing else is asked for.
+    n_asked = len(server.requests)
+    again = commands.crawl(folder=folder, arguments={"retry": "dead"}, **QUICK)
+    assert again.code == 0, again.stderr
+    assert again.graphs == {*others, deadly}
+    assert again.counts() == Counts(done=11, seen=11, hosts=1)
+    assert len(server.requests) - n_asked <= 2  # robots.txt
 
 
 def test_an_unreadable_record_is_set_aside_alone(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import resource
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -308,6 +311,66 @@ def test_want_of_descriptors_costs_nothing(
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
     assert not any(name.startswith("fault/") for name in result.statistics)
+
+
+def test_routes_of_our_own_and_of_others(
+    commands: Commands,
+    loopback: Loopback,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If there is no route to one host, it is waited for; if to none, all wait."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    library, fails = tmp_path / "fails.so", tmp_path / "fails"
+    source = Path(__file__).parent / "data" / "connect_fails.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
+    )
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("CONNECT_FAILS", str(fails))
+    theirs = f"127.0.95.2 {errno.EHOSTUNREACH}\n127.0.95.3 {errno.ENETUNREACH}\n"
+    fails.write_text(theirs)
+    server = loopback({"*": [0.02, loopback.response(QUAD)]}, host="127.0.0.1")
+    away = [
+        loopback({"*": loopback.response(QUAD)}, host=f"127.0.95.{n}", port=server.port)
+        for n in (2, 3)
+    ]
+    names = _many_hosts(20)
+    names |= {f"www.away{n}.example": [[f"127.0.95.{n}"]] for n in (2, 3)}
+    seeds = [f"http://{name}:{server.port}{path}" for name in names for path in PAGES]
+    folder = commands.folder()
+    (folder / "seeds.txt").write_text("\n".join(seeds))
+    with scripted_names(folder, names):
+        # A new process: the library is loaded when one begins.
+        crew = commands.start(
+            *("workers", "-n1", "linkeddata", f"-aseeds=@{folder / 'seeds.txt'}"),
+            folder=folder,
+            WORKERS_FORK=False,
+            CONCURRENT_REQUESTS=4,
+            **PATIENT,
+        )
+        log = crew.folder / "logs" / "worker-0.log"
+
+        def says(text: str) -> None:
+            commands.wait_until(lambda: text in log.read_text(), secs=60)
+
+        commands.wait_until(lambda: len(server.requests) > 100, secs=60)
+        assert "requests pause" not in log.read_text()
+        fails.write_text(f"127. {errno.ENETUNREACH}\n")
+        says("requests pause, no host is to blame: we have no route to any address")
+        time.sleep(2.0)
+        fails.write_text(theirs)
+        says("requests go on")
+        says("waiting for 2 hosts")
+        assert not any(host.requests for host in away)
+        fails.write_text("")
+        result = crew.wait(120)
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
+    assert log.read_text().count("requests pause") == 1
+    assert "'fault/" not in log.read_text()
 
 
 def test_hosts_at_once_are_held_against_the_limit_of_descriptors(

@@ -54,7 +54,7 @@ class Trouble(StrEnum):
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
     NAMES = "answers of name servers, for no name that was known before"
-    ROUTE = "a route to any address that was known before"
+    ROUTE = "route to any address that was known before"
     DISK = "room on the disk"
 
 
