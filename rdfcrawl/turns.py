@@ -59,6 +59,15 @@ class Turn:
         """Take another turn for the same request; False if there is none."""
         return True
 
+    async def elsewhere(self, url: str) -> bool:
+        """Take a turn to ask for a URL at another address; False if there is none.
+
+        Args:
+            url: that nobody answered for where `address` is.
+        """
+        del url
+        return False
+
 
 FREE: Final = Turn()
 

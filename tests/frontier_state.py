@@ -108,8 +108,8 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind in ("claim", "failed", "t"):
-        return  # the last claim of a worker, what `retry` may queue, clocks
+    if kind in ("claim", "failed", "t", "ip"):
+        return  # the last claim of a worker, what `retry` may queue, clocks, addresses
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))
     elif kind in ("q", "i"):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import signal
 import time
-from itertools import pairwise
+from collections import Counter
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.crawl_names import scripted_names
 from tests.ftp_servers import OddFtp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
@@ -63,10 +66,10 @@ def fill(server: RawServer, loopback: Loopback) -> None:
     """Give a host its pages."""
     response = loopback.response
     page, context = response(TRIPLE), b'{"@context": {"name": "urn:x:name"}}'
-    urls = "".join(f"<url><loc>{server.url(f'/m/{n}')}</loc></url>" for n in range(2))
+    urls = "".join(f"<url><loc>{server.url(f'/m/{n}')}</loc></url>" for n in range(1))
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     sitemap = f'<urlset xmlns="{space}">{urls}</urlset>'.encode()
-    server.pages |= {f"/{kind}/{n}": page for kind in "pm" for n in range(2)}
+    server.pages |= {f"/{kind}/{n}": page for kind in "pm" for n in range(1)}
     server.pages |= {f"/c/{n}": response(context, LD) for n in range(3)}
     server.pages |= {f"/rules/{n}": response(b"", "text/plain") for n in range(3)}
     server.pages |= {
@@ -85,9 +88,9 @@ def fill(server: RawServer, loopback: Loopback) -> None:
 def neighbours(server: RawServer, loopback: Loopback) -> list[str]:
     """Start hosts whose rules and contexts are on that host; return their documents."""
     seeds = []
-    for n in range(3):
+    for n in range(2):
         other = loopback(host=f"127.0.93.{n + 10}")
-        body = naming(server.url(f"/c/{n % 3}"))
+        body = naming(server.url(f"/c/{n}"))
         other.pages["/robots.txt"] = loopback.redirect(server.url(f"/rules/{n}"))
         other.pages["/d"] = loopback.response(body, LD)
         seeds.append(other.url("/d"))
@@ -102,7 +105,7 @@ def clocked(commands: Commands, loopback: Loopback) -> Iterator[Clocked]:
     near = neighbours(server, loopback)
     with OddFtp(files={"/a.nt": TRIPLE, "/b.nt": TRIPLE}, host=HOST) as ftp:
         ftp.commands = Times()
-        own = [server.url(path) for path in ("/p/0", "/p/1", "/moved", "/near")]
+        own = [server.url(path) for path in ("/p/0", "/moved", "/near")]
         own += [ftp.url("a.nt"), ftp.url("b.nt")]
         folder = commands.folder()
         given: dict[str, Any] = {"CRAWL_ID": "clock", "DOWNLOAD_DELAY": DELAY_SECS}
@@ -170,3 +173,59 @@ def test_worker_that_wakes_up_asks_for_its_leases_first(
     assert sleeper.wait(60).code == 0, sleeper.stderr
     late = {request.headers["user-agent"] for request in server.requests[n_asked:]}
     assert late == {"other"}
+
+
+def turned(names: dict[str, list[str]], n: int) -> dict[str, list[list[str]]]:
+    """Return what a name server says that gives addresses one by one, from nth on."""
+    return {
+        name: [[addresses[(n + k) % len(addresses)]] for k in range(40)]
+        for name, addresses in names.items()
+    }
+
+
+def test_addresses_keep_the_delay_while_names_turn(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If names change their addresses all the time, then each keeps the delay."""
+    first = loopback(host="127.0.93.21")
+    second = loopback(host="127.0.93.22", port=first.port)
+    servers = (first, second)
+    context = loopback.response(b'{"@context": {"name": "urn:x:name"}}', LD)
+    body = naming(f"http://d.example:{first.port}/c")
+    for server in servers:
+        server.pages |= {f"/{n}": loopback.response(TRIPLE) for n in range(3)}
+        server.pages |= {"/c": context, "/ld": loopback.response(body, LD)}
+    both = [server.host for server in servers]
+    names = {"a.example": both, "b.example": both, "d.example": both}
+    names["gone.example"] = ["127.0.93.29", first.host]
+    seeds = [
+        f"http://{name}.example:{first.port}/{path}"
+        for name, path in [*product("ab", ("0", "ld")), ("gone", "2")]
+    ]
+    folder, workers = commands.folder(), []
+    for n in range(3):
+        (tmp_path / str(n)).mkdir()
+        with scripted_names(tmp_path / str(n), turned(names, n)):
+            worker = commands.start_crawl(
+                seeds,
+                folder=folder,
+                POLITENESS_KEY="ip",
+                DOWNLOAD_DELAY=DELAY_SECS,
+                FETCH_WITH_SCRAPY=n == 2,
+            )
+        workers.append(worker)
+    results = [worker.wait(120) for worker in workers]
+    for result in results:
+        assert result.code == 0, result.stderr
+    assert results[0].graphs == set(seeds)
+    asked = Counter(
+        request.headers["host"] + request.target
+        for server in servers
+        for request in server.requests
+        if request.target != "/robots.txt"
+    )
+    assert set(asked.values()) == {1}
+    assert len(asked) == len(seeds) + 1  # and the context
+    for server in servers:
+        gaps = [later.at - each.at for each, later in pairwise(server.requests)]
+        assert min(gaps, default=1.0) >= LEAST_SECS

@@ -54,10 +54,12 @@ class Hosts:
 
     Attributes:
         turns: gives requests their turns.
+        goes_by_address: turns say which address of a host is connected to.
         is_denied: tells which URLs the operator wants never to be asked for.
         leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
     turns: Turns = field(default_factory=LocalTurns)
+    goes_by_address: bool = False
     is_denied: Callable[[str], bool] = lambda _: False
     leaving: Leaving = field(default_factory=Leaving)

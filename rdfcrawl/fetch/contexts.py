@@ -179,7 +179,9 @@ def open_contexts(
         shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
-    exchange = HttpExchange(fetch, spool, gate=gate)
+    exchange = HttpExchange(
+        fetch, spool, gate=gate, goes_by_address=hosts.goes_by_address
+    )
     exchange.open()
     rules = None
     if robots is not None:

@@ -21,7 +21,7 @@ from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.receiving import Receiving
-from rdfcrawl.fetch.turn_connector import TurnConnector, connecting_for
+from rdfcrawl.fetch.turn_connector import TurnConnector, TurnNames, connecting_for
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.names import GuardedResolver
@@ -59,6 +59,7 @@ class HttpExchange:
         spool: keeps the bodies.
         gate: judges each connection; one of its own by `options.guard`, if not given.
         known: is told of the names that have addresses.
+        goes_by_address: turns say which address of a host is connected to.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class HttpExchange:
         *,
         gate: Gate | None = None,
         known: KnownNames | None = None,
+        goes_by_address: bool = False,
     ) -> None:
         self._options = options
         self._spool = spool
         self._gate = gate or Gate(options.guard)
         self._known = known
+        self._goes_by_address = goes_by_address
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -85,12 +88,15 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
-        self._names = GuardedResolver(NameResolver(self._known), self._gate)
+        names = TurnNames(NameResolver(self._known))
+        self._names = GuardedResolver(names, self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(
             connector=TurnConnector(
                 resolver=self._names,
+                # What a turn says is not for the next one.
+                use_dns_cache=not self._goes_by_address,
                 socket_factory=self._gate.open_socket,
                 limit=0,  # the number of open visits is the limit
                 keepalive_timeout=options.keep_alive_secs,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.turns import Turn
 
 T = TypeVar("T")
-_Key = tuple[str, str, int, str]
+_Key = tuple[str, str, int, str, str]
 
 logger = logging.getLogger(__name__)
 
@@ -153,9 +153,17 @@ class FtpExchange:
         finally:
             course.end()
 
-    async def connect(self, address: FtpAddress, login: Login) -> FtpConnection:
-        """Return a connection that is logged in: a kept one, or a new one."""
-        while (kept := self._idle.pop(_key(address, login), None)) is not None:
+    async def connect(
+        self, address: FtpAddress, login: Login, at: str = ""
+    ) -> FtpConnection:
+        """Return a connection that is logged in: a kept one, or a new one.
+
+        Args:
+            address: of the server.
+            login: of the user.
+            at: the address of its host that is dialled; empty for any.
+        """
+        while (kept := self._idle.pop(_key(address, login, at), None)) is not None:
             connection, timer = kept
             timer.cancel()
             if connection.is_quiet():
@@ -169,7 +177,7 @@ class FtpExchange:
                 gate=self._gate,
                 tls=_tls_context(verifies=self.options.verify_certificates),
             )
-        connection = FtpConnection(address, login, self._manners)
+        connection = FtpConnection(address, login, self._manners, at)
         self._used.add(connection)
         try:
             await self.call(connection, connection.open)
@@ -192,11 +200,15 @@ class FtpExchange:
             raise
 
     def keep(
-        self, address: FtpAddress, login: Login, connection: FtpConnection
+        self,
+        address: FtpAddress,
+        login: Login,
+        connection: FtpConnection,
+        at: str = "",
     ) -> None:
         """Keep a connection for the next request to the same server."""
         self._used.discard(connection)
-        key = _key(address, login)
+        key = _key(address, login, at)
         self._forget(key)
         loop = asyncio.get_running_loop()
         timer = loop.call_later(self.options.keep_alive_secs, self._forget, key)
@@ -218,8 +230,8 @@ class FtpExchange:
             kept[0].leave()
 
 
-def _key(address: FtpAddress, login: Login) -> _Key:
-    return address.scheme, address.host, address.port, login.user
+def _key(address: FtpAddress, login: Login, at: str) -> _Key:
+    return address.scheme, address.host, address.port, login.user, at
 
 
 def _tls_context(*, verifies: bool) -> ssl.SSLContext:

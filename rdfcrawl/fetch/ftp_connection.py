@@ -64,13 +64,22 @@ class FileFacts:
 
 
 class FtpConnection:
-    """A connection of one user to one server; `open` it first."""
+    """A connection of one user to one server; `open` it first.
 
-    def __init__(self, address: FtpAddress, login: Login, manners: Manners) -> None:
+    Args:
+        address: of the server.
+        login: of the user.
+        manners: how connections are made.
+        at: the address of its host that is dialled; empty for any.
+    """
+
+    def __init__(
+        self, address: FtpAddress, login: Login, manners: Manners, at: str = ""
+    ) -> None:
         self._address = address
         self._login = login
         self._manners = manners
-        self._wire = Wire(address.host, manners)
+        self._wire = Wire(address.host, manners, at)
         self._data: socket.socket | None = None
         self._pending: Exception | None = None
         self._terms = Terms()

@@ -74,7 +74,9 @@ class Course:
         if connection is None:
             return
         if self._is_between:
-            self._exchange.keep(self._address, self._login, connection)
+            self._exchange.keep(
+                self._address, self._login, connection, self._turn.address
+            )
         else:
             self._exchange.drop(connection)
 
@@ -89,7 +91,9 @@ class Course:
     async def _connect(self) -> FtpConnection:
         self._check_turn()
         self._connection = None
-        self._connection = await self._exchange.connect(self._address, self._login)
+        self._connection = await self._exchange.connect(
+            self._address, self._login, self._turn.address
+        )
         return self._connection
 
     def _check_turn(self) -> None:

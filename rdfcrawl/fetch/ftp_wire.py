@@ -52,9 +52,10 @@ class Manners:
 class Wire(ftplib.FTP):
     """The dialogue: `ftplib`'s, with bounds, the guard and TLS."""
 
-    def __init__(self, host: str, manners: Manners) -> None:
+    def __init__(self, host: str, manners: Manners, at: str = "") -> None:
         super().__init__(encoding="latin-1")
         self.host = host
+        self._at = at  # an address of the host; empty for any
         self.timeout = manners.connect_secs
         self._manners = manners
 
@@ -79,7 +80,10 @@ class Wire(ftplib.FTP):
         gate.check_literal(self.host, port, Use.FTP)
         try:
             found = socket.getaddrinfo(
-                self.host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
+                self._at or self.host,
+                port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_NUMERICHOST if self._at else socket.AI_ADDRCONFIG,
             )
         except OSError as exc:
             raise NoConnection(dns_reason(exc), exc) from exc

@@ -128,7 +128,7 @@ class ScrapyHttpHandler:
     async def _download(self, request: Request) -> Response:
         from rdfcrawl.guard.twisted_names import judging  # noqa: PLC0415  (see above)
 
-        with judging(self._gate) as lookup:
+        with judging(self._gate, _connecting_for.get().address) as lookup:
             try:
                 response: Response = await self._handler.download_request(request)
             except CannotResolveHostError:
@@ -162,6 +162,9 @@ def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[
     turn = _connecting_for.get()
 
     def use(connection: Any) -> Any:
+        if turn.address and connection.transport.getPeer().host != turn.address:
+            connection.abort()  # a kept one, of another address of the host
+            return get(*arguments).addCallback(use)
         if not turn.is_good():
             connection.abort()
             raise NotSentError

@@ -23,6 +23,7 @@ from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
+from rdfcrawl.fetch.turn_connector import OtherAddresses
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience
@@ -80,14 +81,21 @@ class Transport:
             web = ScrapyExchange(crawler, self._spool)
         else:
             web = self._http = HttpExchange(
-                options.fetch, self._spool, gate=self._gate, known=known
+                options.fetch,
+                self._spool,
+                gate=self._gate,
+                known=known,
+                goes_by_address=session.goes_by_address,
             )
             self._http.open()
         self._ftp = FtpExchange(
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
+        schemes: Exchange = SchemeExchange(web, self._ftp)
+        if session.goes_by_address:
+            schemes = OtherAddresses(schemes, self._spool)
         self.exchange: Exchange = LeavingExchange(
-            BearingExchange(SchemeExchange(web, self._ftp), self._trouble, self._spool),
+            BearingExchange(schemes, self._trouble, self._spool),
             session.leaving,
             self._spool.parts.drop,
         )
@@ -144,6 +152,7 @@ class Transport:
             options=ContextOptions(delay_secs=session.options.frontier.delay_secs),
             hosts=Hosts(
                 turns=self.turns,
+                goes_by_address=session.goes_by_address,
                 is_denied=session.intake.denies,
                 leaving=session.leaving,
             ),

@@ -1,18 +1,33 @@
-"""Connections that requests are sent over in their turn, and at no other time."""
+"""Connections that requests are sent over in their turn, and at no other time.
+
+Where hosts share a delay by their address, it is the address of the turn that is
+connected to, whatever name servers say meanwhile.
+"""
 
 from __future__ import annotations
 
+import socket
+import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
+from rdfcrawl.fetch.answer import Answer
 from rdfcrawl.turns import FREE, NotSentError, Turn
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientRequest, ClientTimeout
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
+
+    from rdfcrawl.fetch.answer import Ask, Exchange
+    from rdfcrawl.fetch.spool import Spool
+
+SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
+MAX_SILENT: Final = 10_000
 
 # The request that is being made by this task.
 connecting_for: Final[ContextVar[Turn]] = ContextVar("connecting_for", default=FREE)
@@ -35,10 +50,88 @@ class TurnConnector(aiohttp.TCPConnector):
         Raises:
             NotSentError: the turn is over.
         """
-        connection = await super().connect(req, traces, timeout)
         turn = connecting_for.get()
+        connection = await super().connect(req, traces, timeout)
+        while turn.address and _peer(connection) != turn.address:
+            connection.close()  # a kept one, of another address of the host
+            connection = await super().connect(req, traces, timeout)
         if not turn.is_good():
             connection.release()
             raise NotSentError
         turn.sent()
         return connection
+
+
+class TurnNames(AbstractResolver):
+    """Gives the address of the turn, if that has one.
+
+    Takes over the resolver that it asks otherwise, and closes it.
+    """
+
+    def __init__(self, resolver: AbstractResolver) -> None:
+        self._resolver = resolver
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_UNSPEC,
+    ) -> list[ResolveResult]:
+        """See `aiohttp.abc.AbstractResolver`."""
+        address = connecting_for.get().address
+        if not address:
+            return await self._resolver.resolve(host, port, family)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+        ]
+
+    async def close(self) -> None:
+        """Close the resolver that is asked."""
+        await self._resolver.close()
+
+
+class OtherAddresses:
+    """An exchange that asks another address of a host where one does not answer.
+
+    For a while, the others are asked first.
+
+    Args:
+        exchange: does the requests.
+        spool: keeps the bodies.
+    """
+
+    def __init__(self, exchange: Exchange, spool: Spool) -> None:
+        self._exchange = exchange
+        self._spool = spool
+        self._silent: dict[tuple[str, str], float] = {}  # host, address -> until
+
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+        """See `Exchange.get`."""
+        place, now = (host_of(url), turn.address), time.monotonic()
+        if self._silent.get(place, 0.0) > now:
+            if not await turn.elsewhere(url) and not await turn.again():
+                return Answer(is_own_fault=True)
+            return await self._exchange.get(url, ask, turn)
+        answer = await self._exchange.get(url, ask, turn)
+        is_unanswered = answer.is_host_fault and not answer.status and not turn.sent_at
+        if not (is_unanswered and turn.address and await turn.elsewhere(url)):
+            return answer
+        if len(self._silent) >= MAX_SILENT:
+            self._silent.clear()
+        self._silent[place] = now + SILENT_SECS
+        self._spool.release(answer)
+        return await self._exchange.get(url, ask, turn)
+
+
+def _peer(connection: Connection) -> str:
+    transport = connection.transport
+    if transport is None:
+        return ""
+    return str(transport.get_extra_info("peername", ("",))[0])

@@ -1,47 +1,127 @@
-"""Addresses of hosts, for crawls whose politeness key is the IP address."""
+"""Addresses of hosts, for crawls whose politeness key is the IP address.
+
+A name may have many addresses, and name servers give them in turns. The one that was
+found first is the name's for the whole crawl and all of its workers: with another key,
+its URIs would be fetched once more, without the delay.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import socket
-from typing import TYPE_CHECKING
+from collections import deque
+from ipaddress import ip_address
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-_MAX_HOSTS = 100_000
-_AT_ONCE = 50
+    from rdfcrawl.fetch.names import NameResolver
+
+_MAX_HOSTS: Final = 100_000
+_AT_ONCE: Final = 50
+# As long as Redis may come back without what it took (`worker.py`).
+_WINDOW_SECS: Final = 10.0
+
+
+class SharedAddresses(Protocol):
+    """What the workers of a crawl agree on."""
+
+    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
+        """Return the addresses of hosts that have been looked up."""
+        ...
+
+    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Return the addresses of hosts from now on: these, if they had none."""
+        ...
 
 
 class AddressBook:
     """Looks hosts up ahead of time, so that a key can be given without waiting.
 
-    A host with several addresses always has its lowest, so that all workers agree.
+    Args:
+        shared: what the workers agree on; None if there is one only.
+        is_allowed: tells which addresses may be connected to.
     """
 
-    def __init__(self) -> None:
-        self._addresses: dict[str, str | None] = {}
+    def __init__(
+        self,
+        shared: SharedAddresses | None = None,
+        *,
+        is_allowed: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._shared = shared
+        self._is_allowed = is_allowed
+        self._addresses: dict[str, str] = {}
+        self._names: NameResolver | None = None
+        self._latest: deque[tuple[float, dict[str, str]]] = deque()
 
     def address(self, host: str) -> str | None:
         """Return the address of a host that was primed; None if it has none."""
-        return self._addresses.get(host)
+        return self._addresses.get(host) or None
 
     async def prime(self, urls: Iterable[str]) -> None:
         """Look up the hosts of URLs that are not known yet."""
         hosts = {host_of(url) for url in urls} - self._addresses.keys()
+        if not hosts:
+            return
         if len(self._addresses) + len(hosts) > _MAX_HOSTS:
             self._addresses.clear()
+        if self._shared is not None:
+            self._addresses |= await self._shared.addresses(hosts)
         gate = asyncio.Semaphore(_AT_ONCE)
-        await asyncio.gather(*(self._look_up(host, gate) for host in hosts))
 
-    async def _look_up(self, host: str, gate: asyncio.Semaphore) -> None:
-        loop = asyncio.get_running_loop()
-        async with gate:
-            try:
-                rows = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            except (OSError, UnicodeError):  # no such name, or none that DNS can have
-                self._addresses[host] = None
-                return
-        self._addresses[host] = min(str(row[4][0]) for row in rows)
+        async def look_up(host: str) -> tuple[str, str]:
+            async with gate:
+                return host, (await self.found(host) or [""])[0]
+
+        new = hosts - self._addresses.keys()
+        found = dict(await asyncio.gather(*map(look_up, new)))
+        if self._shared is not None and found:
+            found = await self._shared.agree(found)
+            self._remember(found)
+        self._addresses |= found
+
+    async def found(self, host: str) -> list[str]:
+        """Return the addresses of a host that are found now, the best first.
+
+        That is one of IPv4, which more workers can reach, and the lowest of them, so
+        that the order in which they are given makes no difference.
+        """
+        if self._names is None:
+            from rdfcrawl.fetch.names import NameResolver  # noqa: PLC0415  (aiohttp)
+
+            self._names = NameResolver()
+        bare = host.removeprefix("[").removesuffix("]")
+        try:
+            rows = await self._names.resolve(bare)
+        except (OSError, UnicodeError):  # no such name, or none that DNS can have
+            return []
+        addresses = {row["host"] for row in rows}
+        # Where none is allowed, the guard says so when it is connected to.
+        allowed = set(filter(self._is_allowed, addresses)) or addresses
+        return sorted(allowed, key=_rank)
+
+    async def restore(self) -> None:
+        """Agree again on what Redis may have lost."""
+        for _, found in list(self._latest):
+            if self._shared is not None:
+                self._addresses |= await self._shared.agree(found)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        if self._names is not None:
+            await self._names.close()
+
+    def _remember(self, found: dict[str, str]) -> None:
+        now = monotonic()
+        self._latest.append((now, found))
+        while now - self._latest[0][0] > _WINDOW_SECS:
+            self._latest.popleft()
+
+
+def _rank(address: str) -> tuple[int, int]:
+    parsed = ip_address(address.partition("%")[0])
+    return parsed.version, int(parsed)

@@ -566,6 +566,32 @@ class Frontier:
             calls.setdefault(visit.partition, []).extend(arguments_of(visit))
         return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
 
+    # -- addresses -----------------------------------------------------------------
+
+    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
+        """Return the addresses of hosts that a worker has looked up; empty if none."""
+        names = list(hosts)
+        pipe = self.redis.pipeline(transaction=False)
+        for name in names:
+            pipe.hget(self._addresses_of(name), name)
+        found = await pipe.execute()
+        pairs = zip(names, found, strict=True)
+        return {name: each.decode() for name, each in pairs if each is not None}
+
+    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Keep addresses of hosts that have none yet, and return those that they have.
+
+        Safe to repeat after a failure.
+        """
+        pipe = self.redis.pipeline(transaction=False)
+        for name, address in found.items():
+            pipe.hsetnx(self._addresses_of(name), name, address)
+        await pipe.execute()
+        return dict(found) | await self.addresses(found)
+
+    def _addresses_of(self, host: str) -> str:
+        return f"{self._prefixes[partition_of(host, self.partitions)]}:ip"
+
     # -- workers -------------------------------------------------------------------
 
     async def beat(self, worker: str, figures: Mapping[str, float]) -> list[str]:

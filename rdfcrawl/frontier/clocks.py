@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Final
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.client import TurnEntry
+from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.turns import Turn, Turns, steady_time
+from rdfcrawl.uri import host_of, key_of_address
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
+_LOOKUPS: Final = 3  # name servers may give addresses one by one
 _GIVEN, _LOST = 1, -1
 
 
@@ -192,6 +195,7 @@ class HostTurns(Turns):
         sleepers: waits that end when the worker stops.
         key_of: politeness key of a URL.
         prime: called with a URL before its key is asked for.
+        found: finds the addresses of a host, if hosts go by them.
     """
 
     def __init__(
@@ -203,6 +207,7 @@ class HostTurns(Turns):
         *,
         key_of: Callable[[str], str],
         prime: Callable[[str], Awaitable[None]],
+        found: Callable[[str], Awaitable[list[str]]] | None = None,
     ) -> None:
         self.clocks = clocks
         self.frontier = frontier
@@ -210,20 +215,25 @@ class HostTurns(Turns):
         self.sleepers = sleepers
         self._key_of = key_of
         self._prime = prime
-        self._undelayed = _Undelayed(worker)
+        self.found = found
+        self._undelayed = _Undelayed(self)
 
     async def of_visit(self, visit: Visit) -> Turn | None:
         """See `Turns.of_visit`."""
         if visit.delay_secs > 0 or self.frontier.delay_secs > 0:
             turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
-            return turn if await turn.take() else None
+            return turn if await turn.begin() else None
         # Nobody waits for hosts without a delay; but whose they are must be known.
         if not self._undelayed.is_good():
             with suppress(RedisError):
                 await self.worker.confirm()
         if visit.is_lost or not self._undelayed.is_good():
             return None
-        return self._undelayed
+        if self.found is None:
+            return self._undelayed
+        undelayed = _Undelayed(self)
+        undelayed.address = await self.address_of(visit.key)
+        return undelayed
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
@@ -236,17 +246,28 @@ class HostTurns(Turns):
         # What a document waits for is not given up at once when the worker stops.
         sleepers = Unstopped() if visit is None else self.sleepers
         turn = _HostTurn(self, key, delay_secs, None, sleepers)
-        return turn if await turn.take() else None
+        return turn if await turn.begin() else None
+
+    async def address_of(self, key: str) -> str:
+        """Return the address that a key stands for, if hosts go by them.
+
+        A name that had none when it was first looked up may have one by now.
+        """
+        if self.found is None:
+            return ""
+        address = literal_address(key)
+        return address or (await self.found(key) or [""])[0]
 
 
 class _Undelayed(Turn):
     """The turn of all visits to hosts without a delay."""
 
-    __slots__ = ("_worker",)
+    __slots__ = ("_turns", "_worker")
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, turns: HostTurns) -> None:
         super().__init__()
-        self._worker = worker
+        self._turns = turns
+        self._worker = turns.worker
 
     def is_good(self) -> bool:
         """See `Turn.is_good`."""
@@ -257,6 +278,11 @@ class _Undelayed(Turn):
         with suppress(RedisError):
             await self._worker.confirm()
         return self.is_good()
+
+    async def elsewhere(self, url: str) -> bool:
+        """See `Turn.elsewhere`."""
+        self.address = await _other_address(self._turns, url, self.address)
+        return bool(self.address) and self.is_good()
 
 
 class _HostTurn(Turn):
@@ -295,6 +321,22 @@ class _HostTurn(Turn):
         self._is_given = self._is_noting = False
         self._noted = asyncio.Event()
 
+    async def begin(self) -> bool:
+        """Wait for it, on the clock of the address that will be connected to."""
+        self.address = await self._turns.address_of(self._key)
+        if self.address and self.address != literal_address(self._key):
+            self._key = key_of_address(self.address)  # which is leased to nobody here
+        return await self.take()
+
+    async def elsewhere(self, url: str) -> bool:
+        """See `Turn.elsewhere`."""
+        self.end()
+        address = await _other_address(self._turns, url, self.address)
+        if not address:
+            return False
+        self.address, self._key = address, key_of_address(address)
+        return await self.take()
+
     async def take(self) -> bool:
         """Wait for it; False if it does not come."""
         line = self._turns.clocks.line(self._key)
@@ -328,7 +370,7 @@ class _HostTurn(Turn):
                     self._token,
                     self._key,
                     self._delay(),
-                    visit.epoch if visit is not None else None,
+                    self._epoch(),
                     lease_secs + self._delay(),
                 )
             )
@@ -347,6 +389,11 @@ class _HostTurn(Turn):
         until = monotonic() + secs
         while (left := until - monotonic()) > 0 and not self._sleepers.is_stopping:
             await self._sleepers.sleep(left)
+
+    def _epoch(self) -> int | None:
+        """Return the epoch of the lease, if it is the leased host that is asked."""
+        visit = self._visit
+        return visit.epoch if visit is not None and visit.key == self._key else None
 
     def _delay(self) -> float:
         if self._visit is not None:  # its robots.txt may have raised it
@@ -405,3 +452,14 @@ class _HostTurn(Turn):
         line, self._line = self._line, None
         if line is not None:
             line.leave()
+
+
+async def _other_address(turns: HostTurns, url: str, address: str) -> str:
+    """Return another address of a host; empty if there is none."""
+    if turns.found is None or not address:
+        return ""
+    for _ in range(_LOOKUPS):
+        for each in await turns.found(host_of(url)):
+            if each != address:
+                return each
+    return ""

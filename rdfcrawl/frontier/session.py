@@ -30,13 +30,14 @@ from rdfcrawl.remembered import Member
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from typing import Self
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from typing import Any, Self
 
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.fetch.own_trouble import OwnTrouble
+    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Child, Document, Record, Visit
@@ -83,7 +84,10 @@ class CrawlSession:
         self.run = 0
         self.trouble: OwnTrouble | None = None
         self._start_urls = StartUrls(self.redis, options.crawl_id)
-        self._addresses = AddressBook()
+        self._addresses = AddressBook(
+            _Agreed(self.frontier, self._persistent),
+            is_allowed=lambda address: not options.fetch.guard.refuses_address(address),
+        )
         self._keys: PolitenessKey
         self.profiles = Profiles(link.frontier, link.outage)
         self._scopes: dict[int, Scope] = {}
@@ -239,6 +243,7 @@ class CrawlSession:
             self._looking.cancel()
         await self.neighbours.close()
         await self.clocks.close()
+        await self._addresses.close()
         try:
             if (await self._persistent(self.frontier.counts, what="counts")).is_over:
                 await self._end(forget=forget)
@@ -259,6 +264,7 @@ class CrawlSession:
 
     async def _restore(self) -> None:
         """Bring back what Redis may have lost of what all workers share."""
+        await self._addresses.restore()
         await raise_intset_limit(self.redis)
         for number, scope in list(self._scopes.items()):
             if scope.extent is not Extent.ANY and scope.entries:
@@ -441,7 +447,7 @@ class CrawlSession:
             # it lost their release too, and must find their links forgotten here.
             self._n_restores = self.frontier.state.n_restores
             self._forget_recent()
-        if self.options.keys.grouping is Grouping.IP:
+        if self.goes_by_address:
             await self._prime([link.decode(errors="replace") for link in links])
         limit = _limit_of(document)
         intake = self._intake_for(document.record)
@@ -477,7 +483,7 @@ class CrawlSession:
 
     async def is_new(self, url: str) -> bool:
         """Mark a URL as seen; return whether it had not been."""
-        if self.options.keys.grouping is Grouping.IP:
+        if self.goes_by_address:
             await self._prime([url])
         return await self.worker.mark_seen(self.intake.seen_only(url))
 
@@ -502,7 +508,13 @@ class CrawlSession:
             sleepers,
             key_of=self.key_of,
             prime=self.prime,
+            found=self._addresses.found if self.goes_by_address else None,
         )
+
+    @property
+    def goes_by_address(self) -> bool:
+        """Whether hosts of one address share a delay."""
+        return self.options.keys.grouping is Grouping.IP
 
     async def prime(self, url: str) -> None:
         """Look up what `key_of` needs, which cannot wait."""
@@ -520,8 +532,28 @@ class CrawlSession:
         self.worker.offer(self.intake.seen_only(url) for url in known)
 
     async def _prime(self, urls: Iterable[str]) -> None:
-        if self.options.keys.grouping is Grouping.IP:
+        if self.goes_by_address:
             await self._addresses.prime(urls)
+
+
+class _Agreed:
+    """The addresses that the workers of a crawl agree on, however Redis fares."""
+
+    def __init__(self, frontier: Frontier, persistent: Callable[..., Any]) -> None:
+        self._frontier = frontier
+        self._persistent = persistent
+
+    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
+        """See `SharedAddresses.addresses`."""
+        call = partial(self._frontier.addresses, list(hosts))
+        found: dict[str, str] = await self._persistent(call, what="read addresses")
+        return found
+
+    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
+        """See `SharedAddresses.agree`."""
+        call = partial(self._frontier.agree, found)
+        agreed: dict[str, str] = await self._persistent(call, what="keep addresses")
+        return agreed
 
 
 def _limit_of(document: Document) -> int:

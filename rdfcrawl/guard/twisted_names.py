@@ -27,12 +27,14 @@ class JudgedLookup:
     """The lookup of one request.
 
     Attributes:
+        address: the only one that is connected to; empty for any of the host.
         blocked: what was refused last.
         n_allowed: addresses that may be connected to.
     """
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, address: str = "") -> None:
         self.gate = gate
+        self.address = address
         self.blocked: GuardBlocked | None = None
         self.n_allowed = 0
 
@@ -53,9 +55,14 @@ _judging: ContextVar[JudgedLookup | None] = ContextVar("judging", default=None)
 
 
 @contextmanager
-def judging(gate: Gate) -> Iterator[JudgedLookup]:
-    """Have what is looked up within the block judged."""
-    current = JudgedLookup(gate)
+def judging(gate: Gate, address: str = "") -> Iterator[JudgedLookup]:
+    """Have what is looked up within the block judged.
+
+    Args:
+        gate: judges it.
+        address: that is taken, whatever the name; empty to look it up.
+    """
+    current = JudgedLookup(gate, address)
     token = _judging.set(current)
     try:
         yield current
@@ -84,8 +91,28 @@ class GuardedNames:
         receiver, current = resolutionReceiver, _judging.get()
         if current is not None:
             receiver = _Filter(receiver, hostName, portNumber, current)
+            if current.address:
+                return _Known(hostName).tell(receiver, current.address, portNumber)
         resolve = self._resolver.resolveHostName
         return resolve(receiver, hostName, portNumber, *more, **named)
+
+
+class _Known:
+    """What `IHostResolution` asks for, of a name that need not be looked up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cancel(self) -> None:
+        """See `IHostResolution`."""
+
+    def tell(self, receiver: Any, address: str, port: int) -> _Known:
+        """Give a receiver the address."""
+        made = IPv6Address if ":" in address else IPv4Address
+        receiver.resolutionBegan(self)
+        receiver.addressResolved(made("TCP", address, port))
+        receiver.resolutionComplete()
+        return self
 
 
 class _Filter:
@@ -113,7 +140,13 @@ class _Filter:
 
     def resolutionComplete(self) -> None:  # noqa: N802
         blocked = self._current.blocked
-        if self._current.n_allowed or blocked is None or blocked.why.is_of_port:
+        is_known = bool(self._current.address)
+        if (
+            self._current.n_allowed
+            or is_known
+            or blocked is None
+            or blocked.why.is_of_port
+        ):
             self._receiver.resolutionComplete()
             return
         kind = socket.SOCK_STREAM

@@ -23,6 +23,7 @@ from rdfcrawl.uri.politeness import (
     compact,
     expand,
     host_of,
+    key_of_address,
     partition_of,
     registered_domain,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "expand",
     "fingerprint",
     "host_of",
+    "key_of_address",
     "parse_uri",
     "partition_of",
     "registered_domain",

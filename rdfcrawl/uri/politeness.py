@@ -59,7 +59,7 @@ class PolitenessKey:
             return registered_domain(host)
         if self.grouping is Grouping.IP and self.resolve and not _is_ip(host):
             address = self.resolve(host)
-            return host if address is None else _bracketed(address)
+            return host if address is None else key_of_address(address)
         return host
 
 
@@ -154,5 +154,6 @@ def _is_ip(host: str) -> bool:
     return host.startswith("[") or _IPV4(host) is not None
 
 
-def _bracketed(address: str) -> str:
+def key_of_address(address: str) -> str:
+    """Return the key of an address: IPv6 has brackets."""
     return f"[{address}]" if ":" in address else address
