@@ -16,9 +16,10 @@ MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
 MAX_RUN: Final = 10  # segments that come again together
 YEARS_AHEAD: Final = 5
 
-_NUMBERS = re.compile(r"[0-9]+").sub
-# A key of records or sessions is a long word with numbers, which are "#" by then.
-_LONG_WORDS = re.compile(r"[\w#-]{16,}+").sub
+_NUMBERS = re.compile(r"[0-9]+").subn
+# A key of records or sessions is a long word with numbers.
+_LONG_WORDS = re.compile(r"[\w-]{16,}+").sub
+_has_number = re.compile(r"[0-9]").search
 _MANY: Final = 4  # numbers in one URL: it may have a key
 _YEARS = re.compile(
     r"(?<![0-9])([0-9]{4})[/-](?:0?[1-9]|1[0-2])(?![0-9])|[?&]y(?:ear)?=([0-9]{4})"
@@ -95,12 +96,14 @@ def form_of(url: str) -> str:
     >>> form_of("https://example.org/item/17?page=2&s=5f0c2e9ab41d77e0")
     'https://example.org/item/#?page=#&s=#'
     """
-    form = _NUMBERS("#", url)
-    return _LONG_WORDS(_form_of_word, form) if form.count("#") > _MANY else form
+    form, n_numbers = _NUMBERS("#", url)
+    if n_numbers <= _MANY:
+        return form
+    return _NUMBERS("#", _LONG_WORDS(_form_of_word, url))[0]
 
 
 def _form_of_word(word: re.Match[str]) -> str:
-    return "#" if "#" in word[0] else word[0]
+    return "#" if _has_number(word[0]) else word[0]
 
 
 class Forms:
