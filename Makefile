@@ -26,7 +26,7 @@ demo: $(VENV)/installed
 # Most tests wait for a server or a crawl now and then: one process more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
 test: $(VENV)/installed-dev
-	$(RUN) pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/installed-dev
 	$(RUN) ruff check .

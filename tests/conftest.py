@@ -44,13 +44,21 @@ settings.load_profile("steady")
 
 # Begun first, the longest foremost: whatever runs long and begins last runs alone.
 _LONGEST = {
-    f"test_crawl_{name}.py": place
+    f"test_{name}.py": place
     for place, name in enumerate(
         (
-            *("chaos",),
-            *("sitemap", "resourcesync", "threats", "ways", "semantic", "consent"),
-            *("sparql", "ckan", "redis_back", "hostile", "lives", "datasets"),
-            *("guard_seeds", "scans", "endpoints", "scrapy", "life", "outages"),
+            *("crawl_chaos", "crawl_outages", "crawl_sparql", "docs"),
+            *("crawl_redis_back",),
+            *("sparql_services", "crawl_resourcesync", "crawl_threats"),
+            *("frontier_worker", "crawl_ckan", "deploy_scrapyd", "crawl_hostile"),
+            *("crawl_sitemap", "crawl_lives", "crawl_otherweb", "crawl_forks"),
+            *("crawl_datasets", "crawl_progress", "crawl_leaving"),
+            *("crawl_life", "html_rdfa", "crawl_ground", "scrapy_settings"),
+            *("command_rdf", "crawl_consent", "unpack_documents", "fetch_ftp"),
+            *("crawl_ways", "extract_sandbox", "html_rdfa_conformance", "ckan_plan"),
+            *("rdf_conformance", "crawl_runs", "frontier_invariants", "crawl_disk"),
+            *("crawl_clock", "crawl_parts", "crawl_redis", "crawl_slow"),
+            *("sitemaps_slicing", "crawl_arguments", "unpack_codecs"),
         )
     )
 }
