@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extract.bulk import Bulking, Part
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
@@ -108,11 +109,16 @@ class _Child:
         reading = Reading(source, job, environment=self._environment)
         told = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
+        bulking = None if job.bulk is None else Bulking(job.bulk)
         for chunk in reading:
             if reading.outcome.reservations is not told:
                 told = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
-            self._send(b"C", chunk, reading.n_quads)
+            part = Part(chunk) if bulking is None else bulking.part(chunk)
+            if part.piece is None:
+                self._send(b"C", chunk, reading.n_quads)
+            else:
+                self._send(b"Z", part.to_bytes(), reading.n_quads)
             # What is unpacked may be long: its statements earn time as its bytes do.
             n_bytes += len(chunk)
             self._allow_cpu(used_secs, job, n_bytes)

@@ -4,9 +4,9 @@ Frames on the pipes are `kind` (1 byte), `length` (4 bytes, big endian), how man
 statements came so far (8 bytes; of chunks), and as many bytes as `length` says. In:
 `J`, a job, and then `P`, the path of the document, or `B`, its bytes. Out: `F`, the
 outcome as far as it is known at the begin, and again when it is known what a page asks
-for; `C`, a chunk of N-Quads; `E`, the end with the outcome; `L`, a wish for a context,
-which is answered by `K`, the context, or `R`, why it cannot be had. End of input ends
-the process.
+for; `C`, a chunk of N-Quads; `Z`, what came of a chunk in the child, see `bulk`; `E`,
+the end with the outcome; `L`, a wish for a context, which is answered by `K`, the
+context, or `R`, why it cannot be had. End of input ends the process.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reserv
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
+    from rdfcrawl.extract.bulk import Bulk
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.rdf.graphs import Trust
 
@@ -40,6 +41,7 @@ class Job:
         at_secs: Unix time of the answer.
         limits: on one document.
         unpack: on what it is packed in.
+        bulk: what else is done with its statements in a child.
     """
 
     url: str
@@ -58,6 +60,7 @@ class Job:
     at_secs: float = 0.0
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
+    bulk: Bulk | None = None
 
     @property
     def page_url(self) -> str:
@@ -93,6 +96,10 @@ class Job:
         members["reservation_policy"] = ReservationPolicy.from_json(
             members["reservation_policy"]
         )
+        if members["bulk"] is not None:
+            from rdfcrawl.extract.bulk import Bulk  # noqa: PLC0415  # few have it
+
+            members["bulk"] = Bulk.from_members(members["bulk"])
         if members["extractors"] is not None:
             members["extractors"] = frozenset(map(Extractor, members["extractors"]))
         return cls(**members)

@@ -14,18 +14,19 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.extract.bulk import Part
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.outcome import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from rdfcrawl.extract.job import Job
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -206,11 +207,19 @@ class SandboxedReading:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the chunks; the child waits while nobody asks for more."""
+        async with aclosing(self.parts()) as parts:
+            async for part in parts:
+                yield part.lines
+
+    async def parts(self) -> AsyncGenerator[Part]:
+        """Yield what comes of the chunks, if the job has `bulk`."""
         try:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    yield payload
+                    yield Part(payload)
+                elif kind == b"Z":
+                    yield Part.from_bytes(payload)
                 elif kind == b"L":
                     await self._answer(self._child, payload.decode())
                 elif kind == b"F":
@@ -242,7 +251,7 @@ class SandboxedReading:
                 header = await child.answers.readexactly(HEADER.size)
                 kind, length, n_quads = HEADER.unpack(header)
                 payload = await child.answers.readexactly(length)
-                if kind == b"C":
+                if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
                 return kind, payload
         except TimeoutError:

@@ -11,7 +11,7 @@ from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
-from rdfcrawl.links import Extent
+from rdfcrawl.links import Extent, authority
 from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
 from rdfcrawl.uri import (
     BadUri,
@@ -194,7 +194,7 @@ class Intake:
         traps: list[str] = []
         admits = self._link_filter.admits
         for link in fresh:
-            if far and _authority(link) in far:
+            if far and authority(link) in far:
                 self.turned.filtered += 1
                 continue
             try:
@@ -230,13 +230,28 @@ class Intake:
         self.turned.large_form += 1
         return candidate._replace(item=LATER_BAND + candidate.item[1:])
 
+    def turns_away(self, host: bytes, n_links: int, *, parent: Record) -> bool:
+        """Tell whether links of a document are to a host known to be out of scope.
+
+        Then they are counted, and need not be offered.
+
+        Args:
+            host: what they begin with, as `links.authority` gives it.
+            n_links: how many they are.
+            parent: the document's record.
+        """
+        is_far = host in self._far and parent.depth < self._max_depth
+        if is_far:
+            self.turned.filtered += n_links
+        return is_far
+
     def _turn_away(self, link: bytes, target: str) -> None:
         """Count a link that is not wanted; remember its host if that decided it."""
         self.turned.filtered += 1
         if self._decides_by_host and not self._link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
                 self._far.clear()
-            self._far.add(_authority(link))
+            self._far.add(authority(link))
 
     def seed(self, text: str) -> Candidate:
         """Return the candidate of a seed.
@@ -470,14 +485,9 @@ def _parent(url: str) -> str:
 
 
 def _without(far: set[bytes], links: list[bytes]) -> list[bytes]:
-    """Return the links that begin with none of these; see `_authority`."""
+    """Return the links that begin with none of these; see `links.authority`."""
     begins = tuple(far)
     if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):
         return [x for x in links if not x.startswith(begins)]  # in a third of the time
-    # `_authority` is written out: a call costs as much again.
+    # `links.authority` is written out: a call costs as much again.
     return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]
-
-
-def _authority(link: bytes) -> bytes:
-    """Return scheme and host of a link, up to the slash; all of it if there is none."""
-    return link[: link.find(b"/", 8) + 1 or None]

@@ -437,6 +437,13 @@ class CrawlSession:
 
     # -- links ---------------------------------------------------------------------
 
+    def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
+        """Tell whether links to a host need not be offered; see `Intake.turns_away`."""
+        if document.is_nofollow:
+            return False
+        record = document.record
+        return self._intake_for(record).turns_away(host, n_links, parent=record)
+
     async def add_links(self, document: Document, links: set[bytes]) -> int:
         """Offer the links of a document to the frontier; return how many went on."""
         if document.is_nofollow:

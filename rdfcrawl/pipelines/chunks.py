@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
+
+    from rdfcrawl.extract.bulk import Bulk, Part
 
 T = TypeVar("T")
 
@@ -18,6 +20,16 @@ class Counted:
     """Chunks that tell their document, at their end, how many statements they were."""
 
     __slots__ = ()
+
+
+class InBulk:
+    """Chunks of which parts can be had instead; see `extract.bulk`."""
+
+    __slots__ = ()
+
+    def parts(self, bulk: Bulk) -> AsyncGenerator[Part]:
+        """Yield them, instead of chunks, from the begin of the document."""
+        raise NotImplementedError
 
 
 async def give_up(chunks: object) -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import give_up
 from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.store import Tee
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.extract.bulk import FoundLinks, Part
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.links import LinkPolicy
     from rdfcrawl.sources.scan import Scan
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
@@ -74,29 +78,73 @@ class DiscoverPipeline:
     ) -> None:
         """Read to the end; what is left in `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
-        find = follow.scan
+        parts = None
+        if document.path is not None and isinstance(chunks, Tee):
+            parts = chunks.parts(follow, wants_telling=scan is not None)
         try:
-            async for chunk in chunks:
-                if not document.is_followed:
-                    continue
-                if scan is None:
-                    links |= find(chunk)
-                elif scan.has_any or len(chunk) < _BULK_BYTES:
-                    links |= find(chunk)
-                    scan.feed(chunk)
-                else:
-                    found, is_telling = follow.scan_bulk(chunk)
-                    links |= found
-                    if is_telling:
-                        scan.feed(chunk)
-                if scan is not None and scan.has_any:
-                    links -= scan.urls  # they are asked for as what they are
-                if len(links) >= _MOST_LINKS_HELD:
-                    document.n_links += await self._session.add_links(document, links)
-                    links.clear()
-                    await self._session.worker.room()
+            if parts is not None:
+                await self._read_parts(document, parts, follow, scan, links)
+            else:
+                async for chunk in chunks:
+                    if document.is_followed:
+                        _look_through(chunk, follow, scan, links)
+                        if len(links) >= _MOST_LINKS_HELD:
+                            await self._hand_on(document, links)
         except BaseException:
             await give_up(chunks)
             raise
         if document.links:
             links |= follow.choose(document.links)
+
+    async def _read_parts(
+        self,
+        document: Document,
+        parts: AsyncGenerator[Part],
+        follow: LinkPolicy,
+        scan: Scan | None,
+        links: set[bytes],
+    ) -> None:
+        """Read to the end what a child has looked through."""
+        async with aclosing(parts):
+            async for part in parts:
+                if part.links is not None:
+                    self._take(document, part.links, links)
+                    if part.lines and scan is not None:
+                        if part.is_telling or scan.has_any:
+                            scan.feed(part.lines)
+                        links -= scan.urls
+                elif document.is_followed:
+                    _look_through(part.lines, follow, scan, links)
+                if len(links) >= _MOST_LINKS_HELD:
+                    await self._hand_on(document, links)
+
+    def _take(self, document: Document, found: FoundLinks, links: set[bytes]) -> None:
+        """Add the links of a part, but for those to a host that is out of scope."""
+        if found.others:
+            links.update(found.others.split(b"\n"))
+        of_host, host, n_of_host, _ = found
+        if of_host and not self._session.turns_away(document, host, n_of_host):
+            links.update(of_host.split(b"\n"))
+
+    async def _hand_on(self, document: Document, links: set[bytes]) -> None:
+        document.n_links += await self._session.add_links(document, links)
+        links.clear()
+        await self._session.worker.room()
+
+
+def _look_through(
+    chunk: bytes, follow: LinkPolicy, scan: Scan | None, links: set[bytes]
+) -> None:
+    """Add the links of a chunk, and take what it says of data elsewhere."""
+    if scan is None:
+        links |= follow.scan(chunk)
+    elif scan.has_any or len(chunk) < _BULK_BYTES:
+        links |= follow.scan(chunk)
+        scan.feed(chunk)
+    else:
+        found, is_telling = follow.scan_bulk(chunk)
+        links |= found
+        if is_telling:
+            scan.feed(chunk)
+    if scan is not None and scan.has_any:
+        links -= scan.urls  # they are asked for as what they are

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
@@ -15,20 +17,21 @@ from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import extract_options
-from rdfcrawl.pipelines.chunks import Counted
+from rdfcrawl.pipelines.chunks import Counted, InBulk
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
     from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.extract.bulk import Bulk, Part
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.extract.sandbox import SandboxedReading
     from rdfcrawl.fetch.transport import Transport
@@ -140,7 +143,7 @@ class _Begun(NamedTuple):
     reading: Reading | None  # in this process
 
 
-class _Chunks(Counted):
+class _Chunks(Counted, InBulk):
     """The quads of a document: first what is read here, then what a child reads."""
 
     __slots__ = ("_child", "_document", "_inline", "_is_over", "_job", "_pipeline",
@@ -179,6 +182,20 @@ class _Chunks(Counted):
             await child.close()
             self._pipeline.note(self._document, child.outcome)
         raise StopAsyncIteration
+
+    async def parts(self, bulk: Bulk) -> AsyncGenerator[Part]:
+        """Yield what comes of the chunks of a document that is read in a child."""
+        self._begin()
+        if self._source is None:
+            return
+        job = replace(self._job, bulk=bulk)
+        self._child = child = await self._pipeline.read_in_child(self._source, job)
+        async with aclosing(child.parts()) as parts:
+            async for part in parts:
+                self._pipeline.obey(self._document, child.outcome)
+                yield part
+        await self.aclose()
+        self._pipeline.note(self._document, child.outcome)
 
     def _begin(self) -> None:
         begun = self._pipeline.begin(self._document)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason, StoreFault
+from rdfcrawl.extract.bulk import Bulk
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import Counted, give_up
+from rdfcrawl.pipelines.chunks import Counted, InBulk, give_up
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.records import Document
@@ -17,11 +19,14 @@ from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.extract.bulk import Part
+    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.pieces import PieceOrder
     from rdfcrawl.stores.protocol import DocumentWriter, Store
 
 logger = logging.getLogger(__name__)
@@ -95,12 +100,16 @@ class StorePipeline:
         if document.is_deleted:
             await self.forget(document)
         elif document.chunks is not None:
-            document.chunks = _Tee(self, document, document.chunks)
+            document.chunks = Tee(self, document, document.chunks)
         return document
 
     def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
         """Open a document in the store."""
         return self._store.begin(graph_iri(document.url), document.started_ms)
+
+    def order_of(self, document: Document) -> PieceOrder | None:
+        """Return how the statements of a document can be packed elsewhere."""
+        return self._store.order(graph_iri(document.url), document.started_ms)
 
     async def forget(self, document: Document) -> None:
         """Replace what the store may have of a document by nothing."""
@@ -121,7 +130,7 @@ class StorePipeline:
             self._digests.note(document, digest)
 
 
-class _Tee:
+class Tee:
     """Passes the quads of a document on, and writes them to the store.
 
     The document is in the store once they are read to their end.
@@ -139,7 +148,7 @@ class _Tee:
         self._is_counted = isinstance(chunks, Counted)
         self._n_quads = 0
 
-    def __aiter__(self) -> _Tee:
+    def __aiter__(self) -> Tee:
         return self
 
     async def __anext__(self) -> bytes:
@@ -160,6 +169,49 @@ class _Tee:
             await self.aclose()
             raise
         raise StopAsyncIteration
+
+    def parts(
+        self, follow: LinkPolicy, *, wants_telling: bool
+    ) -> AsyncGenerator[Part] | None:
+        """Return the parts of a document, to be read instead of its quads.
+
+        None: the quads themselves are needed by somebody before they are stored.
+        """
+        document, chunks = self._document, self._chunks
+        is_needed = self._digest is not None or document.withheld is not None
+        if is_needed or not isinstance(chunks, InBulk):
+            return None
+        order = self._pipeline.order_of(document)
+        if order is None:
+            return None
+        bulk = Bulk.of(
+            order,
+            follow,
+            wants_links=document.is_followed,
+            wants_telling=wants_telling,
+        )
+        return self._parts(chunks.parts(bulk))
+
+    async def _parts(self, parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    if self._document.withheld is not Reason.NOINDEX:
+                        await self._write_part(part)
+                    yield part
+            await self._end()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _write_part(self, part: Part) -> None:
+        writer = self._writer
+        if writer is None:
+            writer = self._writer = await self._pipeline.begin_of(self._document)
+        if part.piece is None:
+            await writer.write(part.lines)
+        else:
+            await writer.write_piece(part.piece)
 
     async def _end(self) -> None:
         document = self._document

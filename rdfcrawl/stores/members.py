@@ -23,6 +23,8 @@ from isal import isal_zlib
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.pieces import Piece
+
 PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
 LENGTH_AT = len(PREFIX)
 HEADER_BYTES = LENGTH_AT + 8
@@ -89,6 +91,12 @@ class MemberPacker:
         self._crc = isal_zlib.crc32(chunk, self._crc)
         self._n_content += len(chunk)
         packed: bytes = self._deflate.compress(chunk)
+        self.n_packed += len(packed)
+        return packed
+
+    def take(self, piece: Piece) -> bytes:
+        """Return what a piece adds to a member that all comes in pieces."""
+        packed, self._crc, self._n_content = piece
         self.n_packed += len(packed)
         return packed
 

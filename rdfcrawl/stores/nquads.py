@@ -13,13 +13,15 @@ import re
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import StoreFault
+from rdfcrawl.pieces import check_statements
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
+    from rdfcrawl.pieces import Piece, PieceOrder
+
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
 
@@ -53,10 +55,16 @@ class NQuadsDocument:
             StoreFault: the disk is full or broken; `abandon` the document.
             ValueError: the last line has no end, or one begins as a mark does.
         """
-        # A tab is rare and found at the speed of memory, a comment is not.
-        if chunk[-1:] != b"\n" or (b"\t" in chunk and _MARK_BEGIN.search(chunk)):
-            raise ValueError("want whole lines of N-Quads without marks")
+        check_statements(chunk)
         self._segments.write(self._document, chunk)
+
+    async def write_piece(self, piece: Piece) -> None:
+        """Take the next statements, packed as `NQuadsStore.order` says.
+
+        Raises:
+            StoreFault: the disk is full or broken; `abandon` the document.
+        """
+        self._segments.write_piece(self._document, piece)
 
     async def end(self) -> None:
         """Hand the document to the segments; the next `flush` covers it."""
@@ -116,6 +124,14 @@ class NQuadsStore:
         segments = self._opened
         head = document_mark(graph, version_ms)
         return NQuadsDocument(segments, segments.begin(head))
+
+    def order(self, graph: str, version_ms: int) -> PieceOrder:
+        """Return how the statements of a document can be packed elsewhere.
+
+        Raises:
+            ValueError: `graph` is not an IRI.
+        """
+        return self._opened.order(document_mark(graph, version_ms))
 
     async def flush(self, *, sync: bool = True) -> None:
         """Bring all documents that have ended into their files, or to the disk.

@@ -12,7 +12,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rdfcrawl.pieces import Piece, PieceOrder
 
 
 class DocumentWriter(Protocol):
@@ -24,6 +27,13 @@ class DocumentWriter(Protocol):
         Args:
             chunk: N-Quads, at most about 256 KiB, the last line ended; statements
                 only, no comments.
+
+        Raises:
+            StoreFault: not taken; `abandon` the document.
+        """
+
+    async def write_piece(self, piece: Piece) -> None:
+        """Take the next statements, packed as `Store.order` says; then only pieces.
 
         Raises:
             StoreFault: not taken; `abandon` the document.
@@ -61,6 +71,12 @@ class Store(Protocol):
 
         Raises:
             StoreFault: the store takes nothing now.
+        """
+
+    def order(self, graph: str, version_ms: int) -> PieceOrder | None:
+        """Return how the statements of a document can be packed elsewhere.
+
+        None is a store that takes them only as they are.
         """
 
     async def flush(self, *, sync: bool = True) -> None:

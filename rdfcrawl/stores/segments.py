@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.disk import PASSING
 from rdfcrawl.errors import ConfigError, StoreFault
+from rdfcrawl.pieces import PieceOrder
 from rdfcrawl.stores.members import (
     HEADER_BYTES,
     PREFIX,
@@ -30,6 +31,8 @@ from rdfcrawl.stores.segment_file import SEGMENT_NAME, SegmentFile, list_segment
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from rdfcrawl.pieces import Piece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with others
@@ -145,16 +148,34 @@ class QuadSegments:
             document.packer = MemberPacker(self._limits.level)
             chunk = b"".join(document.gathered)
             document.gathered.clear()
-        self._write_packed(document, document.packer.pack(chunk))
-        if (
-            document.file is None
-            and document.packer.n_packed > self._limits.spill_bytes
-        ):
-            self._spill(document)
+        self._write_packed(document, document.packer, document.packer.pack(chunk))
 
-    def _write_packed(self, document: OpenDocument, packed: bytes) -> None:
+    def order(self, head: bytes) -> PieceOrder:
+        """Return how the pieces of a document that begins so are made."""
+        return PieceOrder(
+            head=head.decode(),
+            level=self._limits.level,
+            n_plain_bytes=_GATHER_BYTES,
+        )
+
+    def write_piece(self, document: OpenDocument, piece: Piece) -> None:
+        """Append a piece that was made to order; only pieces may follow.
+
+        Raises:
+            StoreFault: the disk did not take it; only `abandon` is left to do.
+        """
+        if document.packer is None:
+            document.packer = MemberPacker(self._limits.level)
+            document.gathered.clear()  # the first piece has it
+        self._write_packed(document, document.packer, document.packer.take(piece))
+
+    def _write_packed(
+        self, document: OpenDocument, packer: MemberPacker, packed: bytes
+    ) -> None:
         if document.file is None:
             document.packed.append(packed)
+            if packer.n_packed > self._limits.spill_bytes:
+                self._spill(document)
         else:
             with _store_fault():
                 document.file.append(packed)

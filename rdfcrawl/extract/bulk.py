@@ -1,0 +1,193 @@
+"""What a child does with the statements of a long document, beside reading them.
+
+It packs them for the store and finds their links, so that the lines themselves need not
+go through the pipe: to write and to read them takes as long as to look through them.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+from rdfcrawl.links import LinkPolicy, Position, authority
+from rdfcrawl.pieces import Piece, PieceOrder, PiecePacker, check_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+# Checksum and length of the content, length of the piece; lengths of the links to one
+# host and of its name, how many they are, length of the others; whether the statements
+# may tell of data elsewhere. What has a length follows, and the lines.
+_HEAD: Final = struct.Struct(">IQIIIII?")
+_NONE: Final[frozenset[bytes]] = frozenset()
+
+
+@dataclass(kw_only=True)
+class Bulk:
+    """What is wanted of the child.
+
+    Attributes:
+        order: how the statements are packed.
+        positions, only, skip: as `LinkPolicy` has them.
+        wants_links: else it is not looked for any.
+        wants_telling: the lines are wanted from where some may tell of data elsewhere.
+    """
+
+    order: PieceOrder
+    positions: tuple[str, ...]
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    wants_links: bool
+    wants_telling: bool
+
+    @classmethod
+    def of(
+        cls,
+        order: PieceOrder,
+        follow: LinkPolicy,
+        *,
+        wants_links: bool,
+        wants_telling: bool,
+    ) -> Self:
+        """Return what is wanted under this policy."""
+        return cls(
+            order=order,
+            positions=tuple(follow.positions),
+            only=follow.only,
+            skip=follow.skip,
+            wants_links=wants_links,
+            wants_telling=wants_telling,
+        )
+
+    @classmethod
+    def from_members(cls, members: dict[str, Any]) -> Self:
+        """Return what `dataclasses.asdict` gave, after a way as JSON."""
+        names = {name: tuple(members[name]) for name in ("positions", "only", "skip")}
+        return cls(**members | names | {"order": PieceOrder(**members["order"])})
+
+    @cached_property
+    def follow(self) -> LinkPolicy:
+        """Which links are looked for."""
+        positions = frozenset(map(Position, self.positions))
+        return LinkPolicy(positions, only=self.only, skip=self.skip)
+
+
+class FoundLinks(NamedTuple):
+    """Links, those to one host apart: mostly all are, and are wanted or are not.
+
+    Attributes:
+        of_host: links to the host, a line each.
+        host: what all of these begin with; see `links.authority`.
+        n_of_host: how many they are.
+        others: links to other hosts, a line each.
+    """
+
+    of_host: bytes = b""
+    host: bytes = b""
+    n_of_host: int = 0
+    others: bytes = b""
+
+    @classmethod
+    def sort(cls, links: AbstractSet[bytes], host: bytes) -> Self:
+        """Return the links, sorted; see there."""
+        lines = b"\n".join(links)
+        n_of_host = lines.count(b"\n" + host) + lines.startswith(host)
+        if not host or not n_of_host:
+            return cls(others=lines)
+        if n_of_host == len(links):
+            return cls(lines, host, n_of_host)
+        of_host = [link for link in links if link.startswith(host)]
+        others = [link for link in links if not link.startswith(host)]
+        return cls(b"\n".join(of_host), host, len(of_host), b"\n".join(others))
+
+
+NO_LINKS: Final = FoundLinks()
+
+
+class Part(NamedTuple):
+    """What comes of one chunk.
+
+    Attributes:
+        lines: of the chunk; empty if they are not needed any more: if they are packed,
+            and none so far may tell of data elsewhere.
+        piece: the lines, packed; unset if they are still to be stored.
+        links: as `LinkPolicy.scan` gives them; unset if they are still to be found.
+        is_telling: the lines may tell of data elsewhere.
+    """
+
+    lines: bytes
+    piece: Piece | None = None
+    links: FoundLinks | None = None
+    is_telling: bool = True
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` reads, of a part with a piece and links."""
+        packed, crc, n_content = self.piece or Piece(b"", 0, 0)
+        near, host, n_near, others = self.links or NO_LINKS
+        head = _HEAD.pack(
+            *(crc, n_content, len(packed)),
+            *(len(near), len(host), n_near, len(others), self.is_telling),
+        )
+        return b"".join((head, packed, near, host, others, self.lines))
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self:
+        """Return the part that `to_bytes` wrote."""
+        crc, n_content, n_packed, *lengths, is_telling = _HEAD.unpack_from(payload)
+        n_links, n_host, n_near, n_others = lengths
+        fields = []
+        end = _HEAD.size
+        for length in (n_packed, n_links, n_host, n_others):
+            begin, end = end, end + length
+            fields.append(payload[begin:end])
+        packed, near, host, others = fields
+        piece = Piece(packed, crc, n_content)
+        links = FoundLinks(near, host, n_near, others)
+        return cls(payload[end:], piece, links, is_telling)
+
+
+class Bulking:
+    """Makes parts of the chunks of one document."""
+
+    def __init__(self, bulk: Bulk) -> None:
+        self._bulk = bulk
+        self._plain = [bulk.order.head.encode()]
+        self._n_plain = len(self._plain[0])
+        self._packer: PiecePacker | None = None
+        self._tells = False  # or did before
+        self._host = b""  # that most links were to
+
+    def part(self, chunk: bytes) -> Part:
+        """Return what comes of the next chunk.
+
+        Raises:
+            ValueError: it cannot be stored.
+        """
+        check_statements(chunk)
+        content = chunk
+        links, is_telling = self._scan(chunk)
+        self._tells |= is_telling
+        if self._packer is None:
+            self._plain.append(chunk)
+            self._n_plain += len(chunk)
+            if self._n_plain <= self._bulk.order.n_plain_bytes:
+                return Part(chunk)
+            self._packer = PiecePacker(self._bulk.order.level)
+            content = b"".join(self._plain)
+            self._plain.clear()
+        piece = self._packer.pack(content)
+        found = FoundLinks.sort(links, self._host)
+        if 2 * found.n_of_host < len(links):
+            host = authority(next(iter(links)))
+            self._host = host if host.endswith(b"/") else b""
+        return Part(chunk if self._tells else b"", piece, found, is_telling)
+
+    def _scan(self, chunk: bytes) -> tuple[AbstractSet[bytes], bool]:
+        bulk = self._bulk
+        if not bulk.wants_links:
+            return _NONE, False
+        if not bulk.wants_telling:
+            return bulk.follow.scan(chunk), False
+        return bulk.follow.scan_bulk(chunk)

@@ -1,0 +1,78 @@
+"""Statements that one process deflates and another one writes, piece by piece.
+
+Each piece ends on a byte, and tells the checksum of all that came so far: whoever puts
+them together can end after any of them, if no more come.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from isal import isal_zlib
+
+_RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
+_MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
+
+
+class Piece(NamedTuple):
+    """A part of a deflate stream.
+
+    Attributes:
+        packed: that comes behind those before it.
+        crc: CRC-32 of all content up to its end.
+        n_content: length of that.
+    """
+
+    packed: bytes
+    crc: int
+    n_content: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieceOrder:
+    """How a store wants the pieces of one document.
+
+    Attributes:
+        head: what the content begins with.
+        level: of compression, as isal has them.
+        n_plain_bytes: content that is handed over as it is; the first piece has it
+            once more, if there is one.
+    """
+
+    head: str
+    level: int
+    n_plain_bytes: int
+
+
+class PiecePacker:
+    """Deflates one stream; see `Piece`."""
+
+    __slots__ = ("_crc", "_deflate", "_n_content")
+
+    def __init__(self, level: int) -> None:
+        self._deflate = isal_zlib.compressobj(
+            level, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL
+        )
+        self._crc = 0
+        self._n_content = 0
+
+    def pack(self, content: bytes) -> Piece:
+        """Return the piece that holds this content."""
+        self._crc = isal_zlib.crc32(content, self._crc)
+        self._n_content += len(content)
+        packed = self._deflate.compress(content)
+        packed += self._deflate.flush(isal_zlib.Z_SYNC_FLUSH)
+        return Piece(packed, self._crc, self._n_content)
+
+
+def check_statements(chunk: bytes) -> None:
+    """Check that a chunk can be stored behind others.
+
+    Raises:
+        ValueError: the last line has no end, or one begins as a document's mark does.
+    """
+    # A tab is rare and found at the speed of memory, a comment is not.
+    if chunk[-1:] != b"\n" or (b"\t" in chunk and _MARK_BEGIN.search(chunk)):
+        raise ValueError("want whole lines of N-Quads without marks")
