@@ -298,6 +298,7 @@ class Visit:
         retry_after_secs: for so long the host itself has asked for.
         host_refused: the host did not answer or said that it is busy.
         is_unasked: none of its records may be asked for; its host is not kept waiting.
+        is_put_off: it was ended by us before it could tell anything about its host.
         is_lost: the lease is lost; somebody else may visit the host by now.
         unreadable: index -> what the frontier has there and nobody can read; of
             `documents`, one says so.
@@ -331,6 +332,7 @@ class Visit:
     retry_after_secs: float = 0.0
     host_refused: bool = False
     is_unasked: bool = False
+    is_put_off: bool = False
     is_lost: bool = False
     step_at: float = 0.0
     task: Task[Any] | None = None

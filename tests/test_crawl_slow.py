@@ -5,8 +5,11 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.stores.reading import iter_quads
+
 if TYPE_CHECKING:
-    from tests.crawl_fixtures import Commands
+    from tests.conftest import RawServer
+    from tests.crawl_fixtures import Commands, RunningCrawl
     from tests.crawl_webs import Loopback
 
 SILENT: list[Any] = [600.0]
@@ -39,6 +42,63 @@ def test_silent_hosts_do_not_hold_the_places_of_others(
     counts = result.counts()
     assert (counts.done, counts.queued) == (N_GOOD, 32)
     assert (counts.leased, counts.dead) == (0, 0)
+
+
+def test_hosts_without_answer_give_way_at_once(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If hosts are silent, endless and good, then the good one waits for none of them.
+
+    None of the others is slow yet, by what is set, and they are more than are visited
+    at once.
+    """
+    silent = [loopback({"*": SILENT}, host=f"127.0.78.{n}") for n in range(1, 41)]
+    no_rules = loopback.response(b"", status="404 No")
+    pages = {"*": [HEAD, b"\r\n", *_endless(b"# x\n")], "/robots.txt": no_rules}
+    endless = [loopback(pages, host=f"127.0.79.{n}") for n in range(1, 41)]
+    body = loopback.response(b"<> <urn:x:p> <#o> .")
+    good = loopback({"*": body}, host="127.0.78.100")
+    seeds = [server.url("/a") for server in (*silent, *endless)]
+    seeds += [good.url(f"/{n}") for n in range(N_GOOD)]
+    running = commands.start_crawl(
+        seeds,
+        VISIT_MAX_DOCUMENTS=5,
+        VISIT_SLOW_SECS=600,
+        TRANSFER_FIRST_BYTE_SECS=600,
+        TRANSFER_MIN_RATE_SECS=600,
+        DOWNLOAD_TIMEOUT=600,
+    )
+    commands.wait_until(lambda: len(good.targets) > N_GOOD)
+    # Each was asked, and none was put off for another.
+    commands.wait_until(lambda: all(each.targets for each in (*silent, *endless)))
+    assert not any(len(each.targets) > 2 for each in (*silent, *endless))
+    running.send(signal.SIGTERM)
+    counts = running.wait(STOP_SECS).counts()
+    assert (counts.done, counts.queued) == (N_GOOD, 80)
+
+
+def test_long_dumps_keep_their_places(commands: Commands, loopback: Loopback) -> None:
+    """If more hosts are silent than there are places, then long dumps are not cut."""
+    line = b"<urn:x:s> <urn:x:p> <urn:x:o> .\n" * 2000
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/n-triples\r\n\r\n"
+    script: list[Any] = [head, *[line, 0.1] * 30, None]
+    dumps = [loopback({"/d.nt": script}, host=f"127.0.82.{n}") for n in (1, 2)]
+    silent = [loopback({"*": SILENT}, host=f"127.0.83.{n}") for n in range(1, 13)]
+    seeds = [server.url("/d.nt") for server in dumps]
+    seeds += [server.url("/a") for server in silent]
+    running = commands.start_crawl(seeds, SLOW_VISITS=4, VISIT_SLOW_SECS=0.5)
+    commands.wait_until(lambda: _has_all(running, dumps))
+    running.send(signal.SIGTERM)
+    result = running.wait(STOP_SECS)
+    assert [server.targets.count("/d.nt") for server in dumps] == [1, 1]
+    assert result.counts().done == len(dumps)
+    assert result.statistics["frontier/put_off"] > 0
+
+
+def _has_all(running: RunningCrawl, dumps: list[RawServer]) -> bool:
+    folder = running.folder / "quads"
+    quads = b"".join(iter_quads(folder)) if folder.exists() else b""
+    return all(server.url("/d.nt").encode() in quads for server in dumps)
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n"

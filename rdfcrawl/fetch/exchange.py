@@ -29,6 +29,8 @@ from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Ask
@@ -125,6 +127,10 @@ class HttpExchange:
         self._watch.close()
         await self._session.close()
         await self._names.close()
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward."""
+        return self._watch.flowing()
 
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""

@@ -29,6 +29,7 @@ from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.fetch.ftp_address import FtpAddress
@@ -113,6 +114,10 @@ class FtpExchange:
         for connection in self._used:
             connection.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward."""
+        return self._watch.flowing() if self._watch is not None else frozenset()
 
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`; the statuses are those of `ftp_replies`."""

@@ -30,6 +30,8 @@ from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
@@ -91,6 +93,7 @@ class Transport:
         self._ftp = FtpExchange(
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
+        session.flowing = self._flowing
         schemes: Exchange = SchemeExchange(web, self._ftp)
         if session.goes_by_address:
             schemes = OtherAddresses(schemes, self._spool)
@@ -165,6 +168,11 @@ class Transport:
             return (await self.visitor.ask(record))[0]
         except Exception:  # the visit meets the same, and says so
             return record.url
+
+    def _flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward."""
+        flowing = self._ftp.flowing()
+        return flowing | self._http.flowing() if self._http else flowing
 
     async def close(self) -> None:
         """Close the connections and remove the spool files."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Fault, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from aiohttp import ClientResponse
 
     from rdfcrawl.fetch.answer import Ask
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.plain_get import PlainResponse
 
 SWEEP_SECS: Final = 1.0
+_FLOW: Final = 16  # times the least rate: so much comes forward
 
 
 class Transfer:
@@ -29,11 +32,12 @@ class Transfer:
         response: once the headers are there; set by the reader.
         verdict: why the watch has cancelled the task.
         is_silent: the verdict is that no answer has begun.
+        rate: bytes a second, of late.
     """
 
     __slots__ = (
         "cancelling", "ends_at", "first_secs", "is_silent", "mark", "n_bytes",
-        "response", "started_at", "task", "verdict", "waits_since",
+        "n_swept", "rate", "response", "started_at", "task", "verdict", "waits_since",
     )  # fmt: skip
 
     def __init__(
@@ -47,7 +51,8 @@ class Transfer:
         self.started_at = self.waits_since = started_at
         self.ends_at = started_at + timeout_secs
         self.first_secs = first_secs
-        self.n_bytes = 0
+        self.n_bytes = self.n_swept = 0
+        self.rate = 0.0
         self.response: ClientResponse | PlainResponse | None = None
         self.verdict: Fault | None = None
         self.is_silent = False
@@ -106,6 +111,15 @@ class Watch:
         """Stop watching over a transfer."""
         self._open.discard(transfer)
 
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward, and well."""
+        least = _FLOW * self._min_bytes_per_sec
+        return {
+            each.task
+            for each in self._open
+            if each.n_bytes and (each.rate >= least or not each.n_swept)
+        }
+
     def close(self) -> None:
         """Stop the timer."""
         if self._timer is not None:
@@ -115,6 +129,9 @@ class Watch:
     def _sweep(self) -> None:
         now = self._loop.time()
         for transfer in tuple(self._open):
+            n_new = transfer.n_bytes - transfer.n_swept
+            transfer.n_swept = transfer.n_bytes
+            transfer.rate = (transfer.rate + n_new / self._sweep_secs) / 2
             transfer.verdict = self._judge(transfer, now)
             if transfer.verdict is not None:
                 self._open.discard(transfer)

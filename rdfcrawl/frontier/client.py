@@ -432,7 +432,7 @@ class Frontier:
             visit.key,
             visit.epoch,
             _ms(visit.rest_secs),
-            _ms(visit.retry_after_secs) if visit.host_refused else "",
+            _refusal(visit),
             delay,
             visit.address,
             _bucket(visit.address) if visit.address else "",
@@ -664,6 +664,13 @@ def _turn_arguments(entry: TurnEntry) -> list[Argument]:
 def _added(marks: bytes) -> Added:
     n_seen = marks.count(b"0") + marks.count(b"R")
     return Added(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
+
+
+def _refusal(visit: Visit) -> Argument:
+    """Return what a visit says about the health of its host; see `lua/release.lua`."""
+    if visit.host_refused:
+        return _ms(visit.retry_after_secs)
+    return "-" if visit.is_put_off else ""
 
 
 def _ack_arguments(visit: Visit) -> list[Argument]:

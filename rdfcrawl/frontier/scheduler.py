@@ -22,6 +22,7 @@ from rdfcrawl.fetch.own_trouble import Trouble
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
+from rdfcrawl.frontier.slow_places import SlowHosts, SlowPlaces
 from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.records import MAX_RETRIES, Document, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
@@ -29,6 +30,7 @@ from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Self
 
     from scrapy import Spider
@@ -44,6 +46,7 @@ logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
 _SLOW_LOOK_SECS = 0.25
+_NO_ANSWER_SECS = 0.5  # and others wait: a visit gives up its place for now
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
 _HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
@@ -71,7 +74,10 @@ class FrontierScheduler(BaseScheduler):
         self._stats = crawler.stats
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
-        self._slow: set[Request] = set()
+        self._n_slow_places = 0
+        self._slow = SlowPlaces[Request](0)
+        self._slow_hosts = SlowHosts()
+        self._made_way: dict[Request, float] = {}  # -> begin of the step
         self._n_quick = 0
         self._weight = 1
         self._looked_at = 0.0
@@ -129,7 +135,7 @@ class FrontierScheduler(BaseScheduler):
             return self.next_request()
         if request is not None or self.session is None:
             return request
-        visit = self.session.worker.next_visit()
+        visit = self._next_visit(self.session)
         if visit is None:
             return None
         if self.session.leaving:
@@ -142,7 +148,25 @@ class FrontierScheduler(BaseScheduler):
             dont_filter=True,
         )
         self._out[request] = visit
+        if visit.key in self._slow_hosts:
+            self._place(request, flows=False)
         return request
+
+    def _next_visit(self, session: CrawlSession) -> Visit | None:
+        """Return the next visit; those of slow hosts wait until there is a place."""
+        while (visit := session.worker.next_visit()) is not None:
+            if visit.key not in self._slow_hosts or self._slow.has_room:
+                break
+            visit.give_back()
+            self._put_off(visit)
+            session.worker.finish(visit)
+        return visit
+
+    def _put_off(self, visit: Visit) -> None:
+        """Have a visit made later; nothing was learnt about its host."""
+        visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
+        visit.is_put_off = not visit.documents
+        self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:
         """Tell whether requests would wait for us: visits stay where they are."""
@@ -152,7 +176,7 @@ class FrontierScheduler(BaseScheduler):
     def _has_room(self) -> bool:
         """Tell whether a quick visit more may be made; slow ones do not count."""
         downloading = self._engine.downloading
-        n_slow = sum(1 for request in self._slow if request in downloading)
+        n_slow = sum(request in downloading for request in self._slow)
         return len(downloading) - n_slow * self._weight < self._n_quick
 
     def _leaves(self, request: Request) -> bool:
@@ -184,6 +208,8 @@ class FrontierScheduler(BaseScheduler):
         crawler.signals.connect(self._item_failed, signals.item_error)
         work = self.session.options.work
         self._n_quick = work.visits
+        self._n_slow_places = work.slow_visits
+        self._slow = SlowPlaces(work.slow_visits)
         # With Scrapy's downloader, the request of a visit is one more.
         self._weight = 2 if self.session.options.fetches_with_scrapy else 1
         self._engine.allow(work.visits + self._weight * work.slow_visits)
@@ -244,26 +270,61 @@ class FrontierScheduler(BaseScheduler):
         downloading = self._engine.downloading
         work = session.options.work
         must_end = self._stopped_at and now - self._stopped_at > _GRACE_SECS
-        self._slow &= downloading
+        self._slow.keep(downloading)
         n_before = len(self._slow)
+        slow = []
         for request, visit in self._out.items():
             if must_end:
                 visit.cut()
                 continue
             if self._has_paused:
                 visit.step_at = now  # it is not the host that is slow
-            is_quick = now - visit.step_at <= work.slow_secs
-            if is_quick or request not in downloading or request in self._slow:
-                continue
-            if len(self._slow) < work.slow_visits:
-                self._slow.add(request)
-            elif visit.task is not None:
-                visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
-                visit.cut()
-                self._stats.inc_value("frontier/put_off")
+            elif now - visit.step_at > work.slow_secs and request in downloading:
+                slow.append(request)
+        if slow:
+            self._give_places(slow, session.flowing())
+        if not must_end:
+            self._make_way(now)
         session.worker.n_slow = len(self._slow)
         if len(self._slow) > n_before:
             self._engine.wake()
+
+    def _give_places(self, slow: list[Request], flowing: AbstractSet[object]) -> None:
+        """Give slow visits places of their own; who gets none goes back."""
+        for request in slow:
+            visit = self._out[request]
+            if self._n_slow_places:
+                self._slow_hosts.saw(visit.key)
+            self._place(request, flows=visit.task in flowing)
+
+    def _make_way(self, now: float) -> None:
+        """Let visits without any answer give their places to others that wait.
+
+        It is too early to call them slow: they take none of a slow one, and are among
+        the quick ones again as soon as they are answered.
+        """
+        for request, step_at in list(self._made_way.items()):
+            visit = self._out.get(request)
+            if visit is None or visit.step_at != step_at:
+                del self._made_way[request]
+                if visit is not None and visit.key not in self._slow_hosts:
+                    self._slow.drop(request)
+        if self._has_room():
+            return
+        for request, visit in self._out.items():
+            if self._slow.is_full:
+                break
+            is_new = not visit.documents and request not in self._slow
+            if is_new and now - visit.step_at > _NO_ANSWER_SECS:
+                self._made_way[request] = visit.step_at
+                self._slow.give(request, flows=False)
+
+    def _place(self, request: Request, *, flows: bool) -> None:
+        other = self._slow.give(request, flows=flows)
+        visit = self._out.get(other) if other is not None else None
+        if visit is not None and visit.task is not None and not visit.is_cut:
+            self._put_off(visit)
+            visit.cut()
 
     async def _leave(self, session: CrawlSession) -> None:
         """Commit what is finished and put back the rest, once."""
@@ -329,6 +390,7 @@ class FrontierScheduler(BaseScheduler):
         visit.address = session.neighbours.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
+        self._slow_hosts.end(visit.key)
         session.worker.finish(visit)
 
     def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:

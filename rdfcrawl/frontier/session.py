@@ -31,6 +31,7 @@ from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Any, Self
 
     from scrapy.settings import BaseSettings
@@ -57,6 +58,7 @@ class CrawlSession:
         leaving: hosts that nothing is asked of any more.
         neighbours: which hosts have one address.
         trouble: what keeps this worker from asking anybody; set by the transport.
+        flowing: gives the tasks whose transfers come forward; set by the transport.
         run: how often the crawl was over before and was run again.
     """
 
@@ -83,6 +85,7 @@ class CrawlSession:
         self._looking: asyncio.Task[None] | None = None
         self.run = 0
         self.trouble: OwnTrouble | None = None
+        self.flowing: Callable[[], AbstractSet[object]] = frozenset
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook(
             _Agreed(self.frontier, self._persistent),

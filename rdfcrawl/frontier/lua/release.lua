@@ -1,8 +1,8 @@
 -- Gives up the lock on keys: others may visit them once their time has come. What was
 -- fetched stays in flight until it is acknowledged.
--- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, else ms for which
--- the host itself wants to be left alone), delay ms ('' leaves it), the
--- address of the host ('' if it is not known), its bucket, r,
+-- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '-' if that is not
+-- known, else ms for which the host itself wants to be left alone), delay ms ('' leaves
+-- it), the address of the host ('' if it is not known), its bucket, r,
 -- r x (index in the batch, with a 'b' if it goes behind all others, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
@@ -33,14 +33,17 @@ local function release(at)
   local n = tonumber(h[1]) + r
   redis.call('HSET', host, 'n', n, 'na', now + rest)
   if delay ~= '' then redis.call('HSET', host, 'd', delay) end
-  if refused ~= '' then
+  if refused == '-' then
+    refused = nil
+  elseif refused ~= '' then
     redis.call('HINCRBY', host, 'f', 1)
     redis.call('HSETNX', host, 'fs', now)
     redis.call('HSET', host, 'ra', now + tonumber(refused))
   elseif h[4] then
     redis.call('HDEL', host, 'f', 'fs', 'ra')
   end
-  if refused ~= '' and n > 0 and not h[3] then
+  local is_down = refused and refused ~= '' or not refused and h[4]
+  if is_down and n > 0 and not h[3] then
     redis.call('ZADD', T .. ':down', 'NX', redis.call('HGET', host, 'fs'), key)
   elseif h[4] then
     redis.call('ZREM', T .. ':down', key)
