@@ -86,14 +86,19 @@ def test_nobody_is_asked_for_what_is_not_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a sitemap is nofollow, then what it lists of other hosts is not, either."""
-    site, friend = sites(loopback, 17, 2)
+    site, friend, late = sites(loopback, 17, 3)
     rows = [friend.page("/page/1"), site.page("/page/1")]
-    friend.robots(lists(site, *rows))
+    site.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .", "application/n-triples")
+    extra = dataset(site, "dump.nt")
+    friend.robots(lists(site, *rows, extra=extra))
     site.server.pages["/sitemap.xml"] = loopback.response(
-        urlset(rows), "application/xml", X_Robots_Tag="nofollow"
+        urlset(rows, extra), "application/xml", X_Robots_Tag="nofollow"
     )
-    result = crawl(commands, site)
-    assert site.asked() == ["/sitemap.xml"]
+    link = f"<> <urn:x:p> <{site.page('/r/1')}> .".encode()
+    late.server.pages["/start"] = [1.5, loopback.response(link)]
+    result = crawl(commands, site, seeds=late.at("/start"), follow="object")
+    # Nor is what is below the prefix of a dataset left out for its dump.
+    assert site.asked() == ["/sitemap.xml", "/r/1"]
     assert friend.server.targets == []
     assert result.statistics["link/nofollow"] == 2
 

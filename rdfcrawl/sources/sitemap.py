@@ -212,7 +212,8 @@ class SitemapSource:
     async def _take(self, reading: Reading, item: Item, before: State) -> None:
         """Take an entry or a dataset."""
         if isinstance(item, Dataset):
-            reading.datasets.append(item)
+            if not reading.document.is_nofollow:  # or nobody would ask for its URIs
+                reading.datasets.append(item)
             return
         if item.lastmod:
             earliest = item.lastmod.earliest.isoformat()
