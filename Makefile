@@ -23,7 +23,7 @@ help:
 demo: $(VENV)/installed
 	$(RUN) scrapy demo
 
-# Most tests wait for a server or a crawl now and then: one process more than two cores.
+# Most tests wait for a server or a crawl now and then: two processes more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
 test: $(VENV)/installed-dev
 	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
+from tests.examples import examples
 
 A = "http://a.example"
 
@@ -41,7 +42,7 @@ def test_files_that_differ_in_format_alone_are_alternatives(
 
 
 @given(st.lists(st.text(st.characters(codec="ascii"), max_size=12), max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_url_is_lost_or_invented(names: list[str]) -> None:
     """If URLs are of any form, then each is in one group, unchanged."""
     urls = [f"{A}/{name}" for name in names]

@@ -20,6 +20,7 @@ from rdfcrawl.catalogs.ckan.api import (
 from rdfcrawl.catalogs.ckan.portal import recognize
 from rdfcrawl.catalogs.ckan.times import date_time, parse_time, solr_time
 from rdfcrawl.uri import BadUri
+from tests.examples import examples
 
 PORTAL = Portal(url="https://data.example/open")
 
@@ -87,7 +88,7 @@ def test_what_is_too_long_for_a_url_is_posted() -> None:
 
 
 @given(st.text(max_size=50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_name_is_one_parameter(name: str) -> None:
     """If a name is any text, then it changes nothing but its parameter."""
     safe = name.encode(errors="replace").decode()
@@ -156,7 +157,7 @@ def test_times_of_the_index(text: object, written: str) -> None:
 
 
 @given(st.text(max_size=30) | st.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{0,9}"))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_is_a_time_or_not(text: str) -> None:
     """If a text is anything, then it is a time or none, and nothing is raised."""
     assert bool(solr_time(text)) == (parse_time(text) is not None)
@@ -244,7 +245,7 @@ def test_an_api_url_tells_without_a_page() -> None:
 
 
 @given(st.binary(max_size=300), st.text(max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_page_is_looked_at(page: bytes, url: str) -> None:
     """If page and URL are anything, then nothing is raised."""
     recognize(url, page)

@@ -14,6 +14,7 @@ from rdfcrawl.catalogs.ckan.deletions import (
 )
 from rdfcrawl.catalogs.ckan.tasks import MAX_TASK_CHARS, Step
 from rdfcrawl.errors import Reason, SourceFault
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_more_are_missing_than_can_have_been_deleted() -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=100), max_size=60), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_every_missing_one_is_confirmed_once(ids: list[str], by_search: bool) -> None:
     """If ids are anything, then tasks have each once, and are short enough."""
     tasks = list(iter_confirmations(ids, run="r", by_search=by_search))

@@ -19,6 +19,7 @@ from rdfcrawl.catalogs.ckan.envelope import (
     read_page,
 )
 from rdfcrawl.errors import Reason, SourceFault
+from tests.examples import examples
 
 PACKAGES = [{"id": f"i{n}", "name": f"n{n}", "notes": 'a "]}, b'} for n in range(4)]
 
@@ -194,7 +195,7 @@ def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     st.binary(max_size=6),
     st.sampled_from([200, 403, 500]),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_any_damage_is_survived(at: int, n: int, new: bytes, status: int) -> None:
     """If bytes of an answer are changed anywhere, then a page or a fault comes."""
     body = json.dumps(page_of(*PACKAGES)).encode()

@@ -26,6 +26,7 @@ from rdfcrawl.catalogs.ckan.writing import MappingLimits
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from tests.examples import examples
 
 PORTAL = Portal(url="https://data.example/open")
 D = "<https://data.example/open/dataset/7d1c>"
@@ -709,7 +710,7 @@ _ANY = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(_KEYS), _ANY, max_size=12), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_package_gives_statements(package: dict[str, Any], has_id: bool) -> None:
     """If the fields of a package are anything, then every line is a statement."""
     if has_id:
@@ -722,7 +723,7 @@ def test_any_package_gives_statements(package: dict[str, Any], has_id: bool) -> 
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_one_value_replaced_by_anything(data: st.DataObject) -> None:
     """If one value of a real dataset is anything, then every line is a statement."""
     package = json.loads(

@@ -19,6 +19,7 @@ from rdfcrawl.catalogs.ckan.native import (
 )
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.faultlog import FaultLog
+from tests.examples import examples
 
 PORTAL = Portal(url="https://h.example/data")
 URL = "https://h.example/data/catalog.ttl"
@@ -164,7 +165,7 @@ def test_an_endless_catalogue_ends() -> None:
 
 
 @given(st.binary(max_size=200), st.text(max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_bytes_are_scanned(data: bytes, header: str) -> None:
     """If a chunk is anything, then nothing is raised and nothing invented."""
     scan = PageScan(URL)

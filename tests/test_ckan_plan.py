@@ -26,6 +26,7 @@ from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.faultlog import FaultLog
 from tests.ckan_portals import FakePortal, Harvest, Memory, id_of, time_of
+from tests.examples import examples
 
 N_TRIPLES = pyoxigraph.RdfFormat.N_TRIPLES
 PORTAL = Portal(url="https://data.example")
@@ -138,7 +139,7 @@ def test_changes_meanwhile_are_neither_lost_nor_doubled(order: str) -> None:
     st.booleans(),
     st.sampled_from(["", "fq", "package_search"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_what_stays_is_given_out(
     events: list[tuple[int, str, int]], rows: int, is_tied: bool, refused: str
 ) -> None:
@@ -462,7 +463,7 @@ def test_too_many_pages_end_the_walk() -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from(list(Step)), st.integers(0, 599))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_answer_is_a_named_fault(body: bytes, step: Step, status: int) -> None:
     """If an answer is any bytes, then nothing but a `SourceFault` is raised."""
     task = Task(step=step, ids=("a", "b"), rows=10)
@@ -491,7 +492,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from(list(Step)), st.sampled_from([200, 400, 403, 404, 500]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_json_is_a_named_fault(value: object, step: Step, status: int) -> None:
     """If an answer is any JSON, then nothing but a `SourceFault` is raised."""
     body = json.dumps({"success": True, "result": value}).encode()
@@ -525,7 +526,7 @@ def test_a_task_survives_its_text() -> None:
 
 
 @given(st.text(max_size=60) | JSON.map(json.dumps))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_is_a_task_or_a_fault(text: str) -> None:
     """If a text is no task, then it is a `SourceFault`."""
     try:

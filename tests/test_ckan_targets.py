@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdfcrawl.catalogs.ckan.api import Portal
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify, iter_targets
 from rdfcrawl.uri import BadUri
+from tests.examples import examples
 
 PORTAL = Portal(url="https://data.example")
 EU = "http://publications.europa.eu/resource/authority/file-type/"
@@ -140,7 +141,7 @@ def test_the_targets_of_a_dataset() -> None:
     st.text(max_size=12) | st.sampled_from(["RDF", "ttl/", "/", ";", EU, "a/b/c"]),
     st.text(max_size=12),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_anything_is_classified(path: str, file_format: str, media_type: str) -> None:
     """If URL and formats are anything, then a kind comes, or the URL is refused."""
     try:

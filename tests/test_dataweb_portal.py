@@ -18,6 +18,7 @@ from rdfcrawl.dataweb.messages import Request
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.portal import PortalNode, PortalOptions
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery, parse_order, parse_query
+from tests.examples import examples
 
 MODIFIED = "metadata_modified asc, id asc"
 
@@ -266,7 +267,7 @@ def test_bad_queries_are_refused(query: str) -> None:
         parse_query(query)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet='ab:()[]{}*"\\+-! TOANDR01', max_size=30))
 def test_any_query_is_parsed_or_refused(text: str) -> None:
     """If a query is anything at all, it is understood or refused, and no more."""

@@ -28,6 +28,7 @@ from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import requestable
+from tests.examples import examples
 from tests.ftp_servers import OddFtp, RealFtp, write_certificate
 
 if TYPE_CHECKING:
@@ -951,7 +952,7 @@ def test_status_of_unknown_replies() -> None:
     assert FtpRefused("garbage").status == 500
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([UNIX, DOS, MLSD]), st.integers(0, 400))
 def test_any_listing_makes_statements(noise: bytes, text: bytes, at: int) -> None:
     """If a listing is damaged, what comes of it is N-Triples of the directory."""
@@ -972,7 +973,7 @@ def test_any_listing_makes_statements(noise: bytes, text: bytes, at: int) -> Non
             assert body == first
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(min_size=1, max_size=40))
 def test_quoted_names_are_read_back(octets: bytes) -> None:
     """If a name is written as an IRI and read again, it is the same bytes."""

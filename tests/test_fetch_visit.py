@@ -20,6 +20,7 @@ from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.turns import FREE
 from rdfcrawl.uri import host_of
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -610,7 +611,7 @@ RECORDS = st.builds(
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

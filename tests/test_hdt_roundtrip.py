@@ -22,6 +22,7 @@ from pyoxigraph import (
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
+from tests.examples import examples
 from tests.hdt_files import BASE, hdt_of, lines_of
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ _QUADS = st.builds(Quad, _IRIS | _BLANKS, _IRIS, _IRIS | _BLANKS | _LITERALS)
 
 
 @given(st.lists(_QUADS, max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_graph_is_read_again(quads: list[Quad]) -> None:
     """If a graph is written, then the same statements are read."""
     again = _read_again(quads)

@@ -10,6 +10,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.hdt.terms import TermWriter, from_n_quads
+from tests.examples import examples
 
 XSD = b"http://www.w3.org/2001/XMLSchema#"
 
@@ -107,7 +108,7 @@ _HELD = st.lists(_BYTES | _PARTS, max_size=5).map(b"".join)
 
 @given(st.lists(_HELD, max_size=8))
 @example([b'"a"@en', b'"\\"@en'])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_nothing_is_written_that_the_parser_refuses(held: list[bytes]) -> None:
     """If a dictionary holds any bytes, each term written passes `check` unchanged."""
     for before, written in zip(held, _written(*held), strict=True):

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from rdfcrawl.html.head import end_of_head
 from rdfcrawl.html.jsonld import iter_blocks
 from rdfcrawl.html.page import Page
+from tests.examples import examples
 
 URL = "http://a.example/dir/page"
 
@@ -84,7 +85,7 @@ _PIECES = st.sampled_from(
 
 @example("<p>", ["<frameset>"])
 @given(st.lists(_PIECES, max_size=14).map("".join), st.lists(_PIECES, max_size=8))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> None:
     """If just the head is parsed for JSON-LD, then the blocks are those of all."""
     rest = "".join(body).replace("ld+json", "json")
@@ -100,7 +101,7 @@ def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> N
 
 
 @given(st.lists(_PIECES, max_size=14).map("".join), st.lists(_PIECES, max_size=8))
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 def test_a_head_ends_where_a_tag_begins(head: str, body: list[str]) -> None:
     """If a head is said to end somewhere, then the parser sees a tag there, too."""
     data = ("<html>" + head + "</head>" + "".join(body)).encode()

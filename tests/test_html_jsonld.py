@@ -17,6 +17,7 @@ from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.cpu_time import takes_at_most
+from tests.examples import examples
 
 URL = "http://a.example/dir/page"
 BOUNDED = Environment(is_bounded=True)
@@ -229,7 +230,7 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(_JSON)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_valid_json_is_never_changed(value: Any) -> None:
     """If JSON is valid, then it is read as it is and nothing is counted."""
     assert load_json(json.dumps(value)) == (value, {})
@@ -243,7 +244,7 @@ _DAMAGE = (
 
 
 @given(_JSON, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_damaged_json_raises_only_a_fault(value: Any, data: st.DataObject) -> None:
     """If bytes of JSON are mutated, then it is read or it is a fault."""
     text = json.dumps({"a": value}, indent=1)

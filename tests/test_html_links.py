@@ -12,6 +12,7 @@ from rdfcrawl.html.page_links import MAX_LINKS, has_links_in_body, links_of_page
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.uri import BadUri, requestable
+from tests.examples import examples
 
 URL = "http://a.example/dir/page"
 
@@ -145,7 +146,7 @@ def test_a_page_without_relations_in_its_body_is_not_parsed_whole() -> None:
 
 
 @given(st.text(st.sampled_from("/\\.:?#@ab%2é \t\n[]&;"), max_size=12))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_links_resolve_as_the_standard_says(href: str) -> None:
     """If a link is any text, then it is what parsing it against the page gives."""
     attribute = href.replace("&", "&amp;")

@@ -13,6 +13,7 @@ from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
 from tests.cpu_time import takes_at_most
+from tests.examples import examples
 
 URL = "http://a.example/dir/page"
 S = f"<{URL}>"
@@ -190,7 +191,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=20).map("".join))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_tags_raise_nothing(html: str) -> None:
     """If tags are arbitrary, then reading them raises nothing."""
     open_graph(html)

@@ -17,6 +17,7 @@ from rdfcrawl.html.page import Page
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from tests.conformance_suites import Suites
@@ -230,7 +231,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=30).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_markup_gives_good_statements(html: str) -> None:
     """If markup is arbitrary, then nothing is raised and all terms are terms."""
     page = Page(html.encode(), url=URL)
@@ -242,7 +243,7 @@ def test_any_markup_gives_good_statements(html: str) -> None:
 
 
 @given(st.lists(_PIECES, max_size=30).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_reference_to_nothing_changes_nothing(html: str) -> None:
     """If items refer to what is not there, then they are read as those that do not."""
     html = html.replace("itemref", "data-ref")
@@ -260,7 +261,7 @@ _BASES = st.sampled_from(
 
 
 @given(_HREFS, _BASES)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_paths_from_the_root_are_resolved_as_all_others(href: str, base: str) -> None:
     """If a path begins at the root, then it is what resolving makes of it."""
     html = "<p itemscope itemid=x:y><a itemprop=a:b href='" + href + "'>"

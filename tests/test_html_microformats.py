@@ -17,6 +17,7 @@ from rdfcrawl.html.microformats.values import time_term
 from rdfcrawl.html.page import Page
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from tests.examples import examples
 
 PREFIXES = {
     "a": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
@@ -471,7 +472,7 @@ CLASSES = [*item_types(), "vcard", "adr", "geo", "vevent", "hreview", "hentry", 
 CLASSES += ["p-name", "u-url", "dt-start", "e-content", "p-author", "item", "value"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.tuples(

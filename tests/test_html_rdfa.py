@@ -18,6 +18,7 @@ from rdfcrawl.html.rdfa.iris import resolve
 from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
+from tests.examples import examples
 
 URL = "http://e.org/dir/page"
 XHTML_1_0 = """<?xml version="1.0"?>
@@ -376,7 +377,7 @@ ELEMENTS = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.sampled_from(["", "<?xml version='1.0'?>", XHTML_1_0[:200]]),
     st.lists(ELEMENTS, max_size=12),
@@ -396,7 +397,7 @@ def test_any_markup_gives_statements(
         assert line.count("\n") == 1
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(st.lists(ELEMENTS, max_size=16))
 def test_passing_by_elements_changes_nothing(
     elements: list[tuple[str, dict[str, str], str, bool]],
@@ -423,7 +424,7 @@ STATING = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(STATING, min_size=1, max_size=6))
 def test_taking_elements_at_once_changes_nothing(
     elements: list[tuple[str, dict[str, str], str, bool]],

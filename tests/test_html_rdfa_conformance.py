@@ -16,10 +16,9 @@ HOSTS = "html4,html5,html5-invalid,svg,xhtml1,xhtml5,xhtml5-invalid,xml"
     ("hosts", "adapter", "least", "total"),
     [
         (HOSTS, "rdfa", 905, 905),
-        ("html5", "rdfa", 170, 170),
         ("html4,html5,xhtml1,xhtml5", "rdfa_as_html", 697, 697),
     ],
-    ids=["all", "html5", "served-as-html"],
+    ids=["all", "served-as-html"],
 )
 def test_rdfa_suite_reaches_its_floor(
     suites: Suites, hosts: str, adapter: str, least: int, total: int

@@ -18,6 +18,7 @@ from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Link, Relation
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from rdfcrawl.html.rules import RuleSet
@@ -492,7 +493,7 @@ _PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(parts=st.lists(st.sampled_from(_PIECES) | st.text(max_size=8), max_size=30))
 def test_fuzz_pages(parts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     """If a page is anything, statements come that are right, and faults with names."""

@@ -15,6 +15,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.html.rules import load, load_rules
 from rdfcrawl.html.rules.nodes import MAX_NODES
 from rdfcrawl.html.rules.patterns import MAX_URL_CHARS, glob
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from rdfcrawl.html.rules import RuleSet
@@ -271,7 +272,7 @@ def test_a_glob_of_many_stars_ends(star: str) -> None:
     assert pattern.match("http://e.example/" + "a" * MAX_URL_CHARS) is None
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     pattern=st.lists(st.sampled_from(["a", "b", "/", "*", "**"]), max_size=9),
     path=st.text("ab/", max_size=12),
@@ -305,7 +306,7 @@ _trees = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(tree=_trees, is_squirrel=st.booleans())
 def test_fuzz_trees(
     tree: object, is_squirrel: bool, tmp_path_factory: pytest.TempPathFactory
@@ -326,7 +327,7 @@ _yaml = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _edits = st.binary(max_size=3) | st.sampled_from([b"{", b"[", b": ", b"&a *a"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), edits=st.lists(_edits))
 def test_fuzz_bytes(
     data: st.DataObject, edits: list[bytes], tmp_path_factory: pytest.TempPathFactory

@@ -17,6 +17,7 @@ from rdfcrawl.html.page_links import has_links_in_body
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.weight import MAX_DEPTH, check_weight, is_heavy
 from tests.cpu_time import takes_at_most
+from tests.examples import examples
 
 URL = "http://a.example/dir/page"
 
@@ -69,7 +70,7 @@ def test_what_only_looks_like_one_calls_none(page: str) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_bytes_are_scanned(data: bytes) -> None:
     """If a page is any bytes, then scanning and decoding it raise nothing."""
     scan(data)
@@ -313,7 +314,7 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=14))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_weighing_in_part_is_weighing_all(pieces: list[str]) -> None:
     """If only stretches where long tags may begin are searched, none is overlooked."""
     data = "".join(pieces).encode()

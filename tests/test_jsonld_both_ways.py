@@ -14,6 +14,7 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import Options
+from tests.examples import examples
 from tests.jsonld_reading import BASE, Contexts, canonical, read_whole
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(_NAMES, _VALUES, max_size=5))
 def test_any_document_is_read_alike(document: dict[str, Any]) -> None:
     """If both ways read a document made of known terms, then they agree."""

@@ -19,6 +19,7 @@ from rdfcrawl.rdf.jsonld.options import Options
 from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.cpu_time import takes_at_most
+from tests.examples import examples
 from tests.jsonld_reading import BASE, canonical, read
 
 P = "http://p.example/"
@@ -213,7 +214,7 @@ def test_the_fast_way_never_imports_pyld() -> None:
 _BASE_TEXT = json.dumps({"@context": "https://schema.org", "@graph": [_node(1)]})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, len(_BASE_TEXT)), st.binary(max_size=3)), max_size=4
@@ -233,7 +234,7 @@ def test_damage_is_never_raised(changes: list[tuple[int, bytes]]) -> None:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(alphabet='[]{},:"\\ a1', max_size=30))
 def test_what_is_mended_is_made_of_members(text: str) -> None:
     """If an array is broken anywhere, then its members before that are kept."""

@@ -28,6 +28,7 @@ from rdfcrawl.provenance import (
     status_of,
 )
 from rdfcrawl.records import Document, Kind, Record
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -281,7 +282,7 @@ URLS = st.one_of(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(URLS)
 def test_iri_is_written_if_and_only_if_it_is_one(url: str) -> None:
     """If a strict parser takes a URL as an IRI, then it is written as it is."""
@@ -290,7 +291,7 @@ def test_iri_is_written_if_and_only_if_it_is_one(url: str) -> None:
         assert graph_iri(url) == url
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(st.characters()))
 def test_literal_comes_back_exactly(text: str) -> None:
     """If any text is written, then it is read back; surrogates become U+FFFD."""
@@ -338,7 +339,7 @@ def documents(draw: st.DrawFn) -> Document:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(documents())
 def test_any_document_gives_strict_nquads_with_its_values(crawled: Document) -> None:
     """If a document holds any text at all, then its description parses and is true."""

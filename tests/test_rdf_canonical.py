@@ -16,6 +16,7 @@ from rdfcrawl.rdf import statements
 from rdfcrawl.rdf.canonical import Run, iter_runs
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +131,7 @@ LINES = st.one_of(
 GOOD = "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(
     st.lists(st.one_of(LINES, st.just(GOOD)), max_size=8).map("".join),
     st.sampled_from(MEDIA_TYPES),
@@ -143,7 +144,7 @@ def test_any_lines_are_read_alike(
     assert_is_read_alike(text.encode("utf-8", "replace"), media_type, limits)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.one_of(LINES, st.binary(max_size=9)), max_size=6), st.data())
 def test_damaged_lines_are_read_alike(
     parts: list[str | bytes], data: st.DataObject

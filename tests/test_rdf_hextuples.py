@@ -16,6 +16,7 @@ from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.hextuples import read_hextuples
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +149,7 @@ fields = st.sampled_from(
 
 
 @given(st.lists(st.lists(fields, min_size=5, max_size=7), max_size=4), st.binary())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_whatever_comes_ends_as_a_fault(lines: list[list[str]], tail: bytes) -> None:
     """If anything is read, then it is statements or a `SourceFault`."""
     log = FaultLog()

@@ -17,6 +17,7 @@ from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.source import Source
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -342,7 +343,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=12).map("".join), st.integers(1, 7))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_blocks_are_screened_like_the_whole(content: str, size: int) -> None:
     """If text comes in blocks of any size, then it is cut as when it is one."""
     data = content.encode()
@@ -357,7 +358,7 @@ def test_blocks_are_screened_like_the_whole(content: str, size: int) -> None:
 
 
 @given(st.lists(pieces, max_size=10).map(" ".join))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_what_the_strict_parser_takes_is_not_cut(content: str) -> None:
     """If a document is right, then the screen lets all of it through."""
     data = (P + content).encode()
@@ -372,7 +373,7 @@ def test_what_the_strict_parser_takes_is_not_cut(content: str) -> None:
     st.lists(pieces, max_size=12).map(" ".join),
     st.sampled_from([formats.TRIG, formats.N3]),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_whatever_comes_the_output_is_strict(
     content: str, form: formats.Format
 ) -> None:

@@ -12,6 +12,7 @@ from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.n3 import FormulaMarker
 from rdfcrawl.rdf.parse import parse
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -263,7 +264,7 @@ FORMULA_ONLY = "{:in :formula :only} a :F ."
 
 
 @given(st.lists(pieces, max_size=10).map(" ".join), st.booleans())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_whatever_comes_formulas_stay_inside(content: str, is_first: bool) -> None:
     """If anything stands around a formula, then no statement of it comes out."""
     parts = [P, FORMULA_ONLY, content] if is_first else [P, content, FORMULA_ONLY]
@@ -272,7 +273,7 @@ def test_whatever_comes_formulas_stay_inside(content: str, is_first: bool) -> No
 
 
 @given(st.lists(pieces, max_size=12).map("".join), st.integers(1, 7))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_blocks_are_marked_like_the_whole(content: str, size: int) -> None:
     """If text comes in blocks of any size, then it is marked as when it is one."""
     data = content.encode()

@@ -16,6 +16,7 @@ from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.rdf_json import read_rdf_json
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.parse import Parse
@@ -227,7 +228,7 @@ values = st.recursive(
 
 
 @given(values, st.integers(0, 400), st.sampled_from(["", "}", "\0", ",", "é"]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_whatever_comes_ends_as_a_fault(value: Any, cut: int, tail: str) -> None:
     """If anything is read, then it is statements or a `SourceFault`."""
     log = FaultLog()

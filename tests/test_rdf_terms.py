@@ -19,6 +19,7 @@ from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import literal, statement
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +78,7 @@ def relabelled(quads: list[Quad]) -> list[str]:
 
 
 @pytest.mark.parametrize("form", [formats.N_QUADS, formats.TURTLE, formats.TRIG])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(quads=quads)
 def test_everything_written_reads_back_to_the_same_quads(
     form: formats.Format, quads: list[Quad]
@@ -117,7 +118,7 @@ def test_a_text_is_read_back_as_it_was(text: str) -> None:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=25),
     form=st.sampled_from(formats.FORMATS),

@@ -18,6 +18,7 @@ from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.trix import read_trix
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -296,7 +297,7 @@ pieces = st.sampled_from(
 
 
 @given(st.lists(pieces, max_size=12).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_whatever_comes_ends_as_a_fault(content: str) -> None:
     """If anything is fed, then it is read or refused by a `SourceFault`."""
     log = FaultLog()

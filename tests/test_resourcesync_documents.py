@@ -25,6 +25,7 @@ from rdfcrawl.sitemaps.resourcesync.documents import (
 from rdfcrawl.sitemaps.resourcesync.mirror import Version
 from rdfcrawl.sitemaps.resourcesync.plan import follow
 from rdfcrawl.sitemaps.resourcesync.tasks import Task
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from tests.conformance_suites import Suites
@@ -304,7 +305,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=40).map("".join), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_document_gives_steps_or_faults(text: str, is_whole: bool) -> None:
     """If a document is anything, then reading it ends, and raises nothing."""
     text = f"<urlset>{text}</urlset>" if is_whole else text
@@ -316,7 +317,7 @@ def test_any_document_gives_steps_or_faults(text: str, is_whole: bool) -> None:
 @given(
     st.lists(st.tuples(st.integers(0, len(LIST) - 1), st.integers(0, 255)), max_size=8)
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_damaged_document_gives_steps_or_faults(
     places: list[tuple[int, int]],
 ) -> None:

@@ -21,6 +21,7 @@ from rdfcrawl.sitemaps.resourcesync.runs import Part
 from rdfcrawl.sitemaps.resourcesync.steps import Content, Follow, Tombstone
 from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
 from rdfcrawl.unpack.limits import UnpackLimits
+from tests.examples import examples
 from tests.resourcesync_source import SITE, archive, document, facts_of, time_of
 
 if TYPE_CHECKING:
@@ -229,7 +230,7 @@ SMALL = archive("resourcedump-manifest", AT, LISTED[:2], CONTENTS[:2])
     ),
     st.integers(0, len(SMALL)),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_damaged_dump_gives_only_right_bytes(
     places: list[tuple[int, int]], end: int
 ) -> None:

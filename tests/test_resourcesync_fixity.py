@@ -19,6 +19,7 @@ from rdfcrawl.sitemaps.resourcesync.fixity import (
     parse_hashes,
 )
 from rdfcrawl.sitemaps.resourcesync.patch import PatchLimits, apply_patch
+from tests.examples import examples
 from tests.resourcesync_source import facts_of, fixity_of
 
 DATA = b"some bytes of a resource"
@@ -198,7 +199,7 @@ _OPERATIONS = st.fixed_dictionaries(
 
 
 @given(_VALUES, st.lists(_OPERATIONS, max_size=6) | _VALUES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_patch_applies_or_is_refused(document: object, operations: object) -> None:
     """If a patch is anything, then JSON comes out, or a named fault."""
     data, patch = json.dumps(document).encode(), json.dumps(operations).encode()

@@ -44,6 +44,7 @@ from rdfcrawl.sitemaps.resourcesync.tasks import (
     source_id,
 )
 from rdfcrawl.sitemaps.resourcesync.times import begin_us
+from tests.examples import examples
 from tests.resourcesync_source import (
     SITE,
     Mirror,
@@ -487,7 +488,7 @@ def test_a_task_is_short_and_comes_back() -> None:
 
 
 @given(st.text(max_size=40) | st.sampled_from(['{"o":"fly"}', '{"c":{}}', "[1]", "1"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_is_a_task_or_refused(text: str) -> None:
     """If a task is anything, then it is one, or a named fault."""
     reason = None

@@ -15,6 +15,7 @@ from protego import Protego
 
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.robots.policy import ALLOW_ALL, parse_robots
+from tests.examples import examples
 
 BASE = "http://h.example"
 # RFC 9309 5.1.
@@ -459,7 +460,7 @@ _PATHS = st.text("ab/", max_size=8).map(lambda x: "/" + x)
 _RULES = st.lists(st.tuples(st.booleans(), _PATTERNS), max_size=6)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(_RULES, _PATHS)
 def test_rules_against_protego(rules: list[tuple[bool, str]], path: str) -> None:
     """If paths have plain characters and wildcards, then both decide alike."""
@@ -471,7 +472,7 @@ def test_rules_against_protego(rules: list[tuple[bool, str]], path: str) -> None
     assert allows(text, path) is expected
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -516,7 +517,7 @@ def _matches(pattern: str, path: str) -> bool:
     return bool(path) and path[0] == pattern[0] and _matches(pattern[1:], path[1:])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(st.text("ab*", max_size=8), st.booleans(), st.text("ab", max_size=10))
 def test_wildcards_against_a_plain_matcher(
     pattern: str,
@@ -535,7 +536,7 @@ def test_hostile_wildcards_are_read_once() -> None:
     assert allows(f"User-agent: *\nDisallow: {rule}", "/" + "a" * 2000)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=300), st.text(max_size=30))
 def test_anything_is_read(body: bytes, path: str) -> None:
     """If robots.txt and path are garbage, then nothing is raised."""

@@ -12,6 +12,7 @@ from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.entry import ChangeFrequency, Entry, Extension
 from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import read_sitemap
+from tests.examples import examples
 
 MAP, PAGE = "http://e/sitemap.xml", "http://e/a"
 NAMESPACES = (
@@ -125,7 +126,7 @@ def test_a_sitemap_of_an_index_is_listed_as_one() -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.sampled_from(["image", "video", "news", "link", "title", "enclosure", "odd"]),
     st.lists(

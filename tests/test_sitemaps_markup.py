@@ -22,6 +22,7 @@ from rdfcrawl.sitemaps.markup import (
     Tokenizer,
     iter_events,
 )
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from rdfcrawl.sitemaps.markup import Event
@@ -346,7 +347,7 @@ def test_a_large_document_is_read_in_flat_memory() -> None:
     assert peak < 8 * 2**20
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -24,6 +24,7 @@ from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.protocol import Sitemap, read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
+from tests.examples import examples
 
 URL = "http://www.example.com/maps/sitemap.xml"
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -478,7 +479,7 @@ def test_no_task(text: str) -> None:
         SitemapTask.decode(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damaged_sitemaps(data: st.DataObject) -> None:
     """If bytes of a sitemap are changed, then nothing but faults comes of it."""

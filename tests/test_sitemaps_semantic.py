@@ -29,6 +29,7 @@ from rdfcrawl.sitemaps.description import dataset_iri, describe_dataset
 from rdfcrawl.sitemaps.entry import Entry, SitemapLimits
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from tests.examples import examples
 
 SITE = "http://example.org/sitemap.xml"
 DERI = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"
@@ -496,7 +497,7 @@ def test_a_dataset_without_name_has_a_stable_one() -> None:
     assert dataset_iri(first, SITE) != dataset_iri(first, SITE + "?2")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_damaged_datasets(data: st.DataObject) -> None:
     """If a dataset is damaged, then its ways and statements are still right."""

@@ -16,6 +16,7 @@ from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.tasks import MAX_TASK_BYTES, Part, Step, Task
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.rdf.source import Source
+from tests.examples import examples
 from tests.sparql_driver import Harvested, harvest_all, with_cap
 from tests.sparql_endpoints import Endpoint, data_web_endpoint, failed, store_of
 from tests.sparql_stores import canonical, iter_store
@@ -426,7 +427,7 @@ _STEPS: list[Step] = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
     """If bytes of an answer are wrong, then the plan goes on all the same."""

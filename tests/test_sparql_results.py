@@ -19,6 +19,7 @@ from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.source import Source
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -298,7 +299,7 @@ def test_tables_are_read_as_streams() -> None:
     assert endless.n_read < 500_000
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_damage_raises_nothing_but_source_faults(data: st.DataObject) -> None:
     """If bytes of a table are changed, then rows or a fault come out."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack.seven_zip_header import HeaderReader
+from tests.examples import examples
 from tests.unpack_archives import (
     CODECS,
     SEVEN_ZIP_FILTERS,
@@ -92,7 +93,7 @@ def test_damage_is_named(kind: str) -> None:
         assert sum(len(each.data) for each in found) <= 10**7
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.binary(max_size=300), kind=st.sampled_from([b"\1", b"\x17", b"\1\4\6"]))
 def test_any_header_of_7z_is_read_or_refused(data: bytes, kind: bytes) -> None:
     """If the header of a 7z archive is anything, then it is read or refused."""
@@ -108,7 +109,7 @@ def test_any_header_of_7z_is_read_or_refused(data: bytes, kind: bytes) -> None:
         assert fault.fault.reason in NAMED  # noqa: PT017
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.binary(max_size=2000))
 def test_anything_behind_a_magic_is_read_or_refused(data: bytes) -> None:
     """If only the first bytes are those of a packing, then nothing is raised."""
