@@ -433,7 +433,7 @@ def _xml_root(head: bytes) -> tuple[bytes, bytes]:
     element = _XML_ELEMENT.search(
         head, match.end(1) if match[1] else match.start(2) - 1
     )
-    return (element[1], element[0]) if element else (match[1], b"")
+    return (element[1], element[0]) if element else (match[1] or match[2], b"")
 
 
 def _as_ascii_superset(head: bytes) -> bytes:

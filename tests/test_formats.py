@@ -295,3 +295,10 @@ def test_sniffing_takes_no_time(head: bytes) -> None:
     """If the first bytes are made to make patterns backtrack, then they do not."""
     with takes_at_most(1):
         decide("", "http://[broken/", head)
+
+
+def test_what_begins_like_a_tag_without_a_name_is_what_it_is_said_to_be() -> None:
+    """If a name begins as none of XML does, then the format is still decided."""
+    assert (
+        decide("text/turtle", "http://e.example/", b' <:b "').format is formats.TURTLE
+    )

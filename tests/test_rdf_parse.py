@@ -633,3 +633,15 @@ class TestLimits:
         assert all(len(chunk) <= CHUNK_BYTES for chunk in chunks)
         assert all(chunk.endswith(b" .\n") for chunk in chunks)
         assert b"".join(chunks).count(b"\n") == 20_000
+
+
+@pytest.mark.parametrize("iri", [b"\\ud800", b"http://e.example/\\udfff x"])
+def test_an_iri_with_half_a_character_costs_its_statement(iri: bytes) -> None:
+    """If an escape in an IRI is no character, then the other statements are read."""
+    good = b"<http://e.example/s> <http://e.example/p> 1 .\n"
+    document = good + b"<http://e.example/s> <http://e.example/p> <%s> .\n" % iri + good
+    parsed = parse(
+        document, url="http://e.example/", graph=None, media_type="text/turtle"
+    )
+    assert b"".join(parsed).count(b"\n") == 2
+    assert len(parsed.faults) == 1

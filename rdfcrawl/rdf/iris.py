@@ -31,7 +31,7 @@ _BEGIN = re.compile(
     r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
 )
 _SECOND_URL = re.compile(r"[\s<>\"]+(?:https?|ftps?)://", re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 _IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|<(?!<)([^<>"\n\r]*+)>')
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
@@ -61,7 +61,7 @@ def mended_iri(iri: str) -> str:
         return NamedNode(iri).value
     text = iri.strip(" \t\n\r\f")
     begin = _BEGIN.match(text)
-    if begin is None or _CONTROL.search(text) or len(text) > MAX_CHARS:
+    if begin is None or _NO_TEXT.search(text) or len(text) > MAX_CHARS:
         raise ValueError(f"not an IRI: {text[:200]}")
     if _SECOND_URL.search(text):
         raise ValueError(f"two URLs: {text[:200]}")
@@ -73,7 +73,7 @@ def mended_reference(reference: str) -> str:
     if _SCHEME.match(reference.lstrip()):
         return mended_iri(reference)
     text = reference.strip(" \t\n\r\f")
-    if _CONTROL.search(text) or _SECOND_URL.search(text) or len(text) > MAX_CHARS:
+    if _NO_TEXT.search(text) or _SECOND_URL.search(text) or len(text) > MAX_CHARS:
         raise ValueError(f"not an IRI: {text[:200]}")
     return escape(text)
 
