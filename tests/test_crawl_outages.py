@@ -33,6 +33,7 @@ PATIENT: dict[str, Any] = {
     "HOST_LAST_WAIT_SECS": 60,
     "RETRY_TIMES": 2,
 }
+LD = "application/ld+json"
 QUAD = b"<> <urn:x:p> <urn:x:o> ."
 PAGES = [f"/{n}" for n in range(60)]
 _numbers = count(1)
@@ -285,6 +286,39 @@ def test_outage_of_our_own_name_servers_costs_nothing(
     assert crawl.stderr.count("requests pause, no host is to blame") == 1
     assert "requests go on" in crawl.stderr
     assert result.statistics["fault/dns_unanswered"] == 0
+
+
+@pytest.mark.parametrize("with_scrapy", [False, True])
+def test_outage_of_our_own_costs_no_context(
+    commands: Commands, loopback: Loopback, away: Away, *, with_scrapy: bool
+) -> None:
+    """If no name is looked up for a while, then contexts wait as documents do."""
+    response = loopback.response
+    server = loopback({"*": response(b'{"@context": {"p": "urn:x:p"}}', LD)})
+    folder, n_hosts = commands.folder(), 24
+    names = _many_hosts(2 * n_hosts)
+    hosts = [f"http://{name}:{server.port}" for name in names]
+    for n, context_host in enumerate(hosts[n_hosts:]):
+        body = f'{{"@context": "{context_host}/c{n}", "@id": "", "p": "o"}}'
+        server.pages[f"/{n}"] = [0.1, response(body.encode(), LD)]
+    server.pages["/robots.txt"] = response(b"", status="404 No")
+    seeds = [f"{host}/{n}" for n, host in enumerate(hosts[:n_hosts])]
+    with scripted_names(folder, names):
+        crawl = commands.start_crawl(
+            seeds,
+            folder=folder,
+            CONCURRENT_REQUESTS=2,
+            FETCH_WITH_SCRAPY=with_scrapy,
+            **STRICT,
+        )
+        commands.wait_until(lambda: any("/c" in x for x in server.targets))
+        with names_outage(folder):
+            commands.wait_until(lambda: _pauses(crawl))
+            time.sleep(away.secs)
+        result = crawl.wait()
+    assert result.code == 0, result.stderr
+    assert not any(name.startswith("fault/") for name in result.statistics)
+    assert result.graphs == set(seeds)
 
 
 def test_want_of_descriptors_costs_nothing(

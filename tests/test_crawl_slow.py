@@ -138,6 +138,28 @@ def test_what_does_not_end_is_given_up(commands: Commands, loopback: Loopback) -
     assert result.counts().done == len(urls)
 
 
+def test_scrapys_downloader_gives_up_what_does_not_come(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If Scrapy's downloader makes the requests, then they have the same limits."""
+    names = ("silent", "nothing", "body")
+    urls = [
+        loopback({"/a": SCRIPTS[name]}, host=f"127.0.84.{n}").url("/a")
+        for n, name in enumerate(names, start=1)
+    ]
+    result = commands.crawl(
+        urls,
+        FETCH_WITH_SCRAPY=True,
+        TRANSFER_FIRST_BYTE_SECS=1.0,
+        TRANSFER_MIN_RATE_SECS=1.0,
+        DOWNLOAD_TIMEOUT=600,
+        RETRY_TIMES=0,
+    )
+    assert result.code == 0, result.stderr
+    for url in urls:
+        assert "timeout" in result.faults(url), url
+
+
 def test_a_dump_that_is_being_read_goes_back_on_sigterm(
     commands: Commands, loopback: Loopback
 ) -> None:

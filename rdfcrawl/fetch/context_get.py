@@ -24,9 +24,10 @@ from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Answer
+    from collections.abc import Awaitable, Callable
+
+    from rdfcrawl.fetch.answer import Answer, Exchange
     from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
-    from rdfcrawl.fetch.exchange import HttpExchange
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.robots.cache import RobotsCache
@@ -72,7 +73,8 @@ class ContextGet:
     """Fetches contexts.
 
     Args:
-        exchange: does the GETs; it is closed with this.
+        exchange: does the GETs.
+        close: closes it.
         robots: rules that are obeyed; None obeys none.
         spool: keeps bodies on their way.
         fetch: limits on every GET.
@@ -83,7 +85,8 @@ class ContextGet:
     def __init__(
         self,
         *,
-        exchange: HttpExchange,
+        exchange: Exchange,
+        close: Callable[[], Awaitable[None]],
         robots: RobotsCache | None,
         spool: Spool,
         fetch: FetchOptions,
@@ -91,6 +94,7 @@ class ContextGet:
         hosts: Hosts,
     ) -> None:
         self.exchange = exchange
+        self._close = close
         self.robots = robots
         self.spool = spool
         self.fetch = fetch
@@ -110,6 +114,10 @@ class ContextGet:
             async with asyncio.timeout(self.options.load_secs):
                 entry = await course.run()
         except TimeoutError:
+            trouble = self.hosts.trouble
+            if trouble is not None and trouble.is_pausing:
+                await trouble.all_pass()  # the time was ours
+                return await self(url, known=known)
             detail = f"over {self.options.load_secs:g} s"
             return self._failed(url, Fault(Reason.TIMEOUT, detail), course)
         except SourceFault as exc:
@@ -123,7 +131,7 @@ class ContextGet:
         """Close the connections."""
         if self.robots is not None:
             await self.robots.close()
-        await self.exchange.close()
+        await self._close()
 
     def _failed(self, url: str, fault: Fault, course: _Course) -> Got:
         options = self.options
@@ -208,7 +216,9 @@ class _Course:
             partial(getter.hosts.turns.of_url, url, delay_secs),
         )
         if answer.is_own_fault:
-            raise SourceFault(Reason.INTERNAL, "the worker stops")
+            # The worker stops: whoever waits for the context is cancelled, and what is
+            # without it would be read wrongly.
+            await asyncio.get_running_loop().create_future()
         return answer
 
     async def _obey(self, url: str) -> float:

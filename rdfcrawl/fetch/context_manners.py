@@ -11,6 +11,7 @@ from rdfcrawl.leaving import Leaving
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rdfcrawl.fetch.own_trouble import OwnTrouble
     from rdfcrawl.turns import Turns
 
 
@@ -56,10 +57,12 @@ class Hosts:
         turns: gives requests their turns.
         goes_by_address: turns say which address of a host is connected to.
         is_denied: tells which URLs the operator wants never to be asked for.
+        trouble: failures of our own, which are waited out; None: they are not known.
         leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
     turns: Turns = field(default_factory=LocalTurns)
     goes_by_address: bool = False
     is_denied: Callable[[str], bool] = lambda _: False
+    trouble: OwnTrouble | None = None
     leaving: Leaving = field(default_factory=Leaving)

@@ -16,6 +16,7 @@ from rdfcrawl.fetch.context_cache import MemoryContexts, SharedContexts
 from rdfcrawl.fetch.context_get import ContextGet
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
+from rdfcrawl.fetch.own_trouble import BearingExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri import BadUri, requestable
@@ -23,6 +24,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rdfcrawl.fetch.answer import Exchange
     from rdfcrawl.fetch.context_cache import ContextEntry
     from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
     from rdfcrawl.fetch.options import FetchOptions
@@ -183,14 +185,18 @@ def open_contexts(
         fetch, spool, gate=gate, goes_by_address=hosts.goes_by_address
     )
     exchange.open()
+    asking: Exchange = exchange
+    if hosts.trouble is not None:
+        asking = BearingExchange(exchange, hosts.trouble, spool)
     rules = None
     if robots is not None:
         rules = RobotsCache(
-            RobotsFetch(LeavingExchange(exchange, hosts.leaving), spool, fetch),
+            RobotsFetch(LeavingExchange(asking, hosts.leaving), spool, fetch),
             robots,
         )
     getter = ContextGet(
-        exchange=exchange,
+        exchange=asking,
+        close=exchange.close,
         robots=rules,
         spool=spool,
         fetch=fetch,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+import socket
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from multidict import CIMultiDict
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -19,16 +22,24 @@ from scrapy.http.request import NO_CALLBACK
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
 from rdfcrawl.fetch.exchange import note_headers
-from rdfcrawl.fetch.network_faults import guard_fault
+from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.scrapy_handler import TURN, GuardRefused, TurnIsOver
+from rdfcrawl.fetch.system_errors import dns_reason, errno_of
+from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.turns import FREE
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.fetch.watch import Transfer
     from rdfcrawl.turns import Turn
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
@@ -38,6 +49,8 @@ _LEFT_TO_THE_VISIT: Final = {
     "dont_obey_robotstxt": True,
     "handle_httpstatus_all": True,
 }
+_TRANSFER: Final = "rdfcrawl_transfer"
+_BEGUN: Final[Any] = SimpleNamespace(connection=None)  # Scrapy has the connection
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
     (DownloadConnectionRefusedError, Reason.UNREACHABLE, True),
@@ -50,13 +63,53 @@ _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
 class ScrapyExchange:
     """Sends each record as an ordinary request; see `answer.Exchange`."""
 
-    def __init__(self, crawler: Crawler, spool: Spool) -> None:
+    def __init__(
+        self, crawler: Crawler, spool: Spool, options: FetchOptions, known: KnownNames
+    ) -> None:
         self._crawler = crawler
         self._spool = spool
+        self._known = known
+        self._watch = Watch(options)
+        crawler.signals.connect(self._begun, signals.headers_received)
+        crawler.signals.connect(self._received, signals.bytes_received)
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward."""
+        return self._watch.flowing()
+
+    async def close(self) -> None:
+        """Watch over nothing any more."""
+        self._watch.close()
 
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         answer = Answer()
+        transfer = self._watch.begin(ask)
+        try:
+            await self._get(url, ask, turn, answer, transfer)
+        except asyncio.CancelledError:
+            if not transfer.is_own_cancel():
+                raise
+            answer.fault = transfer.verdict
+            answer.is_host_fault = transfer.is_silent and not ask.is_final
+        finally:
+            self._watch.end(transfer)
+        return answer
+
+    def _begun(self, request: Request) -> None:
+        transfer = request.meta.get(_TRANSFER)
+        if transfer is not None:
+            transfer.response = _BEGUN
+
+    def _received(self, data: bytes, request: Request) -> None:
+        transfer = request.meta.get(_TRANSFER)
+        if transfer is not None:
+            transfer.response = _BEGUN
+            transfer.n_bytes += len(data)
+
+    async def _get(
+        self, url: str, ask: Ask, turn: Turn, answer: Answer, transfer: Transfer
+    ) -> None:
         request = Request(
             url,
             method="POST" if ask.data else "GET",
@@ -69,6 +122,7 @@ class ScrapyExchange:
                 "download_timeout": ask.timeout_secs,
                 "download_maxsize": ask.max_bytes,
                 TURN: turn,
+                _TRANSFER: transfer,
             },
         )
         try:
@@ -82,10 +136,14 @@ class ScrapyExchange:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except Exception as exc:  # the edge: handlers raise what they like
             reason, answer.is_host_fault = _judge(exc)
+            if reason is Reason.DNS:
+                reason = await asyncio.to_thread(_reason_of_name, host_of(url))
+            answer.errno = errno_of(exc)
             answer.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
         else:
+            if response.ip_address is not None:
+                self._known.add(host_of(url), str(response.ip_address))
             self._take(response, ask, answer)
-        return answer
 
     def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
         note_headers(answer, response.status, _text_headers(response))
@@ -93,11 +151,12 @@ class ScrapyExchange:
             if response.status >= 400:
                 answer.excuse = response.body[:MAX_EXCUSE_BYTES]
             return
-        sink = self._spool.sink(ask)
+        sink = self._spool.sink(ask, response.url, len(response.body))
         try:
             sink.write(response.body)
         except SourceFault as exc:
-            answer.fault = exc.fault
+            note_fault(answer, exc)
+            answer.errno = errno_of(exc)
             answer.is_partial = True
         sink.keep(answer)
         if "partial" in response.flags:
@@ -112,6 +171,15 @@ def _text_headers(response: Response) -> CIMultiDict[str]:
         for name, values in response.headers.items()
         for value in values
     )
+
+
+def _reason_of_name(name: str) -> Reason:
+    """Return whether a name has no address, or nobody could tell; Twisted does not."""
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError as exc:
+        return dns_reason(exc)
+    return Reason.DNS_UNANSWERED  # somebody has answered since
 
 
 def _judge(exc: Exception) -> tuple[Reason, bool]:

@@ -30,7 +30,9 @@ def errno_of(exc: BaseException) -> int:
     for _ in range(5):
         if cause is None:
             break
-        if isinstance(cause, OSError) and (cause.errno or 0) > 0:
-            return cause.errno or 0
+        # Twisted's are no errors of the system, but say which one is behind them.
+        number = getattr(cause, "osError", None) or getattr(cause, "errno", None)
+        if isinstance(number, int) and number > 0:
+            return number
         cause = cause.__cause__ or cause.__context__
     return 0

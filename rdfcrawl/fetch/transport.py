@@ -77,19 +77,19 @@ class Transport:
         self._trouble = session.trouble = OwnTrouble(known, sleepers, self._spool)
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)
-        self._http: HttpExchange | None = None
+        self._web: HttpExchange | ScrapyExchange
         web: Exchange
         if options.fetches_with_scrapy:
-            web = ScrapyExchange(crawler, self._spool)
+            web = self._web = ScrapyExchange(crawler, self._spool, options.fetch, known)
         else:
-            web = self._http = HttpExchange(
+            web = self._web = HttpExchange(
                 options.fetch,
                 self._spool,
                 gate=self._gate,
                 known=known,
                 goes_by_address=session.goes_by_address,
             )
-            self._http.open()
+            web.open()
         self._ftp = FtpExchange(
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
@@ -157,6 +157,7 @@ class Transport:
                 turns=self.turns,
                 goes_by_address=session.goes_by_address,
                 is_denied=session.intake.denies,
+                trouble=self._trouble,
                 leaving=session.leaving,
             ),
             shared=self._shared,
@@ -171,8 +172,7 @@ class Transport:
 
     def _flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers come forward."""
-        flowing = self._ftp.flowing()
-        return flowing | self._http.flowing() if self._http else flowing
+        return self._web.flowing() | self._ftp.flowing()
 
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
@@ -180,8 +180,7 @@ class Transport:
         await self.contexts.close()
         if self.robots:
             await self.robots.close()
-        if self._http:
-            await self._http.close()
+        await self._web.close()
         await self._ftp.close()
         self._spool.close()
 
