@@ -24,7 +24,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rdfcrawl.frontier.binary import MIN_VERSION, program_version
+from rdfcrawl.frontier.binary import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.options import FrontierOptions
@@ -184,6 +184,15 @@ def server_directory() -> Iterator[Path]:
     """Yield an empty directory whose path is short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="rc-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def lasting_server(server_directory: Path) -> Iterator[RedisServer]:
+    """Yield a server that keeps what it acknowledged, outside of any crawl's folder."""
+    server = RedisServer(find_server(), server_directory, ("--appendonly", "yes"))
+    server.start()
+    yield server
+    server.end()
 
 
 @pytest.fixture(scope="session")

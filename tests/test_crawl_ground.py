@@ -16,26 +16,15 @@ from tests.crawl_webs import TreeWeb
 from tests.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
 
 pytestmark = pytest.mark.service
 
 
-@pytest.fixture
-def server(server_directory: Path) -> Iterator[RedisServer]:
-    """Yield a Redis server that lives outside of the crawl's folder."""
-    server = RedisServer(find_server(), server_directory, ("--appendonly", "yes"))
-    server.start()
-    yield server
-    server.end()
-
-
 @pytest.mark.parametrize("part", ["", "quads", "provenance"])
 def test_nothing_is_done_that_is_in_no_folder(
-    commands: Commands, loopback: Loopback, server: RedisServer, part: str
+    commands: Commands, loopback: Loopback, lasting_server: RedisServer, part: str
 ) -> None:
     """If the crawl's folder is deleted, then the worker stops and acknowledges nothing.
 
@@ -45,13 +34,13 @@ def test_nothing_is_done_that_is_in_no_folder(
     web = TreeWeb(loopback, prefix, n_hosts=4, n_docs=40, secs=0.1)
     running = commands.start_crawl(
         [web.seed],
-        REDIS_URL=server.url,
+        REDIS_URL=lasting_server.url,
         FRONTIER_COMMIT_SECS=0.3,
         VISIT_MAX_DOCUMENTS=4,
     )
 
     def n_done() -> int:
-        return asyncio.run(count_in_redis(server.url, "linkeddata")).done
+        return asyncio.run(count_in_redis(lasting_server.url, "linkeddata")).done
 
     commands.wait_until(lambda: n_done() > 10)
     shutil.rmtree(running.folder / part)
@@ -62,7 +51,7 @@ def test_nothing_is_done_that_is_in_no_folder(
     assert "Traceback" not in result.stderr
     # At most one commit was between its look at the files and its acknowledgement.
     assert n_done() - before <= 4 * 4
-    counts = asyncio.run(count_in_redis(server.url, "linkeddata"))
+    counts = asyncio.run(count_in_redis(lasting_server.url, "linkeddata"))
     assert counts.queued + counts.leased > 0
 
 

@@ -32,37 +32,28 @@ N_HOSTS, N_DOCS = 6, 20
 DELAY_SECS = 0.2
 
 
-@pytest.fixture
-def server(server_directory: Path) -> Iterator[RedisServer]:
-    """Yield a server that keeps what it acknowledged."""
-    server = RedisServer(find_server(), server_directory, ("--appendonly", "yes"))
-    server.start()
-    yield server
-    server.end()
-
-
 def test_redis_goes_away_and_comes_back(
-    commands: Commands, loopback: Loopback, server: RedisServer
+    commands: Commands, loopback: Loopback, lasting_server: RedisServer
 ) -> None:
     """If Redis hangs and later dies and is restarted, then the crawl waits for it."""
     web = TreeWeb(loopback, "127.0.51", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.1)
     running = commands.start_crawl(
         [web.seed],
-        REDIS_URL=server.url,
+        REDIS_URL=lasting_server.url,
         REDIS_PARAMS='{"socket_timeout": 1.0}',
         FRONTIER_COMMIT_SECS=0.3,
         FRONTIER_LEASE_SECS=5,
     )
     commands.wait_until(lambda: web.asked().total() > N_DOCS)
-    os.kill(server.pid, signal.SIGSTOP)
+    os.kill(lasting_server.pid, signal.SIGSTOP)
     time.sleep(2.0)
     assert not running.has_ended()
-    os.kill(server.pid, signal.SIGCONT)
+    os.kill(lasting_server.pid, signal.SIGCONT)
     commands.wait_until(lambda: web.asked().total() > 2 * N_DOCS)
-    server.end(signal.SIGKILL)
+    lasting_server.end(signal.SIGKILL)
     time.sleep(1.0)
     assert not running.has_ended()
-    server.start()
+    lasting_server.start()
 
     result = running.wait()
     assert result.code == 0, result.stderr
@@ -70,13 +61,13 @@ def test_redis_goes_away_and_comes_back(
     assert result.stderr.count("Redis is away") >= 1
     assert result.graphs == web.documents
     n = len(web.documents)
-    counts = asyncio.run(count_in_redis(server.url, "linkeddata"))
+    counts = asyncio.run(count_in_redis(lasting_server.url, "linkeddata"))
     assert counts == Counts(done=n, seen=n, hosts=N_HOSTS)
     assert not (result.folder / "frontier").exists()
 
 
 def test_two_workers_share_without_overlap(
-    commands: Commands, server: RedisServer, tmp_path: Path
+    commands: Commands, lasting_server: RedisServer, tmp_path: Path
 ) -> None:
     """If two workers share a crawl, then no host has two at once, or no pause."""
     config = WebConfig(
@@ -90,7 +81,7 @@ def test_two_workers_share_without_overlap(
     with run_dataweb(config, tmp_path) as web:
         result = commands.start(
             *("workers", "-n2", "linkeddata", f"-aseeds=@{web.seeds_path}"),
-            REDIS_URL=server.url,
+            REDIS_URL=lasting_server.url,
             DOWNLOAD_DELAY=DELAY_SECS,
             VISIT_WINDOW_SECS=0.6,
         ).wait()
