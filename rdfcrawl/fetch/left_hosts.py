@@ -38,7 +38,7 @@ class LeavingExchange:
         self._drop = drop
         self._leaving = leaving
         self._open: dict[asyncio.Task[object], str] = {}
-        self._cancelled: dict[asyncio.Task[object], int] = {}
+        self._cancelled: set[asyncio.Task[object]] = set()
         leaving.changed.append(self._cancel)
 
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
@@ -50,21 +50,22 @@ class LeavingExchange:
         if task is None:
             raise RuntimeError("a request needs a task")
         self._open[task] = url
+        n_cancels = task.cancelling()
         try:
             return await self._exchange.get(url, ask, turn)
         except asyncio.CancelledError:
-            before = self._cancelled.get(task)
-            if before is None or task.uncancel() > before:
+            # Somebody else may have cancelled it as well: that is not ours to end.
+            if task not in self._cancelled or task.uncancel() > n_cancels:
                 raise
             self._drop(url)
             return Answer(fault=leaving.fault(url))
         finally:
             del self._open[task]
-            self._cancelled.pop(task, None)
+            self._cancelled.discard(task)
 
     def _cancel(self) -> None:
         """End what is asked of hosts that are left now."""
         for task, url in list(self._open.items()):
             if task not in self._cancelled and self._leaving.covers(url):
-                self._cancelled[task] = task.cancelling()
+                self._cancelled.add(task)
                 task.cancel()

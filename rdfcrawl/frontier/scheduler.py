@@ -130,9 +130,9 @@ class FrontierScheduler(BaseScheduler):
         """Return the next visit, or None if none is at hand; never waits."""
         if self.session is not None and (self._pauses() or not self._has_room()):
             return None
-        request = self._memory.next_request()
-        if request is not None and self._leaves(request):
-            return self.next_request()
+        while (request := self._memory.next_request()) is not None:
+            if not self._leaves(request):
+                break
         if request is not None or self.session is None:
             return request
         visit = self._next_visit(self.session)
