@@ -17,6 +17,7 @@ from redis import Redis
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
+from rdfcrawl.errors import Reason
 from rdfcrawl.frontier.binary import find_server
 from tests.crawl_fixtures import count_in_redis
 from tests.crawl_kills import kill_redis, worker_pids
@@ -211,10 +212,11 @@ def test_all_kinds_of_outages_lose_nothing(
     dumps = loopback({"/dump.nt": slow_dump(loopback)}, host="127.0.94.9")
     seeds = [web.seed, dumps.url("/dump.nt"), *(each.url("/a") for each in silent)]
     wanted = {*web.documents, *seeds}
-    (folder / "seeds.txt").write_text("\n".join(seeds))
+    hopeless = "http://none.example/"
+    (folder / "seeds.txt").write_text("\n".join([hopeless, *seeds]))
     commands.wait_until(frontiers.is_linked)
     addresses = {name: [[f"127.0.93.{n}"]] for n, name in enumerate(names, start=1)}
-    with scripted_names(folder, addresses):
+    with scripted_names(folder, {**addresses, "none.example": ["EAI_NONAME"]}):
         crew = commands.start(
             *("workers", "-n2", "linkeddata", f"-aseeds=@{folder / 'seeds.txt'}"),
             folder=folder,
@@ -233,11 +235,7 @@ def test_all_kinds_of_outages_lose_nothing(
             paths = (crew.folder / "logs").glob("*.log")
             return "".join(path.read_text() for path in paths)
 
-        def pauses(what: str) -> None:
-            said = f"requests pause, no host is to blame: we have no {what}"
-            commands.wait_until(lambda: said in logs(), secs=60)
-            time.sleep(2.0)
-
+        lacking = "requests pause, no host is to blame: we have no descriptors"
         commands.wait_until(lambda: web.asked().total() > N_HOSTS)
         n_killed = 0
         cut_answers(frontiers.way, 4.0)
@@ -245,9 +243,11 @@ def test_all_kinds_of_outages_lose_nothing(
             n_killed += kill_one(crew)
             time.sleep(2.0)
         with names_outage(folder):
-            pauses("answers of name servers")
+            # A worker that knows no name yet waits for each host instead of pausing.
+            time.sleep(4.0)
         with no_descriptors(crew):
-            pauses("descriptors")
+            commands.wait_until(lambda: lacking in logs(), secs=60)
+            time.sleep(2.0)
         assert len(web.asked()) < len(web.documents)
         frontiers.fail_over()
         time.sleep(2.0)
@@ -255,7 +255,8 @@ def test_all_kinds_of_outages_lose_nothing(
         cut_answers(frontiers.way, 3.0)
         result = crew.wait(240)
     counts = asyncio.run(count_in_redis(frontiers.replica.url, "linkeddata"))
-    assert result.code == 0, result.stderr
+    assert result.code == 4, result.stderr  # whoever gave it up, and died since
+    assert Reason.DNS in result.faults(hopeless)
     assert n_killed >= 2
     assert result.stderr.count("died (-9)") == n_killed
     assert frontiers.way.n_cut > 10
@@ -263,4 +264,4 @@ def test_all_kinds_of_outages_lose_nothing(
     assert result.graphs == wanted
     assert len(result.about(dumps.url("/dump.nt"))) == N_LINES
     assert (counts.queued, counts.leased, counts.dead) == (0, 0, 0)
-    assert counts.done == counts.seen == len(wanted)
+    assert counts.done == counts.seen == len({*wanted, hopeless})

@@ -207,3 +207,25 @@ def test_a_robots_txt_that_kills_its_workers_ends(
     assert result.counts() == Counts(done=40, seen=40, hosts=1)
     for url in lost:
         assert set(result.faults(url)) == {"robots_unreachable", "leases_lost"}
+
+
+def test_what_a_dead_worker_gave_up_is_in_the_exit_code(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker that gave up URIs is killed, then the exit code tells of them.
+
+    A later run that has given up nothing does not tell of them once more.
+    """
+    server = loopback({"*": [0.05, loopback.response(BODY)]})
+    urls = [server.url(f"/{n}") for n in range(80)]
+    folder = commands.folder()
+    seeds = seeds_of(folder, ["http://127.0.75.1:9/", *urls])
+    settings = {"FAILED_EXIT_CODE": 4, "RETRY_TIMES": 0, **QUICK}
+    words = ("workers", "-n1", "linkeddata", seeds)
+    crew = commands.start(*words, folder=folder, **settings)
+    wait_for(commands, lambda: len(server.requests), 60)
+    kill_worker(commands, crew)
+    result = crew.wait()
+    assert result.code == 4, result.stderr
+    assert result.graphs == set(urls)
+    assert commands.start(*words, folder=folder, **settings).wait().code == 0

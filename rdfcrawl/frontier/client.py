@@ -47,6 +47,7 @@ _KEY_HEAD = 4  # and of each key before its URIs
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
+_FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
 
 
@@ -195,7 +196,24 @@ class Frontier:
 
     async def end_run(self, run: int) -> None:
         """Take note that a run is over; once more, by another worker, is the same."""
-        await self.redis.sadd(self.key("runs"), run)
+        if await self.redis.sadd(self.key("runs"), run):
+            await self.redis.hset(
+                self.key("conf"), _FAILED_BEFORE, await self._n_failed()
+            )
+
+    async def failed_before(self) -> int:
+        """Return how many URIs were given up in the runs that are over."""
+        return int(await self.redis.hget(self.key("conf"), _FAILED_BEFORE) or 0)
+
+    async def failed_since(self, before: int) -> int:
+        """Return how many URIs were given up since, by whichever worker."""
+        return await self._n_failed() - before
+
+    async def _n_failed(self) -> int:
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hget(f"{prefix}:cnt", "failed")
+        return sum(int(n or 0) for n in await pipe.execute())
 
     async def clear(self, *, is_over: bool = False) -> None:
         """Forget everything about the crawl; its documents are not touched.

@@ -67,6 +67,8 @@ class Worker:
     Attributes:
         prepare: called with records that were claimed, before they are visited.
         restore: called when Redis may have lost what it took last.
+        n_failed: URIs that were given up in this run by all workers, also by those
+            that have died; known at the end.
         gone: why the crawl cannot go on, once Redis no longer has it.
         leases_until: when the leases of this worker run out, by `turns.steady_time`.
     """
@@ -89,6 +91,7 @@ class Worker:
         self.counts = Counts()
         self.lost_leases = 0
         self.n_failed = 0
+        self._failed_before = 0
         self.is_over = False
         self.n_slow = 0  # visits that have given up their places to others
         self._has_started = False
@@ -247,6 +250,9 @@ class Worker:
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
         await self._persistent(self._beat, what="heartbeat")
+        self._failed_before = await self._persistent(
+            self.frontier.failed_before, what="look for runs"
+        )
         jobs = (self._claim, self._commit, self._keep, self._seed, self._tell)
         for job in jobs:
             self._tasks.append(asyncio.create_task(self._forever(job)))
@@ -271,6 +277,7 @@ class Worker:
             await self._send_links_and_release()
             if await self._commit_stores():
                 await self._ack(float("inf"))
+            self.n_failed = await self.frontier.failed_since(self._failed_before)
             await self._persistent(self._say_goodbye, what="leave")
         except RedisError as error:
             if isinstance(error, CrawlGone):
@@ -575,7 +582,6 @@ class Worker:
             await self._restore()
             visits = self._durable[0][1]
             await self._persistent(partial(self.frontier.ack, visits), what="ack")
-            self.n_failed += sum(len(visit.failed) for visit in visits)
             self._durable.popleft()
             has_any = True
         return has_any

@@ -4,7 +4,7 @@
 -- lost (its URIs are crawled again). So it is too if the key is still locked: the
 -- server has lost its release in a crash, and with it maybe the children and what the
 -- visit had put back.
-local answer, done = {}, 0
+local answer, done, failed = {}, 0, 0
 local MOST_FAILED = 100000 -- of a partition
 
 local function keep_failed(key, flight, at, n)
@@ -27,6 +27,7 @@ while at <= #ARGV do
       if item ~= '' then done = done + 1 end
     end
     if n > 0 then keep_failed(key, flight, at + 3, n) end
+    failed = failed + n
     redis.call('DEL', flight)
     answer[#answer + 1] = '1'
   end
@@ -34,4 +35,5 @@ while at <= #ARGV do
 end
 count('l', -done)
 count('done', done)
+count('failed', failed)
 return table.concat(answer)
