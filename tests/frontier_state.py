@@ -101,6 +101,10 @@ async def read_partition(redis: Redis, prefix: str) -> PartitionState:
         name = raw.decode()
         kind, _, rest = name.removeprefix(f"{prefix}:").partition(":")
         await _read_key(redis, state, name, kind, rest)
+    for key, host in state.hosts.items():
+        if first := host.get("i", ""):
+            queue = state.queues.setdefault((key, int(first[0])), [])
+            queue.insert(0, first[1:].encode("latin-1"))
     return state
 
 
@@ -225,7 +229,11 @@ def _check_crowds(state: PartitionState) -> None:
 
 
 def _check_domains(state: PartitionState, budget: Budget) -> None:
-    by_domain = Counter(map(registered_domain, state.hosts))
+    by_domain = Counter(
+        domain
+        for key in state.hosts
+        if key not in (domain := registered_domain(key), f"www.{domain}")
+    )
     accepted: Counter[str] = Counter()
     for key, host in state.hosts.items():
         accepted[registered_domain(key)] += int(host["a"])

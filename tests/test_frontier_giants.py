@@ -181,6 +181,8 @@ class TestBudgets:
         small = await make_frontier(budget=Budget(hosts=30))
         added = await small.add(candidates(small, names(50)))
         assert (added.new, added.over_host, added.over_domain) == (30, 0, 20)
+        own = ["https://giant.example/", "https://www.giant.example/"]
+        assert (await small.add(candidates(small, own))).new == 2  # the domain itself
         more = [url + "more" for url in names(50)]
         added = await small.add(candidates(small, more))
         assert (added.new, added.over_domain) == (30, 20)  # known hosts go on
@@ -195,7 +197,7 @@ class TestBudgets:
         free = await make_frontier()
         assert await free.take_up(0, free.options.budget) == 30
         (state,) = await check_frontier(free)
-        assert (len(state.over), len(state.hosts)) == (0, 50)
+        assert (len(state.over), len(state.hosts)) == (0, 52)
 
     async def test_uris_of_a_domain_are_counted_over_its_hosts(
         self, make_frontier: MakeFrontier

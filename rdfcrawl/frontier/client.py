@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
@@ -18,7 +19,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
-from rdfcrawl.uri import partition_of, registered_domain
+from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ _DOMAIN_BUCKETS = 128
 # URIs over the budgets of their hosts that are kept, in case a budget is raised.
 MAX_REFUSED = 1_000_000
 _ADD_HEAD = 6  # arguments of `add` before the keys
-_KEY_HEAD = 4  # and of each key before its URIs
+_KEY_HEAD = 3  # and of each key before its URIs
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
@@ -699,7 +700,7 @@ def _marks(arguments: list[Argument]) -> Iterator[tuple[str, int]]:
     """Yield key and fingerprint of each URI in a call of `add`."""
     at = _ADD_HEAD
     while at < len(arguments):
-        key, n = cast("str", arguments[at]), int(arguments[at + 3])
+        key, n = cast("str", arguments[at]), int(arguments[at + 2])
         at += _KEY_HEAD
         for fingerprint in arguments[at : at + 2 * n : 2]:
             yield key, int(fingerprint)
@@ -718,6 +719,18 @@ def _refused(
     return Candidate(partition, key, int(fingerprint), item, budget)
 
 
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _place_of(key: str) -> str:
+    """Return how much of a key is its registered domain, and the bucket of that.
+
+    There is a minus before if the key stands for the domain, as most do: it is none of
+    the hosts that are counted for it.
+    """
+    domain = registered_domain(key)
+    stands_for_it = key.removeprefix("www.") == domain or key == domain
+    return f"{'-' * stands_for_it}{len(domain)}:{_bucket(domain)}"
+
+
 def _bucket(group: str) -> int:
     """Return where a partition counts the hosts of a registered domain or address."""
     return crc32(group.encode()) % _DOMAIN_BUCKETS
@@ -732,15 +745,14 @@ def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:
     arguments: list[Argument] = []
     n_keys = n_uris = 0
     for key, pairs in keys.items():
-        domain = registered_domain(key)
-        bucket = _bucket(domain)
+        place = _place_of(key)
         for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
             part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
             n = len(part) // 2
             if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
                 yield arguments
                 arguments, n_keys, n_uris = [], 0, 0
-            arguments += (key, len(domain), bucket, n, *part)
+            arguments += (key, place, n, *part)
             n_keys += 1
             n_uris += n
     if arguments:

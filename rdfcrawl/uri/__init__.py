@@ -18,6 +18,7 @@ from rdfcrawl.uri.parse import (
     requestable,
 )
 from rdfcrawl.uri.politeness import (
+    MAX_CACHED_HOSTS,
     Grouping,
     PolitenessKey,
     compact,
@@ -30,6 +31,7 @@ from rdfcrawl.uri.politeness import (
 
 __all__ = [
     "CRAWLED_SCHEMES",
+    "MAX_CACHED_HOSTS",
     "MAX_URL_CHARS",
     "SESSION_PARAMETERS",
     "BadUri",

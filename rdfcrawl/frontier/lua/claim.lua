@@ -41,9 +41,14 @@ local function given_before(leases)
   return visits
 end
 
-local function take_ordinary(key, most, items)
+local function take_ordinary(key, most, items, first)
   for band = RETRY_BAND + 1, LAST_BAND do
     if #items == most then break end
+    if first and tonumber(string.sub(first, 1, 1)) == band then
+      redis.call('HDEL', host_of(key), 'i')
+      items[#items + 1] = string.sub(first, 2)
+      if #items == most then break end
+    end
     local popped = redis.call('LPOP', queue_of(key, band), most - #items)
     for _, item in ipairs(popped or {}) do
       items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
@@ -51,12 +56,13 @@ local function take_ordinary(key, most, items)
   end
 end
 
-local function take(key, most, failures)
+-- `first` is the URI that is kept with the key, if there is one.
+local function take(key, most, failures, first)
   local retries = queue_of(key, RETRY_BAND)
   local items = {}
-  local first = failures % 2 == 1 and redis.call('LINDEX', retries, 0)
-  if first and is_suspect(first) then
-    take_ordinary(key, 1, items)
+  local retry = failures % 2 == 1 and redis.call('LINDEX', retries, 0)
+  if retry and is_suspect(retry) then
+    take_ordinary(key, 1, items, first)
     if #items > 0 then return items end
   end
   for i, item in ipairs(redis.call('LRANGE', retries, 0, most - 1)) do
@@ -70,7 +76,7 @@ local function take(key, most, failures)
     redis.call('LPOP', retries, #items)
     if is_suspect(items[1]) then return items end
   end
-  take_ordinary(key, most, items)
+  take_ordinary(key, most, items, first)
   return items
 end
 
@@ -89,10 +95,10 @@ end
 -- Leases a key that waits no longer.
 local function lease_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'n', 'ep')
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'n', 'ep', 'i')
   local delay = tonumber(h[1] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local items = take(key, most, tonumber(h[2] or 0))
+  local items = take(key, most, tonumber(h[2] or 0), h[8])
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
     local epoch = math.max(tonumber(h[7] or 0) + 1, now)

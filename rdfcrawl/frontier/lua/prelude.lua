@@ -3,7 +3,7 @@
 --
 -- Invariants, each kept by every script:
 --   seen = q + l + done + dead + known          (fields of T:cnt)
---   q = sum of n over T:h:*  = sum of LLEN over T:q:*
+--   q = sum of n over T:h:*  = sum of LLEN over T:q:*, and of `i` over T:h:*
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)
 --     <=>  n > 0, not locked (lk), not paused (pz)
