@@ -10,13 +10,17 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from scrapy import Request
 
+from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from tests.crawl_names import scripted_names
 from tests.ftp_servers import OddFtp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+    from scrapy.http import Response
 
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
@@ -27,6 +31,20 @@ HOST = "127.0.93.1"
 TRIPLE = b"<urn:x:s> <urn:x:p> 1 ."
 NOTHING = b'{"head": {"vars": []}, "results": {"bindings": []}}'
 LD = "application/ld+json"
+
+
+class AskingSpider(LinkedDataSpider):
+    """Asks the hosts of visits for more, by requests of its own."""
+
+    name = "asking"
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        """Ask for what nobody else asks for."""
+        for record in response.meta["visit"].records:
+            yield Request(f"{record.url}?own", callback=self.take)
+
+    def take(self, response: Response) -> None:
+        """Have enough."""
 
 
 class Times(list[str]):
@@ -150,6 +168,25 @@ def test_other_delay_is_told(clocked: Clocked) -> None:
         f"DOWNLOAD_DELAY is {HASTY_SECS} s here, and from {HASTY_SECS} to {DELAY_SECS}"
     )
     assert clocked.results[-1].stderr.count(line) == 1
+
+
+def test_requests_of_spiders_keep_the_delay(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a spider makes requests of its own, then visits keep the delay from them."""
+    server = loopback(host="127.0.93.4")
+    server.pages["*"] = loopback.response(TRIPLE)
+    result = commands.crawl(
+        [server.url(f"/{n}") for n in range(4)],
+        spider="asking",
+        SPIDER_MODULES=f"{__name__},rdfcrawl.spiders",
+        DOWNLOAD_DELAY=0.2,
+        VISIT_MAX_DOCUMENTS=2,
+    )
+    assert result.code == 0, result.stderr
+    assert sum(target.endswith("?own") for target in server.targets) == 4
+    times = [request.at for request in server.requests]
+    assert min(later - each for each, later in pairwise(times)) >= 0.19
 
 
 def test_worker_that_wakes_up_asks_for_its_leases_first(

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TURN: Final = "rdfcrawl_turn"  # in `meta`: the turn of a request
-_connecting_for: Final[ContextVar[Turn]] = ContextVar("turn", default=FREE)
+# The turn of what is being sent, and the address that is to be connected to.
+_connecting_for: Final[ContextVar[tuple[Turn, str]]] = ContextVar(
+    "connecting_for", default=(FREE, "")
+)
+_MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 
 
 class GuardRefused(IgnoreRequest):
@@ -61,13 +65,15 @@ class ScrapyHttpHandler:
     Args:
         handler: Scrapy's.
         gate: judges each connection.
+        crawler: whose requests wait for their turns, if it takes part in a crawl.
     """
 
     lazy = True
 
-    def __init__(self, handler: Any, gate: Gate) -> None:
+    def __init__(self, handler: Any, gate: Gate, crawler: Crawler) -> None:
         self._handler = handler
         self._gate = gate
+        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,7 +99,7 @@ class ScrapyHttpHandler:
         # The place where a request is about to be sent.
         handler._pool.getConnection = partial(_connection, pool.getConnection)  # noqa: SLF001
         gate = Gate(_guard_of(crawler), count=partial(_count, crawler.stats))
-        return cls(handler, gate)
+        return cls(handler, gate, crawler)
 
     async def download_request(self, request: Request) -> Response:
         """Send a request.
@@ -102,8 +108,33 @@ class ScrapyHttpHandler:
             GuardRefused: it would lead to where it must not.
             TurnIsOver: it was not sent.
         """
-        turn = request.meta.get(TURN, FREE)
-        token = _connecting_for.set(turn)
+        turn = request.meta.get(TURN)
+        if turn is not None:
+            return await self._send(request, turn)
+        if getattr(self._crawler.spider, "session", None) is None:
+            return await self._send(request, FREE)
+        return await self._send_in_turn(request)
+
+    async def _send_in_turn(self, request: Request) -> Response:
+        """Send a request that is no visit's, such as one that a spider yields."""
+        from rdfcrawl.fetch.transport import transport_of  # noqa: PLC0415  (a cycle)
+
+        turns = transport_of(self._crawler).turns
+        while True:
+            turn = await turns.of_url(request.url)
+            if turn is None:
+                raise IgnoreRequest("there is no turn for it")
+            try:
+                return await self._send(request, turn)
+            except TurnIsOver:
+                continue
+            finally:
+                turn.end()
+
+    async def _send(self, request: Request, turn: Turn) -> Response:
+        # A proxy is where it is, whatever the address of the host.
+        address = "" if request.meta.get("proxy") else turn.address
+        token = _connecting_for.set((turn, address))
         try:
             return await self._judged(request)
         except NotSentError as exc:
@@ -128,7 +159,7 @@ class ScrapyHttpHandler:
     async def _download(self, request: Request) -> Response:
         from rdfcrawl.guard.twisted_names import judging  # noqa: PLC0415  (see above)
 
-        with judging(self._gate, _connecting_for.get().address) as lookup:
+        with judging(self._gate, _connecting_for.get()[1]) as lookup:
             try:
                 response: Response = await self._handler.download_request(request)
             except CannotResolveHostError:
@@ -159,12 +190,13 @@ class ScrapyHttpHandler:
 
 def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[Any]:
     """Return the connection that is about to be used, if it still may be."""
-    turn = _connecting_for.get()
+    turn, address = _connecting_for.get()
 
-    def use(connection: Any) -> Any:
-        if turn.address and connection.transport.getPeer().host != turn.address:
+    def use(connection: Any, n_others: int = 0) -> Any:
+        is_other = address and connection.transport.getPeer().host != address
+        if is_other and n_others < _MAX_OTHERS:
             connection.abort()  # a kept one, of another address of the host
-            return get(*arguments).addCallback(use)
+            return get(*arguments).addCallback(use, n_others + 1)
         if not turn.is_good():
             connection.abort()
             raise NotSentError

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
 
 SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
+MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 MAX_SILENT: Final = 10_000
 
 # The request that is being made by this task.
@@ -52,7 +53,9 @@ class TurnConnector(aiohttp.TCPConnector):
         """
         turn = connecting_for.get()
         connection = await super().connect(req, traces, timeout)
-        while turn.address and _peer(connection) != turn.address:
+        for _ in range(MAX_OTHERS):
+            if not turn.address or _peer(connection) == turn.address:
+                break
             connection.close()  # a kept one, of another address of the host
             connection = await super().connect(req, traces, timeout)
         if not turn.is_good():
