@@ -38,15 +38,21 @@ def start(commands: Commands, server: RawServer, **settings: Any) -> RunningCraw
     )
 
 
+def forked(commands: Commands, server: RawServer) -> tuple[RunningCrawl, int, int]:
+    """Crawl until the host was asked: crew, the process that forks, and its worker."""
+    crew = start(commands, server)
+    commands.wait_until(lambda: len(server.targets) > 3)
+    (forking,) = children(crew.process.pid)
+    (worker,) = children(forking)
+    return crew, forking, worker
+
+
 def test_a_worker_that_died_is_forked_from_the_same_process(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If a worker is killed, then the process that forked it forks the next one."""
     server = slow_host(loopback)
-    crew = start(commands, server)
-    commands.wait_until(lambda: len(server.targets) > 3)
-    (forking,) = children(crew.process.pid)
-    (first,) = children(forking)
+    crew, forking, first = forked(commands, server)
     os.kill(first, signal.SIGKILL)
     commands.wait_until(lambda: set(children(forking)) - {first} or crew.has_ended())
     assert not crew.has_ended()
@@ -62,10 +68,7 @@ def test_the_crawl_outlives_the_process_that_forks(
 ) -> None:
     """If the process that forks is killed, its worker goes on, and so does the crew."""
     server = slow_host(loopback)
-    crew = start(commands, server)
-    commands.wait_until(lambda: len(server.targets) > 3)
-    (forking,) = children(crew.process.pid)
-    (first,) = children(forking)
+    crew, forking, first = forked(commands, server)
     os.kill(forking, signal.SIGKILL)
     commands.wait_until(lambda: not worker_pids(crew))
     n_targets = len(server.targets)
@@ -147,10 +150,7 @@ def test_a_worker_that_is_being_started_is_ended_too(
 ) -> None:
     """If the crew gets SIGTERM before a new worker is there, then it ends as well."""
     server = slow_host(loopback)
-    crew = start(commands, server)
-    commands.wait_until(lambda: len(server.targets) > 3)
-    (forking,) = children(crew.process.pid)
-    (first,) = children(forking)
+    crew, forking, first = forked(commands, server)
     os.kill(first, signal.SIGKILL)
     commands.wait_until(lambda: "starts again" in crew.stderr)
     os.kill(forking, signal.SIGSTOP)
