@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import Format
     from rdfcrawl.reservations import Reservations
 
+# Counts while a machine sleeps, too, and is set by nobody.
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_BEGAN_NS: Final = time.time_ns() - time.clock_gettime_ns(_CLOCK)
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 MAX_TASK_CHARS: Final = 8192
 
@@ -382,11 +385,20 @@ class Visit:
 
 def refused(record: Record, faults: list[Fault]) -> Document:
     """Return the document of a record that is not asked for."""
-    now_ms = time.time_ns() // 1_000_000
+    at_ms = now_ms()
     return Document(
         record=record,
         url=record.url,
-        started_ms=now_ms,
-        ended_ms=now_ms,
+        started_ms=at_ms,
+        ended_ms=at_ms,
         faults=faults,
     )
+
+
+def now_ms() -> int:
+    """Return Unix time in milliseconds; it never goes back in this process.
+
+    Of several versions of a document the one with the latest time counts: a clock that
+    is set back must not make an older one of it.
+    """
+    return (_BEGAN_NS + time.clock_gettime_ns(_CLOCK)) // 1_000_000

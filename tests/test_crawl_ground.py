@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.frontier.binary import find_server
-from tests.crawl_fixtures import count_in_redis
+from rdfcrawl.stores.reading import iter_pieces
+from rdfcrawl.stores.segment_file import list_segments
+from tests.crawl_fixtures import Commands, count_in_redis
 from tests.crawl_webs import TreeWeb
 from tests.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
-    from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
 
 pytestmark = pytest.mark.service
@@ -108,3 +111,54 @@ def test_a_clock_that_goes_back_stops_nothing(
         server.end()
     assert result.code == 0, result.stderr
     assert result.graphs == web.documents
+
+
+@pytest.mark.parametrize("secs", [3600, -3600])
+def test_clock_of_the_machine_may_jump(
+    loopback: Loopback, tmp_path: Path, secs: int
+) -> None:
+    """If the clock of worker and Redis jumps by an hour, nothing is lost or waits."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler here")
+    library, shift = tmp_path / "shift.so", tmp_path / "shift"
+    shift.write_text("0")
+    source = Path(__file__).parent / "data" / "clock_shift.c"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
+    )
+    third = "127.0.66" if secs > 0 else "127.0.67"
+    web = TreeWeb(loopback, third, n_hosts=3, n_docs=20, secs=0.02)
+    given = {
+        "CRAWL_DIR": tmp_path,
+        "GUARD_ALLOW_NETS": "127.0.0.0/8",
+        "DOWNLOAD_DELAY": 0.1,
+        "VISIT_MAX_DOCUMENTS": 4,
+        "FRONTIER_COMMIT_SECS": 0.3,
+        "RETRY_TIMES": 0,
+        "STATS_DUMP": True,
+    }
+    line = [sys.executable, "-m", "scrapy", "crawl", "linkeddata"]
+    line += [f"-aseeds={web.seed}", *(f"-s{k}={v}" for k, v in given.items())]
+    environment = {"LD_PRELOAD": str(library), "CLOCK_SHIFT": str(shift)}
+    with (tmp_path / "said.txt").open("wb") as said:
+        process = subprocess.Popen(line, stderr=said, env=os.environ | environment)
+    try:
+        Commands.wait_until(lambda: web.asked().total() > 10, 60)
+        shift.write_text(str(secs))
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    text = (tmp_path / "said.txt").read_text()
+    assert "'frontier/lost_leases': 0" in text, text
+    assert "fault/" not in text
+    assert f"'document/stored': {len(web.documents)}" in text
+    assert set(web.asked().values()) == {1}
+    folder = tmp_path / "linkeddata"
+    versions = [
+        piece.version_ms
+        for path in list_segments(folder / "quads")
+        for piece in iter_pieces(path)
+    ]
+    assert max(versions) - min(versions) < 1_000_000

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.records import Document
+from rdfcrawl.records import Document, now_ms
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
@@ -70,8 +69,3 @@ class Attempt:
             is_partial=answer.is_partial,
             faults=list(faults),
         )
-
-
-def now_ms() -> int:
-    """Return Unix time in milliseconds."""
-    return time.time_ns() // 1_000_000

@@ -21,6 +21,7 @@ from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.receiving import Receiving
+from rdfcrawl.fetch.retry_after import by_its_own_clock
 from rdfcrawl.fetch.turn_connector import TurnConnector, TurnNames, connecting_for
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
@@ -282,7 +283,8 @@ def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> Non
         )
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
-        answer.retry_after = _text(get(hdrs.RETRY_AFTER, ""))
+        wait = _text(get(hdrs.RETRY_AFTER, ""))
+        answer.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
 
 
 def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:

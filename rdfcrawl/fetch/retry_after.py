@@ -26,6 +26,28 @@ def parse_retry_after(value: str, now: datetime) -> float | None:
     return max(0.0, (moment - now).total_seconds())
 
 
+def by_its_own_clock(value: str, date: str) -> str:
+    """Return `Retry-After` in seconds, by the header `Date` of the same answer.
+
+    Our clock and that of a server may differ by more than the wait.
+
+    >>> by_its_own_clock(
+    ...     "Thu, 01 Jan 2026 00:02:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"
+    ... )
+    '120'
+    """
+    if not value or value.strip().isdigit():
+        return value
+    try:
+        now = parsedate_to_datetime(date)
+    except ValueError:
+        return value
+    if now.tzinfo is None:
+        now = now.replace(tzinfo=UTC)
+    secs = parse_retry_after(value, now)
+    return value if secs is None else f"{secs:.0f}"
+
+
 def backoff_secs(n_failures: int, *, base_secs: float, max_secs: float) -> float:
     """Return how long to wait after `n_failures` in a row, doubling from `base_secs`.
 

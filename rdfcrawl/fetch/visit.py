@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import LASTING, MAY_PASS, CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.fetch.attempt import Attempt, now_ms
+from rdfcrawl.fetch.attempt import Attempt
 from rdfcrawl.fetch.failing import FAILING, FailingOrigins
 from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.pace import Pace, Sleepers
@@ -19,7 +19,7 @@ from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.kinds import kind_of_named
-from rdfcrawl.records import MAX_RETRIES, Kind
+from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.turns import Turns
 from rdfcrawl.uri import host_of

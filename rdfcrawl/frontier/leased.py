@@ -5,13 +5,12 @@ What nobody can read is set aside alone.
 
 from __future__ import annotations
 
-import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.records import Document, Record, Visit
+from rdfcrawl.records import Document, Record, Visit, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,12 +112,12 @@ class Waiting:
 
 def _fault(record: Record, key: str, item: bytes) -> Document:
     """Return the document that says that a payload could not be read."""
-    now_ms = time.time_ns() // 1_000_000
+    at_ms = now_ms()
     detail = f"in the queue of {key}: {item[:_MAX_SHOWN]!r}"[: Fault.MAX_DETAIL]
     return Document(
         record=record,
         url=record.url,
-        started_ms=now_ms,
-        ended_ms=now_ms,
+        started_ms=at_ms,
+        ended_ms=at_ms,
         faults=[Fault(Reason.BAD_RECORD, detail)],
     )
