@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # What a disk may refuse now and take later: it is full, over a quota, away.
 PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+# What the system refuses as too many files are open.
+NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _PROBE: Final = bytes(4096)
 
 

@@ -331,9 +331,12 @@ def test_want_of_descriptors_costs_nothing(
     seeds = [f"http://{name}:{server.port}{path}" for name in names for path in PAGES]
     with scripted_names(folder, names):
         crawl = commands.start_crawl(
-            seeds, folder=folder, CONCURRENT_REQUESTS=4, **STRICT
+            seeds,
+            folder=folder,
+            CONCURRENT_REQUESTS=4,
+            SEGMENT_MAX_BYTES=4096,  # stores want new files all the time
+            **STRICT,
         )
-        # By then the stores have their files.
         commands.wait_until(lambda: len(server.requests) > 1000)
         pid = crawl.process.pid
         before = resource.prlimit(pid, resource.RLIMIT_NOFILE)

@@ -134,9 +134,10 @@ class OwnTrouble:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
         return task
 
-    def has(self, trouble: Trouble) -> bool:
-        """Tell whether it is waited for."""
-        return trouble in self._waits
+    @property
+    def keeps_from_writing(self) -> bool:
+        """Whether stores would be tried in vain."""
+        return Trouble.DISK in self._waits or Trouble.DESCRIPTORS in self._waits
 
     async def all_pass(self) -> None:
         """Wait until there is no trouble, or the worker stops."""

@@ -17,8 +17,10 @@ from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.defer import deferred_from_coro
 
+from rdfcrawl.disk import NO_FILES
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.fetch.own_trouble import Trouble
+from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
@@ -444,7 +446,8 @@ class FrontierScheduler(BaseScheduler):
         """Wait until the disk takes something again; if it never will, stop."""
         trouble = self.session.trouble if self.session else None
         if fault.may_pass and trouble is not None:
-            trouble.begin(Trouble.DISK)
+            has_files = errno_of(fault) not in NO_FILES
+            trouble.begin(Trouble.DISK if has_files else Trouble.DESCRIPTORS)
             return
         text = f"the store takes nothing, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")
@@ -456,16 +459,17 @@ class FrontierScheduler(BaseScheduler):
             StoreFault: one of them is not.
         """
         trouble = self.session.trouble if self.session else None
-        if trouble is not None and trouble.has(Trouble.DISK):
-            raise StoreFault("there is no room on the disk", may_pass=True)
+        if trouble is not None and trouble.keeps_from_writing:
+            raise StoreFault("there is no room, or no file", may_pass=True)
         results = await self._crawler.signals.send_catch_log_async(flush_stores)
         for _, result in results:
             problem = getattr(result, "value", result)
             if isinstance(problem, BaseException):
                 may_pass = isinstance(problem, StoreFault) and problem.may_pass
                 fault = StoreFault(str(problem), may_pass=may_pass)
+                fault.__cause__ = problem
                 self._store_failed(fault)
-                raise fault from problem
+                raise fault
 
 
 def _is_plain(request: Request) -> bool:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.disk import PASSING
+from rdfcrawl.disk import NO_FILES, PASSING
 from rdfcrawl.errors import ConfigError, StoreFault
 from rdfcrawl.pieces import PieceOrder
 from rdfcrawl.stores.members import (
@@ -342,6 +342,6 @@ def _store_fault(*, is_final: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        may_pass = not is_final and error.errno in PASSING
+        may_pass = not is_final and error.errno in (*PASSING, *NO_FILES)
         what = f"segments: {error.strerror or error}"
         raise StoreFault(what, may_pass=may_pass) from error
