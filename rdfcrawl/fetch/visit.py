@@ -355,7 +355,6 @@ class _Course:
         """Keep the answer as a document, if it is the best one so far."""
         if answer.status:
             self._answered.add(origin)
-        self._note_trouble(attempt, answer, verdict, origin)
         document = attempt.document(answer, [answer.fault] if answer.fault else [])
         best = attempt.best
         if best is not None:
@@ -365,6 +364,7 @@ class _Course:
         attempt.best = document
         attempt.n_tried += not answer.has_gone_on
         attempt.has_gone_on = answer.has_gone_on
+        self._note_trouble(attempt, answer, verdict, origin)
 
     def _note_trouble(
         self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
