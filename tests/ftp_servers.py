@@ -20,13 +20,14 @@ with warnings.catch_warnings():
     )
     from pyftpdlib.handlers import (  # type: ignore[import-untyped]
         FTPHandler,
+        ThrottledDTPHandler,
         TLS_FTPHandler,
     )
     from pyftpdlib.ioloop import IOLoop  # type: ignore[import-untyped]
     from pyftpdlib.servers import FTPServer  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
 
@@ -39,10 +40,13 @@ class RealFtp:
         port: any that is free if it is 0.
         users: name -> password, for the same folder; without any, all are let in.
         certificate: PEM file; there is TLS with it.
+        rate: most bytes that a transfer sends in a second; 0 is without a bound.
+        lacks: commands that it does not know.
         handler: attributes of the handler's class.
 
     Attributes:
         commands: what clients have said, in order, without passwords.
+        n_sent: bytes that transfers which have ended had sent.
     """
 
     def __init__(
@@ -53,9 +57,12 @@ class RealFtp:
         port: int = 0,
         users: Mapping[str, str] | None = None,
         certificate: Path | None = None,
+        rate: int = 0,
+        lacks: Collection[str] = (),
         **handler: Any,
     ) -> None:
         self.commands: list[str] = []
+        self.n_sent = 0
         self.n_connections = 0
         self._folder = folder
         authorizer = DummyAuthorizer()
@@ -73,6 +80,10 @@ class RealFtp:
             made.certfile = str(certificate)
         for name, value in handler.items():
             setattr(made, name, value)
+        known = made.proto_cmds.items()
+        made.proto_cmds = {name: how for name, how in known if name not in lacks}
+        if rate:
+            made.dtp_handler = self._sender = self._slow_sender(rate)
         self._remember(made)
         self._loop = IOLoop()
         self._server = FTPServer((host, port), made, ioloop=self._loop)
@@ -93,6 +104,19 @@ class RealFtp:
             connected(this)
 
         handler.process_command, handler.on_connect = process_command, on_connect
+
+    def _slow_sender(self, rate: int) -> Any:
+        def close(this: Any) -> None:
+            if not this._closed:
+                self.n_sent += this.get_transmitted_bytes()
+            ThrottledDTPHandler.close(this)
+
+        members = {"write_limit": rate, "ac_out_buffer_size": 16384, "close": close}
+        return type("SlowSender", (ThrottledDTPHandler,), members)
+
+    def hurry(self) -> None:
+        """Send what is asked for from now on without a bound."""
+        self._sender.write_limit = 0
 
     def _serve(self) -> None:
         self._server.serve_forever(timeout=0.05, handle_exit=False)

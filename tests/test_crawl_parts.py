@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
+from tests.ftp_servers import RealFtp
 from tests.ranged_dumps import MIB, RangedDump, dump_of
 
 if TYPE_CHECKING:
@@ -99,3 +102,103 @@ def test_dump_outlives_stops_and_kills(commands: Commands, loopback: Loopback) -
     assert all(dump.asked[1:])
     assert (result.counts().done, result.counts().dead) == (1, 0)
     assert not list((folder / "linkeddata" / "spool").iterdir())
+
+
+FTP_BODY = dump_of(MIB // 2)
+FTP_RATE = MIB // 6
+# What becomes of a file on a server of FTP that was read in part -> how often it is
+# asked for, and how often from a byte on.
+FTP_WAYS = {
+    "well": (3, 2),
+    "changes": (3, 1),
+    "lies": (4, 2),  # other bytes of the same size and time
+    "refuses": (3, 0),
+    "future": (3, 0),  # the time is that of a file that may change at any moment
+}
+
+
+@pytest.fixture(scope="module")
+def ftp(
+    commands: Commands, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[CrawlResult, dict[str, RealFtp]]:
+    """Crawl files of FTP servers; the worker is stopped, and the next one killed."""
+    folder, servers = commands.folder(), {}
+    paths = {how: tmp_path_factory.mktemp(how) / "d.nt" for how in FTP_WAYS}
+    settings: dict[str, Any] = {
+        "FRONTIER_LEASE_SECS": 1,
+        "VISIT_SPOOL_BYTES": 16 * 1024,
+    }
+    with ExitStack() as stack:
+        for n, (how, path) in enumerate(paths.items(), start=1):
+            _write(path, FTP_BODY, 2e9 if how == "future" else 1e9)
+            lacks = ["REST"] if how == "refuses" else []
+            server = RealFtp(
+                path.parent, host=f"127.0.80.{n}", rate=FTP_RATE, lacks=lacks
+            )
+            servers[how] = stack.enter_context(server)
+        seeds = [server.url("d.nt") for server in servers.values()]
+        for n, end in enumerate((signal.SIGTERM, signal.SIGKILL), start=1):
+            running = commands.start_crawl(seeds, folder=folder, **settings)
+            commands.wait_until(partial(_are_spooled, folder, n))
+            running.send(end)
+            running.wait(30)
+            if n == 1:
+                _write(paths["changes"], dump_of(MIB // 2, "n"), 1.1e9)
+                _write(paths["lies"], dump_of(MIB // 2, "n"), 1e9)
+        for server in servers.values():
+            server.hurry()
+        result = commands.crawl(seeds, folder=folder, **settings)
+    return result, servers
+
+
+def _write(path: Path, content: bytes, modified: float) -> None:
+    path.write_bytes(content)
+    os.utime(path, (modified, modified))
+
+
+def _are_spooled(folder: Path, n: int) -> bool:
+    """Tell whether the nth run has something of each file, and more of the first."""
+    bodies = (folder / "linkeddata" / "spool").glob("*-*/*.body")
+    sizes = [path.stat().st_size for path in bodies]
+    return (
+        len(sizes) == len(FTP_WAYS)
+        and min(sizes) > FTP_RATE // 2
+        and max(sizes) > (n - 0.5) * FTP_RATE
+    )
+
+
+@pytest.mark.parametrize("how", FTP_WAYS)
+def test_ftp_file_outlives_stops_and_kills(
+    ftp: tuple[CrawlResult, dict[str, RealFtp]], how: str
+) -> None:
+    """If a worker is stopped and killed in a file of FTP, the next one goes on."""
+    result, servers = ftp
+    assert result.code == 0, result.stderr
+    server = servers[how]
+    triples = result.about(server.url("d.nt"))
+    assert len(triples) == FTP_BODY.count(b"\n")
+    is_changed = how in ("changes", "lies")
+    assert {o for _, _, o in triples} == {"urn:x:n" if is_changed else "urn:x:o"}
+    assert result.faults(server.url("d.nt")) == []
+    counts = result.counts()
+    assert (counts.done, counts.dead) == (len(FTP_WAYS), 0)
+    n_asked = server.commands.count("RETR /d.nt")
+    assert (n_asked, server.count("REST")) == FTP_WAYS[how]
+    if how == "well":
+        assert server.n_sent < 1.4 * len(FTP_BODY)
+    assert not (result.folder / "spool" / "parts").exists()
+
+
+@pytest.mark.parametrize("how", ["anew", "lies again"])
+def test_dump_that_is_never_gone_on_with_is_given_up(
+    commands: Commands, loopback: Loopback, how: str
+) -> None:
+    """If a dump breaks off again and again, and no part is of use, it ends."""
+    dump = RangedDump(BODY, (MIB // 4,) * 30, how)
+    n_asked, host = {"anew": (3, "127.0.76.101"), "lies again": (5, "127.0.76.102")}[
+        how
+    ]
+    url = loopback({"/d.nt": dump}, host=host).url("/d.nt")
+    result = commands.crawl([url], RETRY_TIMES=1, VISIT_SPOOL_BYTES=16 * 1024)
+    assert "truncated_body" in result.faults(url)
+    assert len(dump.asked) == n_asked

@@ -18,9 +18,9 @@ from rdfcrawl.extract.reading import MAX_PAGE_BYTES
 from rdfcrawl.fetch.context_cache import MAX_SHARED_BYTES
 from rdfcrawl.fetch.context_manners import ContextOptions
 from rdfcrawl.fetch.ftp import FtpLimits
-from rdfcrawl.fetch.ftp_course import OVERLAP_BYTES
 from rdfcrawl.fetch.ftp_replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
+from rdfcrawl.fetch.parts import OVERLAP_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import client
 from rdfcrawl.frontier.deferred import MAX_DEFERRED

@@ -22,6 +22,7 @@ from rdfcrawl.fetch.ftp_course import Course
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, anonymous
 from rdfcrawl.fetch.ftp_wire import Broken, Manners, NoConnection
 from rdfcrawl.fetch.network_faults import note_fault
+from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.guard.gate import Gate
@@ -130,6 +131,8 @@ class FtpExchange:
                 await self._get(url, ask, answer, transfer, turn)
             except NotSentError:
                 answer.is_unasked = True
+            except UnfitPart:
+                answer.is_anew = True
             except asyncio.CancelledError:
                 if not transfer.is_own_cancel():
                     raise

@@ -6,13 +6,14 @@ import asyncio
 from contextlib import suppress
 from datetime import datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES
 from rdfcrawl.fetch.ftp_container import MEDIA_TYPE, ContainerWriter
 from rdfcrawl.fetch.ftp_replies import FtpRefused
 from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
+from rdfcrawl.fetch.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
 from rdfcrawl.fetch.retry_after import backoff_secs
 from rdfcrawl.turns import NotSentError
 
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.ftp_address import FtpAddress
     from rdfcrawl.fetch.ftp_connection import FileFacts, FtpConnection
     from rdfcrawl.fetch.ftp_listing import Format
+    from rdfcrawl.fetch.parts import Part, PartFacts
     from rdfcrawl.fetch.spool import Sink
     from rdfcrawl.fetch.watch import Transfer
     from rdfcrawl.turns import Turn
 
 T = TypeVar("T")
-
-# When a transfer goes on, so many bytes are read again and compared.
-OVERLAP_BYTES: Final = 4096
 
 
 class Course:
@@ -55,7 +54,9 @@ class Course:
         self._login = exchange.login_for(address)
         self._connection: FtpConnection | None = None
         self._is_between = False  # the connection waits for a command
-        self._tail = b""
+        self._tail = b""  # of what was read: it is read again, and compared
+        self._part: Part | None = None  # what an earlier request has left
+        self._is_anew = False  # that was of another version
 
     async def run(self) -> None:
         """Ask, and set the answer."""
@@ -69,7 +70,9 @@ class Course:
             self._refuse(refused)
 
     def end(self) -> None:
-        """Keep the connection if it can be used again."""
+        """Keep the connection, and a part that was not gone on with, for others."""
+        if self._part is not None:
+            self._exchange.spool.return_part(self._part)
         connection = self._connection
         if connection is None:
             return
@@ -135,8 +138,10 @@ class Course:
             answer.status = 304
             self._is_between = True
             return
+        part_facts = self._part_facts(facts)
+        self._take_part(part_facts)
         try:
-            await self._begin(connection, connection.open_file, path)
+            await self._open(connection, path)
         except FtpRefused as refused:
             if refused.status in (403, 404) and await self._call(
                 connection, connection.is_directory, path
@@ -149,7 +154,45 @@ class Course:
         await self._read(
             lambda sink: self._copy(connection, sink, path, facts),
             max(0, facts.size),
+            part_facts,
         )
+
+    def _part_facts(self, facts: FileFacts) -> PartFacts | None:
+        """Return what makes a part of what is read; None if one could not go on."""
+        if not self._ask.goes_on:
+            return None
+        return facts_of_file(self._address.url, facts.size, facts.modified)
+
+    def _take_part(self, facts: PartFacts | None) -> None:
+        """Take up what an earlier request has left of the same version."""
+        if not self._ask.goes_on:
+            return
+        spool = self._exchange.spool
+        part = spool.take_part(self._address.url)
+        if part is None:
+            return
+        is_same = facts is not None and part.facts.validator == facts.validator
+        if is_same and facts is not None and part.n_bytes <= facts.total:
+            self._part, self._tail = part, part.tail()
+        else:
+            self._is_anew = True
+            spool.drop_part(part)
+
+    async def _open(self, connection: FtpConnection, path: str) -> None:
+        """Begin to read a file, where a part of it ends if there is one.
+
+        Raises:
+            UnfitPart: the server cannot begin there.
+        """
+        part = self._part
+        offset = part.offset if part is not None else 0
+        if await self._begin(connection, connection.open_file, path, offset):
+            return
+        self._is_between = True
+        if part is not None:
+            self._part = None
+            self._exchange.spool.drop_part(part)
+        raise UnfitPart("REST is refused")
 
     def _redirect(self) -> None:
         """Lead to the directory, whose names are relative to its slash."""
@@ -157,17 +200,30 @@ class Course:
         self._answer.location = self._address.directory_url
         self._is_between = True
 
-    async def _read(self, copy: Callable[[Sink], Any], n_expected: int = 0) -> None:
+    async def _read(
+        self,
+        copy: Callable[[Sink], Any],
+        n_expected: int = 0,
+        facts: PartFacts | None = None,
+    ) -> None:
         """Fill a body; what there is of it is kept, whatever ends it."""
         answer = self._answer
-        sink = self._exchange.spool.sink(self._ask, self._address.url, n_expected)
+        part, self._part = self._part, None
+        sink = self._exchange.spool.sink(
+            self._ask, self._address.url, n_expected, facts=facts, part=part
+        )
         try:
             await copy(sink)
-        except Exception:
+        except UnfitPart:
+            sink.discard()
+            raise
+        except Exception as exc:
+            self._keep_part(sink, exc)
             sink.keep(answer)
             answer.is_partial = sink.n_bytes > 0
             raise
         except BaseException:
+            self._keep_part(sink, None)
             if self._transfer.verdict:
                 sink.keep(answer)
                 answer.is_partial = sink.n_bytes > 0
@@ -176,6 +232,20 @@ class Course:
             raise
         sink.keep(answer)
 
+    def _keep_part(self, sink: Sink, exc: Exception | None) -> None:
+        """Keep what has come for a later request to go on with.
+
+        Args:
+            sink: has it.
+            exc: what ended it; None if it was cancelled.
+        """
+        is_right = exc is None or (
+            isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
+        )
+        if is_right and sink.keep_part() and not self._is_anew:
+            has_much = self._transfer.n_bytes >= self._ask.spool_bytes
+            self._answer.has_gone_on = has_much
+
     async def _copy(
         self, connection: FtpConnection, sink: Sink, path: str, facts: FileFacts
     ) -> None:
@@ -183,6 +253,7 @@ class Course:
 
         Raises:
             SourceFault: `TRUNCATED_BODY`, or what `Sink.write` raises.
+            UnfitPart: it is not the file that there is a part of.
         """
         options = self._exchange.options
         for n_breaks in range(options.retry_times + 1):
@@ -193,12 +264,14 @@ class Course:
                         break
                     connection = await self._connect()
                     await self._go_on(connection, sink, path, facts)
+                elif self._tail and not await self._is_same(connection, sink):
+                    raise UnfitPart("what was read before is not there any more")
                 await self._copy_rest(connection, sink)
                 if await self._is_whole(connection, sink, facts):
                     return
             except (Broken, FtpRefused, NoConnection) as exc:
                 why = str(exc)
-            self._part()
+            self._hang_up()
             if not facts.can_be_compared or n_breaks == options.retry_times:
                 break
             await asyncio.sleep(
@@ -210,7 +283,7 @@ class Course:
             )
         raise _truncated(why)
 
-    def _part(self) -> None:
+    def _hang_up(self) -> None:
         """Close a connection that is in the middle of something."""
         if self._connection is not None and not self._is_between:
             self._exchange.drop(self._connection)
@@ -225,23 +298,34 @@ class Course:
             SourceFault: `TRUNCATED_BODY`: it cannot go on.
         """
         if await self._call(connection, connection.facts, path) != facts:
+            sink.forget_part()
             raise _truncated("the file has changed while it was read")
-        tail = self._tail
-        offset = sink.n_bytes - len(tail)
+        offset = sink.n_bytes - len(self._tail)
         if not await self._begin(connection, connection.open_file, path, offset):
+            sink.forget_part()
             raise _truncated("the server cannot go on where it broke off")
-        seen = b""
+        if not await self._is_same(connection, sink):
+            sink.forget_part()
+            raise _truncated("what was read before is not there any more")
+
+    async def _is_same(self, connection: FtpConnection, sink: Sink) -> bool:
+        """Read the last bytes once more, and tell whether they are the same.
+
+        Raises:
+            Broken: it broke again: too short is not another file, nothing was lost.
+        """
+        tail, seen = self._tail, b""
         while len(seen) < len(tail):
             block = await self._call(connection, connection.read)
             if not block:
                 break
             seen += block
-        if not seen.startswith(tail):
-            # Too short is one more break: nothing was lost.
-            if tail.startswith(seen):
-                raise Broken("the transfer broke again")
-            raise _truncated("what was read before is not there any more")
-        self._take(sink, seen[len(tail) :])
+        if seen.startswith(tail):
+            self._take(sink, seen[len(tail) :])
+            return True
+        if tail.startswith(seen):
+            raise Broken("the transfer broke again")
+        return False
 
     async def _copy_rest(self, connection: FtpConnection, sink: Sink) -> None:
         while block := await self._call(connection, connection.read):

@@ -4,7 +4,8 @@ A part is what has come of one answer, byte for byte, and what is to be known of
 answer. Beside each long body that is being received lies a file with these facts: so
 what a killed worker leaves behind is a part, too.
 
-Source: RFC 9110, sections 8.8 (validators), 13.1.5 (If-Range), 14 (ranges).
+Sources: RFC 9110, sections 8.8 (validators), 13.1.5 (If-Range), 14 (ranges); RFC 3659,
+sections 3 to 5 (MDTM, SIZE, REST).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
 from hashlib import blake2b
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 OVERLAP_BYTES: Final = 4096  # that are asked for again, and compared
 _LONGEST_SECS: Final = 24 * 3600.0  # a part is kept
+_SETTLED: Final = timedelta(seconds=5)  # a file that was written to before is complete
 _MOST_PARTS: Final = 1000
 _MOST_CHARS: Final = 64 * 1024  # of the headers that are kept
 _BODY, _FACTS = ".body", ".part"
@@ -53,7 +55,7 @@ class PartFacts:
 
     Attributes:
         url: that was asked for.
-        validator: value of `If-Range`.
+        validator: value of `If-Range`; of FTP, size and time of the file.
         total: length of the whole body as it is sent; 0 if that is not known.
         headers: that its document is made from.
         boot: says which run of the machine it comes from; after a power failure, the
@@ -118,6 +120,26 @@ def facts_of(url: str, headers: Mapping[str, str], length: int = 0) -> PartFacts
     return PartFacts(
         url=url, validator=validator, total=length, headers=kept, boot=boot_id()
     )
+
+
+def facts_of_file(url: str, size: int, modified: str) -> PartFacts | None:
+    """Return the facts of a file on an FTP server; None if one could not go on with it.
+
+    Args:
+        url: of the file.
+        size: in bytes; -1 if it is not known.
+        modified: `xsd:dateTime` in UTC; empty if it is not known.
+
+    >>> facts_of_file("ftp://h.example/d.nt", 255, "2024-01-02T03:04:05Z").validator
+    'ff-2024-01-02T03:04:05Z'
+    """
+    if size < 0 or not modified:
+        return None
+    # It may be being written, or be written to again within the same second.
+    if datetime.now(UTC) - datetime.fromisoformat(modified) < _SETTLED:
+        return None
+    validator = f"{size:x}-{modified}"
+    return PartFacts(url=url, validator=validator, total=size, boot=boot_id())
 
 
 def _strong_validator(headers: Mapping[str, str]) -> str:

@@ -71,6 +71,7 @@ class Receiving:
             self._part = spool.take_part(url)
             if self._part is not None:
                 self.ask = replace(ask, headers=self._part.request_headers())
+        self._is_anew = False  # a part was of no use
         self._rest: Part | None = None  # the part, if the answer goes on with it
         self._overlap = b""  # that comes once more
         self._sink: Sink
@@ -98,6 +99,7 @@ class Receiving:
             self._overlap = part.tail()
             return 200, CIMultiDict(part.facts.headers)
         self._spool.drop_part(part)
+        self._is_anew = True
         if status == 416:
             raise UnfitPart("416")
         return status, headers
@@ -230,7 +232,7 @@ class Receiving:
         if not hasattr(self, "_sink"):
             return
         raw = self._wire or self._sink
-        if _may_go_on(exc) and raw.keep_part():
+        if _may_go_on(exc) and raw.keep_part() and not self._is_anew:
             n_new = self._transfer.n_bytes
             self._answer.has_gone_on = n_new >= self.ask.spool_bytes
         has_verdict = exc is not None or self._transfer.verdict is not None

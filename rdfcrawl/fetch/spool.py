@@ -391,6 +391,12 @@ class Sink:
             self._return_taken()  # it counts as a part
         return is_kept
 
+    def forget_part(self) -> None:
+        """Take note that one cannot go on with it: it will be no part."""
+        self.facts = None
+        if self.path is not None:
+            remove_facts(self.path)
+
     def _fits(self, n_bytes: int) -> bool:
         return self.n_bytes <= self._ask.spool_bytes and self._spool.has_room(n_bytes)
 

@@ -270,8 +270,11 @@ class _Course:
             turn.end()
             pace.sent(turn.sent_at)
         if answer.is_unasked or answer.is_anew:
+            is_anew = answer.is_anew
             attempt.requested.pop()
-            return await self._answer(attempt, url, ask)
+            answer = await self._answer(attempt, url, ask)
+            # Or what never fits would be begun anew for ever.
+            answer.has_gone_on &= not is_anew
         return answer
 
     async def _turn_of_hop(self, url: str) -> Turn | None:
