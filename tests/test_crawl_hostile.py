@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GOOD = b"<http://a.example/s> <http://a.example/p> <http://a.example/o> .\n"
 TRIPLE = ("http://a.example/s", "http://a.example/p", "http://a.example/o")
-BOMB = GOOD + b"\n" * 40_000_000
+BOMB = GOOD + b"\n" * 15_000_000
 DEEP = 100_000
 MEMORY_LIMIT_BYTES = 700_000_000  # of the largest process; the default limit is 1 GiB
 RDF_NS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -200,9 +200,10 @@ def test_killed_harvest_loses_nothing(commands: Commands, web: LocalWeb) -> None
 @pytest.mark.parametrize(
     ("server", "n_items", "cap"),
     [
-        ("virtuoso", 11_500, 10_000),
+        ("virtuoso", 1_500, 1_000),
         ("fuseki", 1_500, 0),
         pytest.param("virtuoso", 400, 100, marks=pytest.mark.soak),
+        pytest.param("virtuoso", 11_500, 10_000, marks=pytest.mark.soak),
         pytest.param("fuseki", 11_500, 0, marks=pytest.mark.soak),
     ],
 )

@@ -139,7 +139,7 @@ def test_huge_numbers_are_doubles(number: str) -> None:
 def test_long_iris_used_often_do_not_pile_up() -> None:
     """If statements are far longer than the document, then they come one by one."""
     node = {"@context": {"@vocab": "http://v.example/" + "x" * 500_000}}
-    document = {**node, **{f"p{n}": n for n in range(1000)}}
+    document = {**node, **{f"p{n}": n for n in range(500)}}
     blocks = read_json_ld(
         json.dumps(document).encode(),
         base=BASE,
@@ -148,7 +148,7 @@ def test_long_iris_used_often_do_not_pile_up() -> None:
         log=FaultLog(),
     )
     n_blocks = sum(1 for block in blocks if len(block) < 2**20)
-    assert n_blocks > 900
+    assert n_blocks > 400
 
 
 def test_lone_surrogates_become_replacement_characters() -> None:
