@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from tests.conftest import RawServers
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping, Sequence
 
     from tests.conftest import RawServer, Reply
@@ -41,9 +42,10 @@ class Loopback:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> RawServer:
         """Start a server; see the fixture `raw_server` for what `pages` are."""
-        started = self._servers(pages, host=host, port=port)
+        started = self._servers(pages, host=host, port=port, tls=tls)
         return asyncio.run_coroutine_threadsafe(started, self._loop).result(120)
 
 

@@ -344,7 +344,9 @@ def _say(sock: socket.socket, said: Say) -> bool:
     return True
 
 
-def write_certificate(folder: Path, address: str = "127.0.0.1") -> Path:
+def write_certificate(
+    folder: Path, address: str = "127.0.0.1", *, until_days: float = 1
+) -> Path:
     """Write key and certificate of an address; the certificate is its own CA."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -352,7 +354,7 @@ def write_certificate(folder: Path, address: str = "127.0.0.1") -> Path:
     from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address)])
     now = datetime.now(UTC)
     names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
     certificate = (
@@ -361,8 +363,8 @@ def write_certificate(folder: Path, address: str = "127.0.0.1") -> Path:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_before(now - timedelta(days=9))
+        .not_valid_after(now + timedelta(days=until_days))
         .add_extension(names, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

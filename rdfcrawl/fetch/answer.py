@@ -93,6 +93,7 @@ class Answer:
         is_host_fault: no connection, or no answer: the fault holds for the whole
             origin.
         errno: of the system's error behind the fault, if there was one.
+        is_untimely: a certificate is not valid yet, or no more, by our clock.
         is_own_fault: it is our own failure; it says nothing of the host.
         has_gone_on: it broke off, and brought much that the next one need not bring.
         is_anew: it did not go on with what had broken off: all is to be asked for anew.
@@ -120,6 +121,7 @@ class Answer:
     is_partial: bool = False
     is_host_fault: bool = False
     errno: int = 0
+    is_untimely: bool = False
     is_own_fault: bool = False
     has_gone_on: bool = False
     is_anew: bool = False

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.clock import Clock
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
@@ -62,6 +63,7 @@ class HttpExchange:
         spool: keeps the bodies.
         gate: judges each connection; one of its own by `options.guard`, if not given.
         known: is told of the names that have addresses.
+        clock: is told of the time that answers name.
         goes_by_address: turns say which address of a host is connected to.
     """
 
@@ -72,12 +74,14 @@ class HttpExchange:
         *,
         gate: Gate | None = None,
         known: KnownNames | None = None,
+        clock: Clock | None = None,
         goes_by_address: bool = False,
     ) -> None:
         self._options = options
         self._spool = spool
         self._gate = gate or Gate(options.guard)
         self._known = known
+        self._clock = clock
         self._goes_by_address = goes_by_address
 
     async def __aenter__(self) -> Self:
@@ -177,6 +181,8 @@ class HttpExchange:
     ) -> None:
         response = await self._answer(url, receiving.ask)
         transfer.response = response
+        if self._clock is not None:
+            self._clock.note(url, response.headers)
         try:
             status, headers = receiving.begin(response)
             note_headers(answer, status, headers)

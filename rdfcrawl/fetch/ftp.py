@@ -23,7 +23,7 @@ from rdfcrawl.fetch.ftp_logins import NO_LOGINS, anonymous
 from rdfcrawl.fetch.ftp_wire import Broken, Manners, NoConnection
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.parts import UnfitPart
-from rdfcrawl.fetch.system_errors import errno_of
+from rdfcrawl.fetch.system_errors import errno_of, is_untimely
 from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.turns import FREE, NotSentError
@@ -258,6 +258,7 @@ def _note_failure(answer: Answer, exc: Exception) -> bool:
     elif isinstance(exc, NoConnection):
         answer.fault = exc.fault
         answer.is_host_fault = True
+        answer.is_untimely = is_untimely(exc)
     elif isinstance(exc, Broken):
         answer.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
     else:

@@ -9,7 +9,7 @@ import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.spool import NoRoom
-from rdfcrawl.fetch.system_errors import dns_reason, errno_of
+from rdfcrawl.fetch.system_errors import dns_reason, errno_of, is_untimely
 from rdfcrawl.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def note_failure(answer: Answer, exc: Exception) -> bool:
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         reason = dns_reason(exc.os_error)
+    answer.is_untimely = reason is Reason.TLS and is_untimely(exc)
     answer.fault = Fault(reason, _detail(exc))
     return reason is not Reason.INTERNAL
 

@@ -1,6 +1,7 @@
 """Failures that are our own and no host's: they are waited out, and cost nothing.
 
-Without descriptors, name servers, a route or room on the disk, every request fails. The
+Without descriptors, name servers, a route or room on the disk, every request fails; by
+a clock that is wrong, every certificate does. The
 hosts are not to blame: the worker says so in one line, waits until what is known to
 work does so again, and asks once more.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.fetch.answer import Ask, Exchange
+    from rdfcrawl.fetch.clock import Clock
     from rdfcrawl.fetch.pace import Sleepers
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.turns import Turn
@@ -56,6 +58,7 @@ class Trouble(StrEnum):
     NAMES = "answers of name servers, for no name that was known before"
     ROUTE = "route to any address that was known before"
     DISK = "room on the disk"
+    CLOCK = "clock that is right, and certificates fail by it"
 
 
 class KnownNames:
@@ -93,10 +96,14 @@ class OwnTrouble:
         known: names that have been looked up.
         sleepers: waits that end when the worker stops.
         spool: where bodies are kept; it knows the disks.
+        clock: knows what time others say that it is.
     """
 
-    def __init__(self, known: KnownNames, sleepers: Sleepers, spool: Spool) -> None:
+    def __init__(
+        self, known: KnownNames, sleepers: Sleepers, spool: Spool, clock: Clock
+    ) -> None:
         self._known = known
+        self._clock = clock
         self._sleepers = sleepers
         self._spool = spool
         self._looks: dict[Trouble, tuple[float, asyncio.Task[bool]]] = {}
@@ -119,6 +126,8 @@ class OwnTrouble:
             suspected = Trouble.NAMES
         elif answer.errno in _NO_ROUTE:
             suspected = Trouble.ROUTE
+        elif answer.is_untimely:
+            suspected = Trouble.CLOCK
         if suspected and await self._look(suspected):
             return suspected
         return None
@@ -176,7 +185,7 @@ class OwnTrouble:
 
     async def _wait_for(self, trouble: Trouble) -> None:
         since = time.monotonic()
-        detail = self._spool.disk.lack() if trouble is Trouble.DISK else ""
+        detail = await self._detail(trouble)
         what = f"{trouble}: {detail}" if detail else str(trouble)
         logger.warning("requests pause, no host is to blame: we have no %s", what)
         pause, longest = _PAUSE_SECS
@@ -188,6 +197,12 @@ class OwnTrouble:
         self._looks.pop(trouble, None)
         if not self.is_stopping:
             logger.info("requests go on after %.1f s", time.monotonic() - since)
+
+    async def _detail(self, trouble: Trouble) -> str:
+        """Return more words for the operator."""
+        if trouble is Trouble.DISK:
+            return self._spool.disk.lack()
+        return await self._clock.fault() if trouble is Trouble.CLOCK else ""
 
     async def _look(self, trouble: Trouble) -> bool:
         """Tell whether there is trouble; looked for once for many who ask."""
@@ -203,6 +218,8 @@ class OwnTrouble:
         if trouble is Trouble.ROUTE:
             addresses = self._known.addresses()
             return bool(addresses) and not any(map(_has_route, addresses))
+        if trouble is Trouble.CLOCK:
+            return bool(await self._clock.fault())
         if trouble is Trouble.DISK:
             disk = self._spool.disk
             return bool(disk.lack() or await asyncio.to_thread(disk.refusal))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import socket
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # `EAI_NODATA` is no constant of each system.
 _NO_NAME: Final = frozenset(
@@ -13,6 +16,10 @@ _NO_NAME: Final = frozenset(
     for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
     if hasattr(socket, name)
 )
+
+
+# X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+_UNTIMELY: Final = frozenset({9, 10})
 
 
 def dns_reason(error: OSError) -> Reason:
@@ -26,13 +33,25 @@ def dns_reason(error: OSError) -> Reason:
 
 def errno_of(exc: BaseException) -> int:
     """Return the number of the system's error behind an exception; 0: there is none."""
-    cause: BaseException | None = exc
-    for _ in range(5):
-        if cause is None:
-            break
+    for cause in _causes(exc):
         # Twisted's are no errors of the system, but say which one is behind them.
         number = getattr(cause, "osError", None) or getattr(cause, "errno", None)
         if isinstance(number, int) and number > 0:
             return number
-        cause = cause.__cause__ or cause.__context__
     return 0
+
+
+def is_untimely(exc: BaseException) -> bool:
+    """Tell whether a certificate is refused for its time alone, by our clock."""
+    # aiohttp's error is one of its class, but has not got its code.
+    codes = (getattr(cause, "verify_code", 0) for cause in _causes(exc))
+    return any(code in _UNTIMELY for code in codes)
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = exc
+    for _ in range(5):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__

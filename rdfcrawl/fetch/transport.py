@@ -8,7 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
+from redis.exceptions import RedisError
+
 from rdfcrawl.disk import Disk
+from rdfcrawl.fetch.clock import Clock
 from rdfcrawl.fetch.context_cache import SharedContexts
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
@@ -32,6 +35,7 @@ from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from redis.asyncio import Redis
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
@@ -74,7 +78,10 @@ class Transport:
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
         known, sleepers = KnownNames(session.neighbours.note), Sleepers()
-        self._trouble = session.trouble = OwnTrouble(known, sleepers, self._spool)
+        clock = Clock(partial(_secs_of_redis, session.redis))
+        self._trouble = session.trouble = OwnTrouble(
+            known, sleepers, self._spool, clock
+        )
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)
         self._web: HttpExchange | ScrapyExchange
@@ -87,6 +94,7 @@ class Transport:
                 self._spool,
                 gate=self._gate,
                 known=known,
+                clock=clock,
                 goes_by_address=session.goes_by_address,
             )
             web.open()
@@ -190,6 +198,15 @@ def _disk(options: CrawlOptions) -> Disk:
     paths = options.paths
     folders = paths.quads, paths.provenance, options.fetch.spool_dir
     return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
+
+
+async def _secs_of_redis(redis: Redis) -> float | None:
+    """Return the time of day of Redis; None if it does not tell."""
+    try:
+        secs, micros = await redis.time()
+    except (RedisError, OSError):
+        return None
+    return float(secs + micros / 1e6)
 
 
 def _spider(crawler: Crawler) -> VisitingSpider:
