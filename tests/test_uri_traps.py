@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.uri.traps import Forms, TrapLimits, form_of, is_endless
+from rdfcrawl.uri.traps import (
+    MAX_CACHED,
+    Forms,
+    TrapLimits,
+    form_of,
+    is_endless,
+)
 from tests.cpu_time import takes_at_most
 
 LIMITS = TrapLimits()
@@ -101,6 +107,22 @@ def test_large_forms_are_told_from_small_ones() -> None:
     assert [forms.is_busy("b.example") for _ in range(11)] == [False] * 10 + [True]
     never = Forms(OFF)
     assert not any(never.is_large(f"https://a.example/r/{n}") for n in range(40))
+
+
+def test_hosts_without_number_are_not_all_remembered() -> None:
+    """If a crawl meets ever more hosts, then the first ones are forgotten."""
+    forms = Forms(TrapLimits(of_form=1))
+    forms.is_busy("a.example")
+    assert forms.is_busy("a.example")
+    assert not any(forms.is_busy(f"{n}.example") for n in range(MAX_CACHED))
+    assert not forms.is_busy("a.example")
+
+
+@pytest.mark.parametrize("rest", ["/a/b/c", "/?a=1&b=2&c=3"])
+def test_few_segments_may_be_allowed(rest: str) -> None:
+    """If fewer segments are allowed than repeats, then that holds all the same."""
+    assert is_endless(f"https://a.example{rest}", TrapLimits(segments=2))
+    assert not is_endless(f"https://a.example{rest}", TrapLimits(segments=3))
 
 
 def test_dates_that_no_calendar_has_come_to() -> None:

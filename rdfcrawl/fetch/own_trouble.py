@@ -1,9 +1,8 @@
 """Failures that are our own and no host's: they are waited out, and cost nothing.
 
 Without descriptors, name servers, a route or room on the disk, every request fails; by
-a clock that is wrong, every certificate does. The
-hosts are not to blame: the worker says so in one line, waits until what is known to
-work does so again, and asks once more.
+a clock that is wrong, every certificate does. The hosts are not to blame: the worker
+says so in one line, waits until what has worked before works again, and asks once more.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def is_endless(url: str, limits: TrapLimits) -> bool:
     >>> is_endless("https://example.org/2031/01/01/01/01/01", TrapLimits())
     False
     """
-    few = limits.repeats + 3  # slashes, with the two of the scheme
-    if url.count("/") < few and url.count("&") < limits.repeats:
+    least = min(limits.repeats or math.inf, limits.segments or math.inf)
+    if url.count("/") < least + 3 and url.count("&") < least:  # two of the scheme
         return False
     rest, _, query = url.partition("?")
     path = rest[rest.find("/", 8) :]
@@ -121,17 +121,25 @@ class Forms:
 
     def is_busy(self, key: str) -> bool:
         """Count a URL of a host; tell whether one of its forms may be large."""
-        n = self._hosts[key] = self._hosts.get(key, 0) + 1
+        n = self._hosts.get(key, 0) + 1
+        if n == 1:
+            self._forget_if_many()
+        self._hosts[key] = n
         return n > self._limit
 
     def is_large(self, url: str) -> bool:
         """Count a URL of a host with many; tell whether so many have its form."""
-        if len(self._hosts) + len(self._forms) > MAX_CACHED:
+        form = form_of(url)
+        n = self._forms.get(form, 0) + 1
+        if n == 1:
+            self._forget_if_many()
+        self._forms[form] = n
+        return n > self._limit
+
+    def _forget_if_many(self) -> None:
+        if len(self._hosts) + len(self._forms) >= MAX_CACHED:
             self._hosts.clear()
             self._forms.clear()
-        form = form_of(url)
-        n = self._forms[form] = self._forms.get(form, 0) + 1
-        return n > self._limit
 
     def is_far_ahead(self, url: str) -> bool:
         """Tell whether a URL has a date that no calendar has come to yet."""
