@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 import pytest
 
-from rdfcrawl.fetch.clock import Clock, fault_of_clock
+from rdfcrawl.fetch.clock import ClockCheck, fault_of_clock
 
 DAY = 86400.0
 
@@ -53,7 +53,7 @@ def test_domains_are_asked_for_their_time(
     age: str, hosts: list[str], is_wrong: bool
 ) -> None:
     """If answers of three domains were sent long ago by our clock, it is wrong."""
-    clock = Clock(_no_redis)
+    clock = ClockCheck(_no_redis)
     for host in hosts:
         headers = {"Date": formatdate(time.time() - 7200, usegmt=True), "Age": age}
         clock.note(f"http://{host}/d", headers)

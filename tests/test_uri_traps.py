@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.uri.traps import (
     MAX_CACHED,
-    Forms,
     TrapLimits,
+    UrlForms,
     form_of,
     is_endless,
 )
@@ -98,20 +98,20 @@ def test_long_word_is_looked_at_once() -> None:
 
 def test_large_forms_are_told_from_small_ones() -> None:
     """If a host has very many URLs of one form, then others of it are not of it."""
-    forms = Forms(TrapLimits(of_form=10))
+    forms = UrlForms(TrapLimits(of_form=10))
     found = [forms.is_large(f"https://a.example/r/{n}") for n in range(40)]
     assert found[-1]
     assert not any(found[:10])
     assert not forms.is_large("https://a.example/about")
     assert not forms.is_large("https://b.example/r/1")
     assert [forms.is_busy("b.example") for _ in range(11)] == [False] * 10 + [True]
-    never = Forms(OFF)
+    never = UrlForms(OFF)
     assert not any(never.is_large(f"https://a.example/r/{n}") for n in range(40))
 
 
 def test_hosts_without_number_are_not_all_remembered() -> None:
     """If a crawl meets ever more hosts, then the first ones are forgotten."""
-    forms = Forms(TrapLimits(of_form=1))
+    forms = UrlForms(TrapLimits(of_form=1))
     forms.is_busy("a.example")
     assert forms.is_busy("a.example")
     assert not any(forms.is_busy(f"{n}.example") for n in range(MAX_CACHED))
@@ -127,7 +127,7 @@ def test_few_segments_may_be_allowed(rest: str) -> None:
 
 def test_dates_that_no_calendar_has_come_to() -> None:
     """If a date lies more than five years ahead, then it is far ahead."""
-    forms = Forms(LIMITS)
+    forms = UrlForms(LIMITS)
     year = time.gmtime().tm_year
     for text in ("/{}/01/02", "/cal/{}-12", "/cal?year={}&month=3", "/c?m=1&y={}"):
         assert forms.is_far_ahead("https://a.example" + text.format(year + 6))

@@ -148,7 +148,7 @@ class Part(NamedTuple):
         return cls(payload[end:], piece, links, is_telling)
 
 
-class Bulking:
+class BulkPacker:
     """Makes parts of the chunks of one document."""
 
     def __init__(self, bulk: Bulk) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extract.bulk import Bulking, Part
+from rdfcrawl.extract.bulk import BulkPacker, Part
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
@@ -109,12 +109,12 @@ class _Child:
         reading = Reading(source, job, environment=self._environment)
         told = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
-        bulking = None if job.bulk is None else Bulking(job.bulk)
+        packer = None if job.bulk is None else BulkPacker(job.bulk)
         for chunk in reading:
             if reading.outcome.reservations is not told:
                 told = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
-            part = Part(chunk) if bulking is None else bulking.part(chunk)
+            part = Part(chunk) if packer is None else packer.part(chunk)
             if part.piece is None:
                 self._send(b"C", chunk, reading.n_quads)
             else:

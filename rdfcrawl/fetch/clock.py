@@ -28,7 +28,7 @@ _VALID_SECS: Final = 3600.0  # of a date: hosts that lie stop nobody for longer
 _MAX_CHARS: Final = 64
 
 
-class Clock:
+class ClockCheck:
     """Compares the clock of this machine with those of others.
 
     Args:

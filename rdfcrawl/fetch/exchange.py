@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Ask
-    from rdfcrawl.fetch.clock import Clock
+    from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
@@ -74,7 +74,7 @@ class HttpExchange:
         *,
         gate: Gate | None = None,
         known: KnownNames | None = None,
-        clock: Clock | None = None,
+        clock: ClockCheck | None = None,
         goes_by_address: bool = False,
     ) -> None:
         self._options = options

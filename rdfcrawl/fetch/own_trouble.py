@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.fetch.answer import Ask, Exchange
-    from rdfcrawl.fetch.clock import Clock
+    from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.pace import Sleepers
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.turns import Turn
@@ -99,7 +99,7 @@ class OwnTrouble:
     """
 
     def __init__(
-        self, known: KnownNames, sleepers: Sleepers, spool: Spool, clock: Clock
+        self, known: KnownNames, sleepers: Sleepers, spool: Spool, clock: ClockCheck
     ) -> None:
         self._known = known
         self._clock = clock

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from rdfcrawl.disk import Disk
-from rdfcrawl.fetch.clock import Clock
+from rdfcrawl.fetch.clock import ClockCheck
 from rdfcrawl.fetch.context_cache import SharedContexts
 from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
 from rdfcrawl.fetch.contexts import open_contexts
@@ -78,7 +78,7 @@ class Transport:
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
         known, sleepers = KnownNames(session.neighbours.note), Sleepers()
-        clock = Clock(partial(_secs_of_redis, session.redis))
+        clock = ClockCheck(partial(_secs_of_redis, session.redis))
         self._trouble = session.trouble = OwnTrouble(
             known, sleepers, self._spool, clock
         )

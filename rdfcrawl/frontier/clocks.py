@@ -48,7 +48,7 @@ _LOOKUPS: Final = 3  # name servers may give addresses one by one
 _GIVEN, _LOST = 1, -1
 
 
-class Clocks:
+class HostClocks:
     """Asks Redis for turns; what many ask at the same time goes in one round trip.
 
     Args:
@@ -200,7 +200,7 @@ class HostTurns(Turns):
 
     def __init__(
         self,
-        clocks: Clocks,
+        clocks: HostClocks,
         frontier: Frontier,
         worker: Worker,
         sleepers: Sleepers,

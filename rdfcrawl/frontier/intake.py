@@ -22,7 +22,7 @@ from rdfcrawl.uri import (
     partition_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
-from rdfcrawl.uri.traps import Forms, is_endless
+from rdfcrawl.uri.traps import UrlForms, is_endless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +131,7 @@ class Intake:
         self.turned: Turned = beside.turned if beside else Turned()
         self.covered: Covered = beside.covered if beside else Covered()
         self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
-        self.forms: Forms = beside.forms if beside else Forms(link_filter.traps)
+        self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
         self._budget = budget
         self.full: AbstractSet[str] = frozenset()

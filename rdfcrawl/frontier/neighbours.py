@@ -25,7 +25,7 @@ NAMES: Final = 16  # with one address, before a name is made up to see
 _MAX_KNOWN: Final = 100_000
 
 
-class Neighbours:
+class HostAddresses:
     """Takes note of the addresses of hosts; one per worker.
 
     Args:

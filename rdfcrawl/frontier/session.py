@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal, cast
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.addresses import AddressBook
-from rdfcrawl.frontier.clocks import Clocks, HostTurns
+from rdfcrawl.frontier.clocks import HostClocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.frontier.intake import Intake
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link import FrontierLink, start_anew
-from rdfcrawl.frontier.neighbours import Neighbours
+from rdfcrawl.frontier.neighbours import HostAddresses
 from rdfcrawl.frontier.outage import one_line
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
@@ -78,7 +78,7 @@ class CrawlSession:
         self._persistent = link.outage.persistent
         self._n_restores = 0
         self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
-        self.neighbours = Neighbours(self.redis, self.frontier.key("wildcards"))
+        self.neighbours = HostAddresses(self.redis, self.frontier.key("wildcards"))
         self._deferred = Deferred(self.shelf)
         self.leaving = Leaving()
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
@@ -96,7 +96,7 @@ class CrawlSession:
         self._scopes: dict[int, Scope] = {}
         self._intakes: dict[int, Intake] = {}
         self.worker: Worker
-        self.clocks: Clocks
+        self.clocks: HostClocks
         self.intake: Intake
 
     @classmethod
@@ -162,7 +162,7 @@ class CrawlSession:
             figures=figures,
             account_for=account_for,
         )
-        self.clocks = Clocks(self.frontier, self._persistent)
+        self.clocks = HostClocks(self.frontier, self._persistent)
         self.worker.prepare = self._learn
         self.worker.restore = self._restore
         if options.run is None:

@@ -91,7 +91,7 @@ class RobotsResponse:
     is_unasked: bool = False
 
 
-class Deaths(Protocol):
+class RobotsDeaths(Protocol):
     """Knows which origins have killed workers with their robots.txt."""
 
     async def is_deadly(self, origin: str) -> bool:
@@ -136,7 +136,7 @@ class RobotsCache:
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
         count: Callable[[str], None] = lambda _: None,
-        deaths: Deaths | None = None,
+        deaths: RobotsDeaths | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt

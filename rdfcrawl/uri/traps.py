@@ -106,7 +106,7 @@ def _form_of_word(word: re.Match[str]) -> str:
     return "#" if _has_number(word[0]) else word[0]
 
 
-class Forms:
+class UrlForms:
     """Counts the URLs of each form that a worker comes upon.
 
     Which forms are large, it forgets when there are too many: that only changes what
