@@ -11,9 +11,9 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.harvest.resourcesync.files import PARTIAL, Files, path_of
 from rdfcrawl.rdf.source import Source as Bytes
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
-from rdfcrawl.sources.resourcesync.files import PARTIAL, Files, path_of
 from tests.resourcesync_source import archive, document, facts_of, fixity_of
 
 if TYPE_CHECKING:

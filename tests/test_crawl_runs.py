@@ -11,8 +11,8 @@ import pytest
 from rdfcrawl import settings as project_settings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
+from rdfcrawl.harvest.base import Sources
 from rdfcrawl.records import MAX_RETRIES
-from rdfcrawl.sources.base import Sources
 from rdfcrawl.spiders.sitemap import SitemapSpider
 from tests.test_crawl_ckan import datasets, harvest, pages
 

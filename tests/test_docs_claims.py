@@ -25,6 +25,7 @@ from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import client
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.options import WorkerOptions
+from rdfcrawl.harvest.samples import MAX_SAMPLE_BYTES, MAX_SAMPLES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.provenance import MAX_FAULTS
@@ -37,7 +38,6 @@ from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS
 from rdfcrawl.seeds import TYPES
 from rdfcrawl.sitemaps.entry import SitemapLimits
-from rdfcrawl.sources.samples import MAX_SAMPLE_BYTES, MAX_SAMPLES
 from rdfcrawl.stores.segments import SegmentLimits
 
 if TYPE_CHECKING:

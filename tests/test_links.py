@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.harvest.scan import Scan
 from rdfcrawl.links import (
     MAX_NESTED_TERMS,
     RDF_TYPE,
@@ -22,7 +23,6 @@ from rdfcrawl.links import (
     load_patterns,
 )
 from rdfcrawl.records import Link, Relation
-from rdfcrawl.sources.scan import Scan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,17 +19,17 @@ _HEAVY = {
     *("py7zr", "jsonpatch", "yaml", "rich", "tldextract", "requests", "selectolax"),
     *("rdfcrawl.html.page", "rdfcrawl.html.rules", "rdfcrawl.unpack.documents"),
     *("rdfcrawl.rdf.hdt", "rdfcrawl.rdf.trix", "rdfcrawl.rdf.jsonld.reading"),
-    *("rdfcrawl.dataweb.process", "rdfcrawl.sources.ckan", "rdfcrawl.sources.sparql"),
+    *("rdfcrawl.dataweb.process", "rdfcrawl.harvest.ckan", "rdfcrawl.harvest.sparql"),
 }
 # Scrapy imports them for what it is told to leave out, or we for what comes later.
 _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
-    *("rdfcrawl.stores.reading", "rdfcrawl.sources.resourcesync"),
+    *("rdfcrawl.stores.reading", "rdfcrawl.harvest.resourcesync"),
     *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.scrapy_handler"),
 }
 _OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.exchange"}
-_OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.sources", "pyoxigraph"}
+_OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.harvest", "pyoxigraph"}
 _TOLD = """
 import atexit, sys
 atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))

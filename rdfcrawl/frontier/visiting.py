@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.harvest.base import Sources
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Document, Record
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
-    from rdfcrawl.sources.base import Sources
 
 
 @runtime_checkable

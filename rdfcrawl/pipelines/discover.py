@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rdfcrawl.extract.bulk import FoundLinks, Part
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.harvest.scan import Scan
     from rdfcrawl.links import LinkPolicy
-    from rdfcrawl.sources.scan import Scan
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
 _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large

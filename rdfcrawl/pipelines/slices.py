@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.pipelines.items import other
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.records import Document
-from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.sources.dataset import Part, Sample
-from rdfcrawl.sources.samples import (
+from rdfcrawl.harvest.dataset import Part, Sample
+from rdfcrawl.harvest.samples import (
     MAX_SAMPLE_BYTES,
     MAX_SAMPLES,
     Samples,
     iter_line_blocks,
     lines_about,
 )
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.items import other
+from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.records import Document
+from rdfcrawl.sitemaps.slicing import slice_dump
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Iterator
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.harvest.dataset import KnownDataset
     from rdfcrawl.sitemaps.slicing import Description
-    from rdfcrawl.sources.dataset import KnownDataset
 
 _AT_ONCE: Final = 200  # descriptions
 _CHUNK_BYTES: Final = 256 * 1024

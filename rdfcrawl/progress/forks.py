@@ -54,9 +54,9 @@ LOADED = (
     *("rdfcrawl.pipelines.discover", "rdfcrawl.pipelines.extract"),
     *("rdfcrawl.pipelines.manager", "rdfcrawl.pipelines.slices"),
     *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
-    *("rdfcrawl.progress.extension", "rdfcrawl.sources.datasets"),
+    *("rdfcrawl.progress.extension", "rdfcrawl.harvest.datasets"),
     *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.descriptors"),
-    *("rdfcrawl.guard.operator", "rdfcrawl.sources.base", "rdfcrawl.scrapy_settings"),
+    *("rdfcrawl.guard.operator", "rdfcrawl.harvest.base", "rdfcrawl.scrapy_settings"),
 )
 _REACTOR = "twisted.internet.reactor"
 _FOR_THE_CREW = (signal.SIGINT, signal.SIGTERM)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.harvest.base import Desk, Sources
+    from rdfcrawl.harvest.datasets import Datasets
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, Seed
-    from rdfcrawl.sources.base import Desk, Sources
-    from rdfcrawl.sources.datasets import Datasets
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +61,9 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: CrawlOptions, **kw: Any
     ) -> None:
+        from rdfcrawl.harvest import source_of
+        from rdfcrawl.harvest.base import Sources
         from rdfcrawl.remembered import Member
-        from rdfcrawl.sources import source_of
-        from rdfcrawl.sources.base import Sources
 
         super().__init__(*args, **kw)
         self.arguments = arguments
@@ -195,7 +195,7 @@ class RdfSpider(Spider):
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
         """Add seeds in the way of their kinds."""
-        from rdfcrawl.sources import root_of
+        from rdfcrawl.harvest import root_of
 
         session = self._joined()
         await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
@@ -244,8 +244,8 @@ class RdfSpider(Spider):
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
             return self.sources
-        from rdfcrawl.sources import source_of
-        from rdfcrawl.sources.base import Sources
+        from rdfcrawl.harvest import source_of
+        from rdfcrawl.harvest.base import Sources
 
         sources = self._sources.get(number)
         if sources is None:
@@ -254,8 +254,8 @@ class RdfSpider(Spider):
         return sources
 
     def _desk(self, profile: int | None = None) -> Desk:
-        from rdfcrawl.sources.base import Desk
-        from rdfcrawl.sources.datasets import Datasets
+        from rdfcrawl.harvest.base import Desk
+        from rdfcrawl.harvest.datasets import Datasets
 
         session = self._joined()
         if self._datasets is None:

@@ -24,6 +24,6 @@ class CkanSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record that a harvest begins with."""
-        from rdfcrawl.sources.ckan import root_of
+        from rdfcrawl.harvest.ckan import root_of
 
         return root_of(url, run)

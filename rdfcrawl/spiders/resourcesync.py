@@ -24,6 +24,6 @@ class ResourceSyncSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record that a harvest begins with."""
-        from rdfcrawl.sources.resourcesync import root_of
+        from rdfcrawl.harvest.resourcesync import root_of
 
         return root_of(url, run)

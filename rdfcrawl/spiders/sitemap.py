@@ -24,6 +24,6 @@ class SitemapSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record of a site's robots.txt, or of a sitemap."""
-        from rdfcrawl.sources.sitemap import root_of
+        from rdfcrawl.harvest.sitemap import root_of
 
         return root_of(url, run)

@@ -24,6 +24,6 @@ class SparqlSpider(RdfSpider):
 
     def root(self, url: str, run: int) -> Record:
         """Return the record that a harvest begins with."""
-        from rdfcrawl.sources.sparql import root_of
+        from rdfcrawl.harvest.sparql import root_of
 
         return root_of(url, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.harvest.resourcesync.steps import iter_steps
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.mirror import version_of
@@ -19,17 +20,16 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Tombstone,
 )
 from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
-from rdfcrawl.sources.resourcesync.steps import iter_steps
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from rdfcrawl.harvest.resourcesync.keeper import Keeper
+    from rdfcrawl.harvest.resourcesync.memory import Memory
+    from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State, Version
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sources.resourcesync.keeper import Keeper
-    from rdfcrawl.sources.resourcesync.memory import Memory
-    from rdfcrawl.sources.resourcesync.page import Page
 
 
 class Work:

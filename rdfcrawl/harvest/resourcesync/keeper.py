@@ -7,19 +7,19 @@ import shutil
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.harvest.resourcesync.reading import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
-from rdfcrawl.sources.resourcesync.reading import is_rdf
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.harvest.resourcesync.files import Files
+    from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.sitemaps.resourcesync.steps import Content
-    from rdfcrawl.sources.resourcesync.files import Files
-    from rdfcrawl.sources.resourcesync.page import Page
 
 _PIECE_BYTES: Final = 256 * 1024
 

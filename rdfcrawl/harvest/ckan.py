@@ -28,20 +28,20 @@ from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.catalogs.ckan.times import since_for_next
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.harvest.lines import Lines
+from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.native import catalogue
+from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
-from rdfcrawl.sources.lines import Lines
-from rdfcrawl.sources.memory import Memory
-from rdfcrawl.sources.native import catalogue
-from rdfcrawl.sources.tasks import Task, has_moved, read_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from rdfcrawl.catalogs.ckan.envelope import Package
     from rdfcrawl.catalogs.ckan.outcome import Outcome
-    from rdfcrawl.sources.base import Desk
+    from rdfcrawl.harvest.base import Desk
 
 # Tables of a portal, or of the part of it that is wanted (`_shelf_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`

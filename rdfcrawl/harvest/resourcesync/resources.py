@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.harvest.resourcesync.lists import check
+from rdfcrawl.harvest.resourcesync.reading import is_rdf
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
 from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
-from rdfcrawl.sources.resourcesync.lists import check
-from rdfcrawl.sources.resourcesync.reading import is_rdf
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rdfcrawl.harvest.resourcesync.files import Files
+    from rdfcrawl.harvest.resourcesync.memory import Memory
+    from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.sitemaps.resourcesync.tasks import Task
-    from rdfcrawl.sources.resourcesync.files import Files
-    from rdfcrawl.sources.resourcesync.memory import Memory
-    from rdfcrawl.sources.resourcesync.page import Page
 
 _SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
 

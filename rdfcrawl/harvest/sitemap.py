@@ -18,6 +18,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.harvest.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims
+from rdfcrawl.harvest.consent import CONSENT, Consents, Foreign, sites_of_robots
+from rdfcrawl.harvest.lines import Lines
+from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.resourcesync import listed_at
+from rdfcrawl.harvest.robots import read_robots
+from rdfcrawl.harvest.tasks import Task, has_moved, read_task
+from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.listing import Listing
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
@@ -29,24 +37,16 @@ from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
-from rdfcrawl.sources.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims
-from rdfcrawl.sources.consent import CONSENT, Consents, Foreign, sites_of_robots
-from rdfcrawl.sources.lines import Lines
-from rdfcrawl.sources.memory import Memory
-from rdfcrawl.sources.resourcesync import listed_at
-from rdfcrawl.sources.robots import read_robots
-from rdfcrawl.sources.tasks import Task, has_moved, read_task
-from rdfcrawl.sources.unpacked import iter_unpacked
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
+    from rdfcrawl.harvest.base import Desk
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.entry import Entry
     from rdfcrawl.sitemaps.protocol import Item
-    from rdfcrawl.sources.base import Desk
 
 # Tables of a sitemap.
 _STATE: Final = "sitemap"  # `State` when it was read to its end

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.harvest.resourcesync.lists import heading_of
+from rdfcrawl.harvest.robots import read_robots
+from rdfcrawl.harvest.tasks import Task as SourceTask
+from rdfcrawl.harvest.tasks import is_named
+from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import Page as HtmlPage
 from rdfcrawl.records import Child, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
@@ -26,20 +31,15 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
 )
 from rdfcrawl.sitemaps.resourcesync.documents import Capability
 from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
-from rdfcrawl.sources.resourcesync.lists import heading_of
-from rdfcrawl.sources.robots import read_robots
-from rdfcrawl.sources.tasks import Task as SourceTask
-from rdfcrawl.sources.tasks import is_named
-from rdfcrawl.sources.unpacked import iter_unpacked
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rdfcrawl.harvest.resourcesync.lists import Lists
+    from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
-    from rdfcrawl.sources.resourcesync.lists import Lists
-    from rdfcrawl.sources.resourcesync.page import Page
 
 _ABOVE: Final = frozenset({Capability.DESCRIPTION, Capability.CAPABILITY_LIST})
 _HEAD_BYTES: Final = 256 * 1024  # of a page that may name a source

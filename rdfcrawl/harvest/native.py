@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from rdfcrawl.catalogs.ckan.native import catalogue_urls
 from rdfcrawl.catalogs.ckan.tasks import Step
 from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
+from rdfcrawl.harvest.dataset import KnownDataset
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.sitemaps.access import Access, Way
-from rdfcrawl.sources.dataset import KnownDataset
-from rdfcrawl.sources.tasks import read_task
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.harvest.base import Desk
     from rdfcrawl.records import Child, Document
-    from rdfcrawl.sources.base import Desk
 
 
 async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[Child]:

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.harvest.resourcesync.work import Work
+from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
@@ -16,21 +18,19 @@ from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
 from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task, source_of
-from rdfcrawl.sources.resourcesync.work import Work
-from rdfcrawl.sources.unpacked import iter_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from rdfcrawl.harvest.resourcesync.keeper import Keeper
+    from rdfcrawl.harvest.resourcesync.memory import Memory
+    from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.rdf.source import Source
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
     from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
     from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sources.resourcesync.keeper import Keeper
-    from rdfcrawl.sources.resourcesync.memory import Memory
-    from rdfcrawl.sources.resourcesync.page import Page
 
 _PIECE_BYTES = 256 * 1024
 

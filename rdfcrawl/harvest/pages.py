@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.catalogs.paging import PagingFacts
+    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.scan import Scan
     from rdfcrawl.records import Document
-    from rdfcrawl.sources.base import Desk
-    from rdfcrawl.sources.scan import Scan
 
 MAX_NODES: Final = 1_000_000  # pages of one collection
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for

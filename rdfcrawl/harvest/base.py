@@ -8,22 +8,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.arguments import VOID
-from rdfcrawl.options import ObeyRobots
-from rdfcrawl.records import Child, Kind
-from rdfcrawl.robots.cache import origin_of
-from rdfcrawl.seeds import iter_seeds
-from rdfcrawl.sitemaps.access import Way
-from rdfcrawl.sources.pages import Pages
-from rdfcrawl.sources.recognition import recognized
-from rdfcrawl.sources.scan import Scan
-from rdfcrawl.sources.shortfall import shortfall_of
-from rdfcrawl.sources.tasks import is_named
-from rdfcrawl.sources.wellknown import (
+from rdfcrawl.harvest.pages import Pages
+from rdfcrawl.harvest.recognition import recognized
+from rdfcrawl.harvest.scan import Scan
+from rdfcrawl.harvest.shortfall import shortfall_of
+from rdfcrawl.harvest.tasks import is_named
+from rdfcrawl.harvest.wellknown import (
     child_of_site,
     forgive,
     is_named_site,
     is_well_known,
 )
+from rdfcrawl.options import ObeyRobots
+from rdfcrawl.records import Child, Kind
+from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.seeds import iter_seeds
+from rdfcrawl.sitemaps.access import Way
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.harvest.datasets import Datasets
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Document, Record
-    from rdfcrawl.sources.datasets import Datasets
 
 _MAX_SITES: Final = 100_000  # remembered, and endpoints
 _OF_SITES: Final = frozenset({VOID, Kind.SITEMAP})
@@ -171,7 +171,7 @@ class Sources:
         if VOID in self._wanted:
             children.append(child_of_site(document, is_own=False))
         if Kind.SITEMAP in self._wanted:
-            from rdfcrawl.sources.sitemap import root_of  # noqa: PLC0415 (slow)
+            from rdfcrawl.harvest.sitemap import root_of  # noqa: PLC0415 (slow)
 
             record = document.record
             root = root_of(origin_of(record.url), self.desk.run, is_named=False)

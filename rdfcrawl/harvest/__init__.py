@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.records import Kind, Record
 
 if TYPE_CHECKING:
-    from rdfcrawl.sources.base import Desk, Source
+    from rdfcrawl.harvest.base import Desk, Source
 
 
 def source_of(kind: Kind, desk: Desk) -> Source:
@@ -28,19 +28,19 @@ def source_of(kind: Kind, desk: Desk) -> Source:
     # ruff: noqa: PLC0415
     match kind:
         case Kind.SITEMAP:
-            from rdfcrawl.sources.sitemap import SitemapSource
+            from rdfcrawl.harvest.sitemap import SitemapSource
 
             return SitemapSource(desk)
         case Kind.CKAN:
-            from rdfcrawl.sources.ckan import CkanSource
+            from rdfcrawl.harvest.ckan import CkanSource
 
             return CkanSource(desk)
         case Kind.RESOURCESYNC:
-            from rdfcrawl.sources.resourcesync import ResourceSyncSource
+            from rdfcrawl.harvest.resourcesync import ResourceSyncSource
 
             return ResourceSyncSource(desk)
         case Kind.SPARQL:
-            from rdfcrawl.sources.sparql import SparqlSource
+            from rdfcrawl.harvest.sparql import SparqlSource
 
             return SparqlSource(desk)
     raise ValueError(kind)
@@ -56,5 +56,5 @@ def root_of(kind: Kind, url: str, run: int) -> Record:
     """
     if not kind.is_source:
         return Record(url, kind)
-    source = import_module(f"rdfcrawl.sources.{kind.name.lower()}")
+    source = import_module(f"rdfcrawl.harvest.{kind.name.lower()}")
     return cast("Record", source.root_of(url, run))

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.harvest.lines import Lines
+from rdfcrawl.harvest.resourcesync.memory import Memory
+from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
-from rdfcrawl.sources.lines import Lines
-from rdfcrawl.sources.resourcesync.memory import Memory
-from rdfcrawl.sources.tasks import is_named, read_task
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from rdfcrawl.sources.base import Desk
+    from rdfcrawl.harvest.base import Desk
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.harvest.resourcesync.files import Files
+from rdfcrawl.harvest.resourcesync.finding import Find, Finder
+from rdfcrawl.harvest.resourcesync.keeper import Keeper
+from rdfcrawl.harvest.resourcesync.lists import Lists
+from rdfcrawl.harvest.resourcesync.page import Page
+from rdfcrawl.harvest.resourcesync.resources import Resources
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.sitemaps.resourcesync.tasks import Do, Task
-from rdfcrawl.sources.resourcesync.files import Files
-from rdfcrawl.sources.resourcesync.finding import Find, Finder
-from rdfcrawl.sources.resourcesync.keeper import Keeper
-from rdfcrawl.sources.resourcesync.lists import Lists
-from rdfcrawl.sources.resourcesync.page import Page
-from rdfcrawl.sources.resourcesync.resources import Resources
-from rdfcrawl.sources.tasks import read_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.harvest.base import Desk
     from rdfcrawl.records import Document, Record
-    from rdfcrawl.sources.base import Desk
 
 
 class ResourceSyncSource:

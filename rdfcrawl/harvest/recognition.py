@@ -16,8 +16,8 @@ from rdfcrawl.catalogs.sparql.recognition import (
     PAGE_TYPES,
     TABLE_TYPES,
 )
+from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import Child, Kind, Record
-from rdfcrawl.sources.tasks import Task
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Document
@@ -37,7 +37,7 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
     """
     lists = []
     if Kind.RESOURCESYNC in wanted and _may_name_lists(document):
-        from rdfcrawl.sources.resourcesync import listed_at, named_by  # noqa: PLC0415
+        from rdfcrawl.harvest.resourcesync import listed_at, named_by  # noqa: PLC0415
 
         lists = [listed_at(document, url, run) for url in named_by(document)]
     urls: dict[Kind, str] = {}

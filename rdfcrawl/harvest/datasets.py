@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
+from rdfcrawl.harvest.dataset import KnownDataset, Part, Sample
+from rdfcrawl.harvest.tasks import Task, write_graphs
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
-from rdfcrawl.sources.dataset import KnownDataset, Part, Sample
-from rdfcrawl.sources.tasks import Task, write_graphs
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.hosts import site_of
 

@@ -12,9 +12,9 @@ from rdfcrawl.sitemaps.resourcesync.steps import Content, Recorded, Tombstone
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
+    from rdfcrawl.harvest.resourcesync.memory import Memory
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sources.resourcesync.memory import Memory
 
 _AT_ONCE: Final = 200
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.harvest.claims import SITE
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Child, Kind, Record
 from rdfcrawl.robots.cache import origin_of
-from rdfcrawl.sources.claims import SITE
-from rdfcrawl.sources.tasks import read_task
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Document

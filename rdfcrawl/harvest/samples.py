@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.harvest.dataset import Sample
 from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.faultlog import FaultLog
@@ -19,17 +20,16 @@ from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import compare_sample
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.sources.dataset import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.harvest.dataset import KnownDataset, Part
+    from rdfcrawl.harvest.datasets import Datasets
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.samples import SampleDifference
-    from rdfcrawl.sources.dataset import KnownDataset, Part
-    from rdfcrawl.sources.datasets import Datasets
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"

@@ -16,18 +16,18 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH, origin_of
-from rdfcrawl.sources.tasks import Task
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rdfcrawl.harvest.base import Desk
     from rdfcrawl.records import Document
-    from rdfcrawl.sources.base import Desk
 
 CONSENT: Final = "consent"  # begins the words of a record that asks for robots.txt
 

@@ -12,6 +12,8 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.harvest.dataset import KnownDataset
+from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import Child, Kind, Record
 from rdfcrawl.sitemaps.access import (
     Claim,
@@ -22,17 +24,15 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
-from rdfcrawl.sources.dataset import KnownDataset
-from rdfcrawl.sources.tasks import Task
 from rdfcrawl.uri.hosts import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.consent import Consents
     from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.records import Document
-    from rdfcrawl.sources.base import Desk
-    from rdfcrawl.sources.consent import Consents
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or
 # only what they say of datasets, as another site has claimed something.

@@ -25,20 +25,20 @@ from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.terms import XSD, iri, literal, statement
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
-from rdfcrawl.sources.memory import Memory
-from rdfcrawl.sources.tasks import Task, has_moved, read_task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rdfcrawl.catalogs.sparql.reading import Reading
-    from rdfcrawl.sources.base import Desk
+    from rdfcrawl.harvest.base import Desk
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
