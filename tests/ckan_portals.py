@@ -20,7 +20,7 @@ from rdfcrawl.catalogs.ckan.envelope import Answer
 from rdfcrawl.catalogs.ckan.outcome import DEFAULT_PLAN_LIMITS, Listing, PlanLimits
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.tasks import Task
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,13 +15,13 @@ import pyoxigraph
 from rdfcrawl.errors import Reason
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata as microdata_module
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.jsonld import iter_blocks
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.vocabularies import Vocabularies, default_registry
 from rdfcrawl.rdf.environment import Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.options import Options as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument

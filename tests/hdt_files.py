@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import google_crc32c
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.hdt.crc import crc8, crc16
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits

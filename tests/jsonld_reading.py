@@ -9,9 +9,9 @@ import pyoxigraph
 from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import Options
 from rdfcrawl.rdf.jsonld.reading import read_json_ld

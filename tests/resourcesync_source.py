@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.documents import Change
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes

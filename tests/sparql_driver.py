@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
 from rdfcrawl.catalogs.sparql.tasks import Task
-from rdfcrawl.rdf.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def with_cap(ask: Ask, max_rows: int) -> Ask:
             return answer
         table = json.loads(answer.body.data or b"")
         del table["results"]["bindings"][max_rows:]
-        return replace(answer, body=Source(json.dumps(table).encode()))
+        return replace(answer, body=ByteSource(json.dumps(table).encode()))
 
     return cut
 
@@ -100,7 +100,7 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
             connection.close()
             return Failure.TIMEOUT
         fields = {name.lower(): text for name, text in response.getheaders()}
-        return Answer(status=response.status, headers=fields, body=Source(body))
+        return Answer(status=response.status, headers=fields, body=ByteSource(body))
 
     yield ask
     for connection in connections.values():

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import Request as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
-from rdfcrawl.rdf.source import Source
 from tests.sparql_driver import query_of
 
 if TYPE_CHECKING:
@@ -98,12 +98,14 @@ def _relabel(term: Term, labels: dict[Term, ox.BlankNode]) -> Term:
 
 
 def _answer(media_type: str, body: bytes) -> Answer:
-    return Answer(status=200, headers={"content-type": media_type}, body=Source(body))
+    return Answer(
+        status=200, headers={"content-type": media_type}, body=ByteSource(body)
+    )
 
 
 def failed(status: int, text: str = "") -> Answer:
     """Return an answer that tells of an error."""
-    return Answer(status=status, body=Source(text.encode()))
+    return Answer(status=status, body=ByteSource(text.encode()))
 
 
 def store_of(lines: Iterable[str]) -> ox.Store:
@@ -138,7 +140,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
         found = re.search(rb"Content-Type: (.*)\r", response.head)
         headers = {"content-type": found[1].decode() if found else ""}
         return Answer(
-            status=response.status, headers=headers, body=Source(response.body)
+            status=response.status, headers=headers, body=ByteSource(response.body)
         )
 
     truth = {" ".join(line).encode() for line in node.iter_truth()}

@@ -24,8 +24,8 @@ from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
 from rdfcrawl.catalogs.ckan.places import wkt_of
 from rdfcrawl.catalogs.ckan.writing import MappingLimits
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from tests.examples import examples
 
 PORTAL = Portal(url="https://data.example/open")

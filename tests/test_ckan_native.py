@@ -18,7 +18,7 @@ from rdfcrawl.catalogs.ckan.native import (
     is_catalogue_url,
 )
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from tests.examples import examples
 
 PORTAL = Portal(url="https://h.example/data")

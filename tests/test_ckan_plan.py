@@ -24,7 +24,7 @@ from rdfcrawl.dataweb.messages import Request as NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from tests.ckan_portals import FakePortal, Harvest, Memory, id_of, time_of
 from tests.examples import examples
 

@@ -17,8 +17,8 @@ from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.provenance import GRAPH
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sitemaps.semantic import Prefix, Slicing
 from rdfcrawl.sitemaps.slicing import slice_dump

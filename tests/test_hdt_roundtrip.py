@@ -19,7 +19,7 @@ from pyoxigraph import (
     RdfFormat,
 )
 
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.examples import examples

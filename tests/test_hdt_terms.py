@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import check
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.hdt.terms import TermWriter, from_n_quads
 from tests.examples import examples
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks
 from rdfcrawl.html.page import Page
 from rdfcrawl.rdf.environment import INLINE, Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.cpu_time import takes_at_most
 from tests.examples import examples

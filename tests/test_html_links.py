@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.page_links import MAX_LINKS, has_links_in_body, links_of_page
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.uri import BadUri, requestable
 from tests.examples import examples

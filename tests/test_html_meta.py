@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.meta import MAX_TAGS, extract_dublin_core, extract_open_graph
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from tests.cpu_time import takes_at_most
 from tests.examples import examples
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata
 from rdfcrawl.html.microdata import extract_microdata
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from tests.examples import examples
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.microformats import extract_microformats
 from rdfcrawl.html.microformats.gathering import MAX_DEPTH
 from rdfcrawl.html.microformats.mapping import item_types
 from rdfcrawl.html.microformats.values import time_term
 from rdfcrawl.html.page import Page
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from tests.examples import examples
 
 PREFIXES = {

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.host import HostLanguage, sniff_host
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.rdfa import extract_rdfa, extracting
@@ -17,7 +18,6 @@ from rdfcrawl.html.rdfa.events import read_xml
 from rdfcrawl.html.rdfa.iris import resolve
 from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from tests.examples import examples
 
 URL = "http://e.org/dir/page"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import reading as reading_module
 from rdfcrawl.html.extractors import SLOW, Extractor
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.html.timebox import OutOfTime, Timebox
 from rdfcrawl.rdf.environment import INLINE, Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import Output
 from rdfcrawl.records import Link, Relation

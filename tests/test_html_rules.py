@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Link, Relation
 from tests.examples import examples
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from rdfcrawl.errors import ConfigError, Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.rules import RuleSet, load_rules, scrape
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 
 DOCS = Path(__file__).parents[1] / "docs"
 URL = "https://www.portal.example/Details/roads/?session=1"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.bundled import BUNDLED
 from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS
 from rdfcrawl.rdf.jsonld.reading import read_json_ld

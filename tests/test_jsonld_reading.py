@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import Options
 from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value

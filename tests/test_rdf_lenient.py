@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.source import Source
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def test_what_passes_by_has_no_second_chance(tmp_path: Path) -> None:
     path = tmp_path / "bad.rdf"
     path.write_text(many(2000, BAD))
     with path.open("rb") as stream:
-        text, parsed = read("", XML, source=Source(stream=stream))
+        text, parsed = read("", XML, source=ByteSource(stream=stream))
     assert text.count("\n") == 2000
     assert reasons(parsed) == {Reason.SYNTAX: 1}
     assert parsed.is_partial
@@ -226,7 +226,7 @@ def test_streams_are_read_again_from_their_begin(tmp_path: Path) -> None:
     path = tmp_path / "bad.rdf"
     path.write_text(many(20_000, BAD))
     with path.open("rb") as first:
-        source = Source(stream=first, reopen=lambda: path.open("rb"))
+        source = ByteSource(stream=first, reopen=lambda: path.open("rb"))
         text, parsed = read("", XML, source=source)
     assert text.count("\n") == 40_001
     assert reasons(parsed) == {Reason.BAD_TERM: 1, Reason.REPAIRED: 1}

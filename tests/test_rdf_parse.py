@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.scratch import MemoryScratch
 from tests.cpu_time import takes_at_most
 
@@ -48,7 +48,7 @@ BOUNDED = Environment(contexts=Nothing(), is_bounded=True)
 
 
 def read(
-    source: bytes | str | Path | Source, media_type: str = TTL, **options: Any
+    source: bytes | str | Path | ByteSource, media_type: str = TTL, **options: Any
 ) -> tuple[str, Parse]:
     """Return the N-Quads without a graph, and the parse."""
     body = source.encode() if isinstance(source, str) else source
@@ -519,8 +519,8 @@ def test_hdt_is_read_as_a_map(as_source: Callable[[bytes], Any], hdt: bytes) -> 
 def test_hdt_of_a_stream_is_put_aside(hdt: bytes) -> None:
     """If HDT passes by in a stream, then it is put aside, or goes where it can be."""
 
-    def stream() -> Source:
-        return Source(stream=io.BufferedReader(io.BytesIO(hdt)))
+    def stream() -> ByteSource:
+        return ByteSource(stream=io.BufferedReader(io.BytesIO(hdt)))
 
     environment = Environment(scratch=MemoryScratch(10_000), is_bounded=True)
     text, parsed = read(stream(), "", environment=environment)
@@ -543,7 +543,7 @@ def test_hdt_is_not_cut(as_source: Callable[[bytes], Any], hdt: bytes) -> None:
 def test_json_ld_of_a_stream_is_read() -> None:
     """If JSON-LD passes by in a stream, then all of it is processed."""
     body = io.BytesIO(b'{"@id":"http://a","http://b":{"@set":["1"]}}')
-    source = Source(stream=io.BufferedReader(body))
+    source = ByteSource(stream=io.BufferedReader(body))
     text, parsed = read(source, LD)
     assert (objects(text), parsed.faults) == (['"1"'], [])
 

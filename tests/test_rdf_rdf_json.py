@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.rdf_json import read_rdf_json

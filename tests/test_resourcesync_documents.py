@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.describe import describe, describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import (
     PATCH,
@@ -206,8 +206,8 @@ def test_reading_goes_on_where_it_ended() -> None:
 
 _VERY_MANY = """
 import io, resource
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.bytesource import Source
 from rdfcrawl.sitemaps.resourcesync.plan import follow
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
 from rdfcrawl.sitemaps.resourcesync.documents import Reading

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.documents import Capability, Change
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Verdict
@@ -38,7 +38,7 @@ TASK = Task(do=Do.UNPACK, mode=Mode.BASELINE, expected=Capability.RESOURCE_DUMP)
 
 
 def steps_of(
-    data: bytes | Path | Source, log: FaultLog | None = None, **keywords: object
+    data: bytes | Path | ByteSource, log: FaultLog | None = None, **keywords: object
 ) -> list[Step | bytes]:
     """Return the steps, each content followed by its bytes."""
     found: list[Step | bytes] = []
@@ -61,7 +61,7 @@ def test_a_dump_gives_verified_bytes(tmp_path: Path) -> None:
     path = tmp_path / "dump.zip"
     path.write_bytes(DUMP)
     stream: Any = io.BufferedReader(io.BytesIO(DUMP))
-    for source in (DUMP, path, Source(stream=stream)):
+    for source in (DUMP, path, ByteSource(stream=stream)):
         log = FaultLog()
         found = steps_of(source, log)
         assert contents(found) == CONTENTS

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import Page
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Relation
 from rdfcrawl.sitemaps.resourcesync import discovery
 from rdfcrawl.sitemaps.resourcesync.documents import Capability, Change, Reading

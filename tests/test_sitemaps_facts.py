@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.entry import ChangeFrequency, Entry, Extension
 from rdfcrawl.sitemaps.facts import describe_entry

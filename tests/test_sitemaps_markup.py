@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.elements import MAX_PARTS, Element, iter_elements
 from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
@@ -41,7 +41,7 @@ def read(
     body = document.encode() if isinstance(document, str) else document
     log = FaultLog()
     limits = limits or MarkupLimits()
-    events = list(iter_events(Source(body), log=log, limits=limits))
+    events = list(iter_events(ByteSource(body), log=log, limits=limits))
     return events, {fault.reason: fault.count for fault in log.all()}
 
 
@@ -237,7 +237,7 @@ def test_a_source_that_fails_keeps_what_came_before() -> None:
             raise SourceFault(Reason.BAD_ARCHIVE, "cut off")
 
     log = FaultLog()
-    source = Source(reopen=lambda: io.BufferedReader(Failing(), 16))
+    source = ByteSource(reopen=lambda: io.BufferedReader(Failing(), 16))
     assert list(iter_events(source, log=log))[2:4] == ["x", End("b")]
     assert log.count(Reason.BAD_ARCHIVE) == 1
 
@@ -263,7 +263,7 @@ def test_elements_that_are_not_closed(body: str, names: str) -> None:
     )
     found = []
     log = FaultLog()
-    for event in iter_events(Source(body.encode()), log=log, structure=structure):
+    for event in iter_events(ByteSource(body.encode()), log=log, structure=structure):
         if isinstance(event, Start):
             found.append(event.name)
         elif isinstance(event, End):
@@ -289,7 +289,7 @@ def test_namespaces_end_with_their_elements() -> None:
 def elements(body: str) -> tuple[list[Start | Element], FaultLog]:
     """Return the elements of a document."""
     log = FaultLog()
-    events = iter_events(Source(body.encode()), log=log)
+    events = iter_events(ByteSource(body.encode()), log=log)
     return list(iter_elements(events, containers=frozenset({"c"}), log=log)), log
 
 
@@ -336,7 +336,7 @@ def test_a_large_document_is_read_in_flat_memory() -> None:
             return n_bytes
 
     log = FaultLog()
-    source = Source(reopen=lambda: io.BufferedReader(Many(), 2**16))
+    source = ByteSource(reopen=lambda: io.BufferedReader(Many(), 2**16))
     tracemalloc.start()
     try:
         n = sum(1 for _ in iter_elements(iter_events(source, log=log), log=log))

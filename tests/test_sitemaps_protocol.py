@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.entry import (
     ChangeFrequency,
@@ -409,7 +409,7 @@ def test_very_many_entries_in_flat_memory() -> None:
 
     log = FaultLog()
     limits = SitemapLimits(markup=MarkupLimits(n_bytes=2**30), n_entries=10**6)
-    source = Source(reopen=lambda: io.BufferedReader(Many(), 2**16))
+    source = ByteSource(reopen=lambda: io.BufferedReader(Many(), 2**16))
     sitemap = read_sitemap(source, url=URL, log=log, limits=limits)
     peak = n = 0
     for n, _ in enumerate(sitemap, start=1):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.samples import compare_sample
 from rdfcrawl.sitemaps.semantic import Prefix, Slicing
 from rdfcrawl.sitemaps.slicing import slice_dump
@@ -163,7 +163,7 @@ def test_a_description_is_bounded() -> None:
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.semantic import Prefix, Slicing
 from rdfcrawl.sitemaps.slicing import slice_dump
 

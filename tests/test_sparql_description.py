@@ -8,7 +8,7 @@ from rdfcrawl.catalogs.sparql.description import DescribedGraph, read_descriptio
 from rdfcrawl.catalogs.sparql.recognition import Recognized, recognize
 from rdfcrawl.catalogs.sparql.userquery import parse_user_query
 from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.parse import parse
 
 URL = "http://example.org/sparql"

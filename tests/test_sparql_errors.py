@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
 from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
-from rdfcrawl.rdf.source import Source
 from tests.sparql_driver import harvest_all, query_of
 from tests.sparql_endpoints import Endpoint, store_of
 
@@ -57,10 +57,10 @@ def broken(answer: Answer, name: str) -> Answer:
     if name in WHOLE:
         body, media_type = WHOLE[name]
         headers = {"content-type": media_type}
-        return Answer(status=200, headers=headers, body=Source(body))
+        return Answer(status=200, headers=headers, body=ByteSource(body))
     data = answer.body.data or b""
     body = data[: len(data) * 2 // 3] + TAILS[name.removeprefix("tail ")]
-    return Answer(status=200, headers=answer.headers, body=Source(body))
+    return Answer(status=200, headers=answer.headers, body=ByteSource(body))
 
 
 def breaking(
@@ -102,7 +102,7 @@ def test_first_question_is_put_again() -> None:
     """If the first question is answered by no table, then it is all that is asked."""
     harvest = Harvest(URL)
     headers = {"content-type": "text/html"}
-    answer = Answer(status=200, headers=headers, body=Source(HTML[0]))
+    answer = Answer(status=200, headers=headers, body=ByteSource(HTML[0]))
     (first,) = harvest.seeds()
     described = harvest.read(first, answer)
     assert list(described) == []

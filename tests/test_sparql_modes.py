@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
 from rdfcrawl.catalogs.sparql.knots import labelled
 from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.userquery import parse_user_query
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.source import Source
 from tests.sparql_driver import Harvested, harvest_all
 from tests.sparql_endpoints import Endpoint, failed, store_of
 from tests.sparql_stores import canonical, iter_catalog, iter_store
@@ -207,7 +207,7 @@ def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
 
 def _answer(body: str, media_type: str) -> Answer:
     headers = {"content-type": media_type}
-    return Answer(status=200, headers=headers, body=Source(body.encode()))
+    return Answer(status=200, headers=headers, body=ByteSource(body.encode()))
 
 
 def test_graphs_that_cannot_be_listed_are_those_described() -> None:

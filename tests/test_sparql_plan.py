@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure, judge, query_request
 from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.tasks import MAX_TASK_BYTES, Part, Step, Task
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
-from rdfcrawl.rdf.source import Source
 from tests.examples import examples
 from tests.sparql_driver import Harvested, harvest_all, with_cap
 from tests.sparql_endpoints import Endpoint, data_web_endpoint, failed, store_of
@@ -236,7 +236,7 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
             return Answer(
                 status=200,
                 headers=answer.headers,
-                body=Source((answer.body.data or b"")[:20_000]),
+                body=ByteSource((answer.body.data or b"")[:20_000]),
             )
         return answer
 
@@ -300,7 +300,7 @@ def test_missing_rows_are_reported() -> None:
             table = json.loads(answer.body.data or b"")
             rows = [x for x in table["results"]["bindings"] if "spoke/17" not in str(x)]
             table["results"]["bindings"] = rows
-            body = Source(json.dumps(table).encode())
+            body = ByteSource(json.dumps(table).encode())
             return Answer(status=200, headers=answer.headers, body=body)
         return answer
 
@@ -320,7 +320,7 @@ def test_server_that_ignores_conditions_ends() -> None:
     same = Answer(status=200, headers={"content-type": "application/json"})
 
     def ask(_request: object) -> Answer:
-        return Answer(status=same.status, headers=same.headers, body=Source(body))
+        return Answer(status=same.status, headers=same.headers, body=ByteSource(body))
 
     settings = HarvestSettings(page_rows=100, max_cuts=3)
     found = harvest_all(Harvest(URL, settings), ask, max_requests=20_000)
@@ -448,7 +448,7 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
     }
     plan = Harvest(URL)
     reading = plan.read(
-        text, Answer(status=200, headers=headers, body=Source(bytes(body)))
+        text, Answer(status=200, headers=headers, body=ByteSource(bytes(body)))
     )
     b"".join(reading)
     for task in reading.outcome.tasks:

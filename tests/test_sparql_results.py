@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
 from rdfcrawl.catalogs.sparql.limits import ResultLimits
 from rdfcrawl.catalogs.sparql.results import iter_rows
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.faultlog import FaultLog
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class _Endless(io.RawIOBase):
 def test_tables_are_read_as_streams() -> None:
     """If a table has no end, then its first rows come after a few bytes."""
     endless = _Endless()
-    source = Source(stream=io.BufferedReader(endless, 4_096))
+    source = ByteSource(stream=io.BufferedReader(endless, 4_096))
     rows = iter_rows(source, media_type=JSON, log=FaultLog())
     assert len(list(islice(rows, 60))) == 60
     assert endless.n_read < 500_000

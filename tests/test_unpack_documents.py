@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.formats import Packing
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.documents import PackedDocument, iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.names import graph_of_member
@@ -62,7 +62,7 @@ def documents(
 ) -> Iterator[PackedDocument]:
     """Return the documents with the usual limits."""
     return iter_documents(
-        Source(packed),
+        ByteSource(packed),
         packing,
         url=url,
         media_type="",
@@ -204,7 +204,7 @@ def test_members_that_extractors_read_are_documents() -> None:
     found = [
         each.name
         for each in iter_documents(
-            Source(zipped(members)),
+            ByteSource(zipped(members)),
             Packing.ZIP,
             url=URL,
             media_type="",

@@ -19,8 +19,8 @@ from backports import zstd
 from py7zr import properties as seven
 
 from rdfcrawl import formats
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 
@@ -153,7 +153,7 @@ def unpack(
 
     All are read, or those with the ordinals `read`.
     """
-    source = Source.of(packed)
+    source = ByteSource.of(packed)
     decision = formats.decide(media_type, url, source.head())
     assert decision.packing is not None
     log = FaultLog()

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extract.outcome import MAX_MEMBERS, Outcome
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.http_links import context_link, links_of
 from rdfcrawl.rdf.environment import INLINE, Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.output import CHUNK_BYTES, Output
 from rdfcrawl.rdf.parse import Parse, canonical_lines, is_blank
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING
 
@@ -52,12 +52,12 @@ class Reading:
 
     def __init__(
         self,
-        source: bytes | Path | Source,
+        source: bytes | Path | ByteSource,
         job: Job,
         *,
         environment: Environment = INLINE,
     ) -> None:
-        self._source = Source.of(source)
+        self._source = ByteSource.of(source)
         self._job = job
         self._environment = environment
         self._log = FaultLog()
@@ -171,7 +171,7 @@ class Reading:
         )
 
     def _document(
-        self, source: Source, decision: formats.Decision, output: Output
+        self, source: ByteSource, decision: formats.Decision, output: Output
     ) -> Iterator[bytes]:
         """Read what is not packed, or is not any more."""
         self._writing = output
@@ -186,7 +186,7 @@ class Reading:
             self.outcome.is_partial |= output.has_unreadable
 
     def _parse(
-        self, source: Source, decision: formats.Decision, output: Output
+        self, source: ByteSource, decision: formats.Decision, output: Output
     ) -> Iterator[bytes]:
         job = self._job
         parse = Parse(
@@ -205,7 +205,7 @@ class Reading:
 
     # -- pages ---------------------------------------------------------------------
 
-    def _is_page(self, source: Source, decision: formats.Decision) -> bool:
+    def _is_page(self, source: ByteSource, decision: formats.Decision) -> bool:
         """Tell whether markup or JSON is read by extractors."""
         if decision.format is not None:
             return decision.format is formats.HTML
@@ -213,7 +213,7 @@ class Reading:
             return bool(scan(source.head()))
         return decision.found == "JSON" and bool(self._rules())
 
-    def _page(self, source: Source, output: Output) -> Iterator[bytes]:
+    def _page(self, source: ByteSource, output: Output) -> Iterator[bytes]:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import Page  # noqa: PLC0415
         from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
@@ -267,7 +267,7 @@ class Reading:
             self._log.note(fault.reason, fault.detail, fault.count)
         self._noted_before = self._log.all()
 
-    def _page_bytes(self, source: Source) -> bytes:
+    def _page_bytes(self, source: ByteSource) -> bytes:
         if source.data is not None:
             data = source.data
         else:

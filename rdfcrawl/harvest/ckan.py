@@ -27,12 +27,12 @@ from rdfcrawl.catalogs.ckan.tasks import Step
 from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.catalogs.ckan.times import since_for_next
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
 

@@ -29,9 +29,9 @@ from rdfcrawl.uri.hosts import site_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.harvest.base import Desk
     from rdfcrawl.harvest.consent import Consents
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.records import Document
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or

@@ -16,8 +16,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.tasks import Task
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH, origin_of
 from rdfcrawl.uri import host_of

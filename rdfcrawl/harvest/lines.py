@@ -12,7 +12,7 @@ from rdfcrawl.rdf.output import Output
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.records import Document
 
 _MAX_CHARS: Final = 256 * 1024

@@ -17,9 +17,9 @@ from rdfcrawl.catalogs.ckan.native import PageFacts, choose_next
 from rdfcrawl.catalogs.ckan.native import following_pages as named_next
 from rdfcrawl.catalogs.paging import is_immutable
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.formats import HTML
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import MAX_TASK_CHARS, Child, Record, Relation
 from rdfcrawl.uri import host_of
 

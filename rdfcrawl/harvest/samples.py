@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.dataset import Sample
 from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sitemaps.description import is_own_name

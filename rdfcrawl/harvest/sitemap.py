@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims
 from rdfcrawl.harvest.consent import CONSENT, Consents, Foreign, sites_of_robots
@@ -27,7 +28,6 @@ from rdfcrawl.harvest.robots import read_robots
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.listing import Listing
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.addresses import may_list

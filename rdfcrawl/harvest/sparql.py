@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import (
     ACCEPT_TABLE,
     Answer,
@@ -28,7 +29,6 @@ from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.provenance import VOCABULARY, graph_iri
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.terms import XSD, iri, literal, statement
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
@@ -379,7 +379,7 @@ def _answer(document: Document) -> Answer:
             "server": document.server,
             "x-sql-state": document.sql_state,
         },
-        body=Source.of(document.excuse if body is None else body),
+        body=ByteSource.of(document.excuse if body is None else body),
     )
 
 

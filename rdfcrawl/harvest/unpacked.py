@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
 from rdfcrawl.bodies import body_of
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.records import Document
 
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)
 
 
-def iter_unpacked(document: Document, log: FaultLog) -> Iterator[Source]:
+def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
     """Yield the files that an answer is or has; read one before the next.
 
     Args:
@@ -29,7 +29,7 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[Source]:
     body = body_of(document)
     if body is None:
         return
-    source = Source.of(body)
+    source = ByteSource.of(body)
     decision = formats.decide(document.media_type, document.url, source.head())
     if decision.packing is None:
         yield source

@@ -14,7 +14,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.encoding import to_utf8
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 PRESCAN_BYTES: Final = 1024  # HTML Standard: the declaration is within the first 1024
 

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.options import Options
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 MAX_TAGS: Final = 5000
 DC: Final = "http://purl.org/dc/elements/1.1/"

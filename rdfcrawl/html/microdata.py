@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.walking import Attributes
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 # With `itemref` and nested properties, what is read of a page can be the square of its
 # length. So many elements are looked at beside twice those of the page, and values may

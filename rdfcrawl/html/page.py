@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from selectolax.lexbor import LexborHTMLParser
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.charset import page_to_utf8
 from rdfcrawl.html.head import end_of_head
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.weight import check_weight, is_heavy
-from rdfcrawl.rdf.faultlog import FaultLog
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 MAX_LINKS: Final = 10_000  # of one page
 

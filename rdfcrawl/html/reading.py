@@ -21,10 +21,10 @@ from rdfcrawl.rdf.checking import iter_checked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.rules import Rule
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
     from rdfcrawl.rdf.output import Output
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.harvest.dataset import Part, Sample
 from rdfcrawl.harvest.samples import (
@@ -24,7 +25,6 @@ from rdfcrawl.harvest.samples import (
 )
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
 from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib

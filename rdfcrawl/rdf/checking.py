@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import iter_runs
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.iris import mended_line
 from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
 from rdfcrawl.rdf.recovery import bad_line

@@ -18,7 +18,7 @@ from rdfcrawl.errors import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
     Screen = Callable[[bytes, bool], bytes]
 

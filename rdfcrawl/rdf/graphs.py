@@ -17,7 +17,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.iris import escape
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 Trust = Literal["same-origin", "named", "all"]
 

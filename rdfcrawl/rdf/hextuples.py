@@ -18,8 +18,8 @@ from rdfcrawl.rdf.nesting import is_json_too_deep
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
 _N_FIELDS: Final = 6

@@ -17,7 +17,7 @@ from pyoxigraph import NamedNode
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 MAX_CHARS: Final = 8192
 

@@ -24,7 +24,7 @@ from rdfcrawl.rdf.iris import mended_iri, note_mended
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 MAX_TOKEN_BYTES: Final = 16 * 2**20  # as long as one of the parser may be
 

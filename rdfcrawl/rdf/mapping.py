@@ -13,13 +13,13 @@ from rdfcrawl.errors import Reason, SourceFault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.source import Source
 
 
 @contextmanager
 def mapped(
-    source: Source, *, environment: Environment, max_bytes: int
+    source: ByteSource, *, environment: Environment, max_bytes: int
 ) -> Iterator[memoryview]:
     """Give the bytes of a source as one buffer.
 

@@ -20,7 +20,7 @@ from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 MAX_FORMULAS: Final = 2**18  # their labels are kept, about 40 MB
 

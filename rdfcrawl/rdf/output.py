@@ -12,7 +12,7 @@ from rdfcrawl.rdf.labels import BlankNodes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
 CHUNK_BYTES = 256 * 1024

@@ -13,16 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.chances import Chances
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parser import GATHER_BYTES
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.rdf.text import Text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _OWN_READERS: Final = {
 
 
 def parse(  # noqa: PLR0913  # keywords, all but one with a default
-    source: bytes | Path | Source,
+    source: bytes | Path | ByteSource,
     *,
     url: str,
     graph: str | None,
@@ -75,7 +75,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     Raises:
         OSError: the file cannot be read.
     """
-    source = Source.of(source)
+    source = ByteSource.of(source)
     log = FaultLog()
     return Parse(
         source,
@@ -129,7 +129,7 @@ class Parse:
 
     def __init__(  # noqa: PLR0913  # keywords, of one caller
         self,
-        source: Source,
+        source: ByteSource,
         decision: formats.Decision,
         *,
         charset: str,
@@ -331,7 +331,7 @@ def canonical_lines(
     return None if lines is None else (lines, True)
 
 
-def is_blank(source: Source) -> bool:
+def is_blank(source: ByteSource) -> bool:
     """Tell whether a document has nothing but white space and a byte order mark."""
     if source.data is not None:
         return not source.data or source.data in _BOMS or source.data.isspace()

@@ -19,8 +19,8 @@ from rdfcrawl.rdf.n3 import has_logic
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 # A collection or literal of as many bytes takes rdflib up to 4 s.
 MAX_BYTES: Final = 256 * 1024

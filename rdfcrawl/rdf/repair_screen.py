@@ -18,7 +18,7 @@ from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 _LOW: Final = rb"[dD][89a-fA-F][0-9a-fA-F]{2}"  # of half a character
 _GOOD: Final = (

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from pyoxigraph import QuadParser
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.formats import Format
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
 _FIRST_BATCH = 64  # statements; a batch grows while its lines are short

@@ -13,8 +13,8 @@ from rdfcrawl.rdf.xml_screen import XmlScreen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
-    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.bytesource import ByteSource
+    from rdfcrawl.faultlog import FaultLog
 
     Screen = Callable[[bytes, bool], bytes]
 
@@ -32,7 +32,7 @@ class Text:
     __slots__ = ("_charset", "_is_xml", "_max_bytes", "_passing", "_source")
 
     def __init__(
-        self, source: Source, *, charset: str, is_xml: bool, max_bytes: int
+        self, source: ByteSource, *, charset: str, is_xml: bool, max_bytes: int
     ) -> None:
         self._source, self._charset = source, charset
         self._is_xml, self._max_bytes = is_xml, max_bytes

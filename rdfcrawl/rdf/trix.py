@@ -21,8 +21,8 @@ from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
 NAMESPACES: Final = frozenset({"", "http://www.w3.org/2004/03/trix/trix-1/"})

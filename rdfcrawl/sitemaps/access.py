@@ -21,7 +21,7 @@ from rdfcrawl.uri import BadUri, host_of, requestable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
 
 

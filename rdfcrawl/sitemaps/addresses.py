@@ -12,7 +12,7 @@ from rdfcrawl.uri.hosts import DEFAULT_PORTS, port_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.elements import Element
 
 # Of a URL that was broken over lines, run together with another one or damaged by

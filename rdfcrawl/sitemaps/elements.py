@@ -14,7 +14,7 @@ from rdfcrawl.sitemaps.markup import End, Start
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 
 MAX_PARTS: Final = 20_000  # elements within one element

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 MAX_VALUE_CHARS: Final = 1024  # of one declared entity
 MAX_DECLARED_CHARS: Final = 16 * 1024  # of all that are declared

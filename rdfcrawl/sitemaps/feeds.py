@@ -17,7 +17,7 @@ from rdfcrawl.uri import BadUri, parse_uri
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.elements import Element
     from rdfcrawl.sitemaps.entry import SitemapLimits

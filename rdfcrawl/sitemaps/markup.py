@@ -22,8 +22,8 @@ from rdfcrawl.sitemaps.text import iter_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.rdf.faultlog import FaultLog
-    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.bytesource import ByteSource
+    from rdfcrawl.faultlog import FaultLog
 
 _MAX_KNOWN_NAMES = 1024
 
@@ -98,7 +98,7 @@ NO_STRUCTURE: Final = Structure()
 
 
 def iter_events(
-    source: Source,
+    source: ByteSource,
     *,
     log: FaultLog,
     charset: str = "",

@@ -12,8 +12,8 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sitemaps.entry import (
@@ -33,7 +33,7 @@ from rdfcrawl.uri import BadUri, parse_uri
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 
 Item: TypeAlias = Entry | Dataset
@@ -75,7 +75,7 @@ _MAX_LINE_CHARS = 16 * 1024
 
 
 def read_sitemap(
-    source: bytes | Source,
+    source: bytes | ByteSource,
     *,
     url: str,
     log: FaultLog,
@@ -98,7 +98,7 @@ def read_sitemap(
         limits: what is read at most.
     """
     return Sitemap(
-        Source.of(source),
+        ByteSource.of(source),
         url=url,
         log=log,
         media_type=media_type,
@@ -122,7 +122,7 @@ class Sitemap:
 
     def __init__(
         self,
-        source: Source,
+        source: ByteSource,
         *,
         url: str,
         log: FaultLog,

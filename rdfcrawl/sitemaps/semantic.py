@@ -22,7 +22,7 @@ from rdfcrawl.sitemaps.values import read_frequency, read_lastmod
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.elements import Element
     from rdfcrawl.sitemaps.entry import ChangeFrequency, Extension

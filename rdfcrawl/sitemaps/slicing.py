@@ -24,7 +24,7 @@ from rdfcrawl.sitemaps.semantic import Slicing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.semantic import Prefix
 
 MAX_TRIPLES: Final = 100_000  # of one description

@@ -11,14 +11,14 @@ from rdfcrawl.rdf.encoding import Utf8Stream
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
-    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.bytesource import ByteSource
+    from rdfcrawl.faultlog import FaultLog
 
 PIECE_BYTES: Final = 64 * 1024
 
 
 def iter_text(
-    source: Source,
+    source: ByteSource,
     *,
     log: FaultLog,
     charset: str = "",

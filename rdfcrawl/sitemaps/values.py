@@ -10,7 +10,7 @@ from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.entry import ChangeFrequency
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.dates import PointInTime
 
 _PRIORITY = re.compile(r"(?:[01](?:\.[0-9]{0,20})?|\.[0-9]{1,20})").fullmatch

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from urllib.parse import quote
 
 from rdfcrawl import formats
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.formats import Packing
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.codecs import codec_of
 from rdfcrawl.unpack.meter import Layer, Meter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
@@ -27,8 +27,8 @@ from rdfcrawl.unpack.zip import iter_zip
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.formats import Decision
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.unpack.archive import Entry
     from rdfcrawl.unpack.limits import UnpackLimits
     from rdfcrawl.unpack.scratch import Blob, Scratch
@@ -73,16 +73,16 @@ class PackedDocument:
     names: tuple[str, ...]
     name: str
     packings: tuple[str, ...]
-    source: Source
+    source: ByteSource
     decision: Decision
 
 
-def _is_html(_: Source, decision: Decision) -> bool:
+def _is_html(_: ByteSource, decision: Decision) -> bool:
     return decision.format is formats.HTML
 
 
 def iter_documents(
-    source: Source,
+    source: ByteSource,
     packing: Packing,
     *,
     url: str,
@@ -90,7 +90,7 @@ def iter_documents(
     limits: UnpackLimits,
     scratch: Scratch | None,
     log: FaultLog,
-    is_page: Callable[[Source, Decision], bool] = _is_html,
+    is_page: Callable[[ByteSource, Decision], bool] = _is_html,
 ) -> Iterator[PackedDocument]:
     """Yield the documents in what is packed, in order, packings in it unfolded.
 
@@ -204,7 +204,7 @@ class _Unpacking:
         limits: UnpackLimits,
         scratch: Scratch,
         log: FaultLog,
-        is_page: Callable[[Source, Decision], bool],
+        is_page: Callable[[ByteSource, Decision], bool],
     ) -> None:
         self._limits, self._scratch, self._log = limits, scratch, log
         self._is_page = is_page
@@ -311,7 +311,7 @@ class _Unpacking:
             elif (
                 decision.format is not None
                 or not place.names
-                or self._is_page(Source(head), decision)
+                or self._is_page(ByteSource(head), decision)
             ):
                 yield from self._document(stream, place, decision)
             elif head:
@@ -330,10 +330,12 @@ class _Unpacking:
                 decision=decision,
             )
 
-    def _source(self, stream: _Stream, decision: Decision, stack: ExitStack) -> Source:
+    def _source(
+        self, stream: _Stream, decision: Decision, stack: ExitStack
+    ) -> ByteSource:
         data = whole_if_short(stream.file)
         if data is not None:
-            return Source(data)
+            return ByteSource(data)
         found = decision.format
         needs_places = found is not None and not (
             found.is_line_based or found.family == "binary"
@@ -341,8 +343,8 @@ class _Unpacking:
         if stream.reopen is None and needs_places:
             tee = Tee(stream.file, self._scratch)
             stack.callback(tee.close)
-            return Source(stream=tee.first(), reopen=tee.again)
-        return Source(stream=stream.file, reopen=stream.reopen)
+            return ByteSource(stream=tee.first(), reopen=tee.again)
+        return ByteSource(stream=stream.file, reopen=stream.reopen)
 
     def _name(self, place: _Place) -> str:
         """Return the names as one; an archive may have a name more than once."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.page import Page
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.rdf.environment import INLINE, Environment
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.output import Output
 from tests.bench.figures import Figure, judge

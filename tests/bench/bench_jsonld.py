@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.jsonld.bundled import BUNDLED
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import Options

@@ -26,11 +26,11 @@ from backports import zstd
 from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.reading import Reading
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import Environment
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.scratch import MemoryScratch
@@ -172,7 +172,7 @@ def unpacking(extension: str, content: bytes) -> list[Figure]:
         assert decision.packing is not None
         n_bytes = 0
         for each in iter_documents(
-            Source(packed),
+            ByteSource(packed),
             decision.packing,
             url=url,
             media_type="",

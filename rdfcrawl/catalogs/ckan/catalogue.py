@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 ACTION: Final = "status_show"
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 DEFAULT_MAPPING_LIMITS: Final = MappingLimits()
 

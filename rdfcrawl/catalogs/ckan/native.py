@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
 MAX_PAGES: Final = 100_000  # of one catalogue; ckanext-dcat has 100 datasets on each

@@ -21,7 +21,7 @@ from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 NOT_THERE: Final = frozenset({401, 403, 404, 410})  # and not: asked wrongly
 

@@ -36,7 +36,7 @@ from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal, Request
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 
 def first_task(

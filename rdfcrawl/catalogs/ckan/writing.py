@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.catalogs.ckan.fields import Field
     from rdfcrawl.catalogs.ckan.values import Fields
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 TYPE: Final = f"<{RDF}type>"
 

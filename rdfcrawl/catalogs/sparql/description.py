@@ -14,7 +14,7 @@ from rdfcrawl.rdf.terms import RDF
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 SD: Final = "http://www.w3.org/ns/sparql-service-description#"
 VOID: Final = "http://rdfs.org/ns/void#"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from rdfcrawl.rdf.source import Source
+from rdfcrawl.bytesource import ByteSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ class Answer:
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: Source = field(default_factory=lambda: Source(b""))
+    body: ByteSource = field(default_factory=lambda: ByteSource(b""))
 
     @property
     def media_type(self) -> str:

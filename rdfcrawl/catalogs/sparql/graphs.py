@@ -11,7 +11,7 @@ from rdfcrawl.rdf.graphs import GraphRule
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.plan import Harvest
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 _MAX_KNOWN = 4096  # names remembered
 

@@ -11,7 +11,7 @@ from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.description import Description
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from rdfcrawl.catalogs.sparql.reading import Reading
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.tasks import Step, Task
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.rdf.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,8 @@ from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
 from rdfcrawl.catalogs.sparql.writing import RowWriter
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse

@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.limits import DEFAULT_RESULT_LIMITS, ResultLimits
 from rdfcrawl.catalogs.sparql.results_json import iter_json
 from rdfcrawl.catalogs.sparql.results_text import iter_csv, iter_tsv
 from rdfcrawl.catalogs.sparql.results_xml import iter_xml
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 _READERS: Final[
     dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]
@@ -37,7 +37,7 @@ TABLE_TYPES: Final = {
 
 
 def iter_rows(
-    source: bytes | Source,
+    source: bytes | ByteSource,
     *,
     media_type: str,
     log: FaultLog,
@@ -56,7 +56,7 @@ def iter_rows(
     Raises:
         SourceFault: it is no table or is cut short; the rows before that were yielded.
     """
-    source = Source.of(source)
+    source = ByteSource.of(source)
     kind = table_kind(source.head(), media_type)
     if not kind:
         raise SourceFault(Reason.BAD_ANSWER, f"no result table but {media_type!r}")

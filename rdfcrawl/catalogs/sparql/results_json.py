@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.catalogs.sparql.limits import ResultLimits
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 _READ_BYTES = 64 * 1024
 _BLANKS = re.compile(r"[ \t\r\n]*")

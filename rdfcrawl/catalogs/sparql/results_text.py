@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.catalogs.sparql.limits import ResultLimits
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 # Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.
 _NUMBERS = (

@@ -17,7 +17,7 @@ from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
 
 _MAX_NAME: Final = 200  # file systems take 255 bytes
@@ -54,7 +54,7 @@ class Files:
         """Return where the bytes of a resource are kept."""
         return path_of(self._folder, uri)
 
-    def write(self, uri: str, source: Source, fixity: Fixity) -> Path:
+    def write(self, uri: str, source: ByteSource, fixity: Fixity) -> Path:
         """Keep the bytes of a resource in place of those before; return where.
 
         Raises:

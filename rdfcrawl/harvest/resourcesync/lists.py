@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.resourcesync.work import Work
 from rdfcrawl.harvest.unpacked import iter_unpacked
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import Reading
@@ -22,10 +22,10 @@ from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task, source_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.harvest.resourcesync.keeper import Keeper
     from rdfcrawl.harvest.resourcesync.memory import Memory
     from rdfcrawl.harvest.resourcesync.page import Page
-    from rdfcrawl.rdf.source import Source
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
     from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
@@ -106,7 +106,7 @@ async def _fall_back(page: Page, task: Task, memory: Memory) -> None:
 
 
 def _follow(
-    page: Page, task: Task, source: Source, state: State, lookup: Lookup
+    page: Page, task: Task, source: ByteSource, state: State, lookup: Lookup
 ) -> Iterator[Step]:
     return follow(
         source,
@@ -135,11 +135,11 @@ def _unpack(page: Page, task: Task, state: State, lookup: Lookup) -> Iterator[St
     )
 
 
-def _unpacked(page: Page) -> Source | None:
+def _unpacked(page: Page) -> ByteSource | None:
     return next(iter_unpacked(page.document, page.log), None)
 
 
-def heading_of(source: Source, document: Document) -> Heading | None:
+def heading_of(source: ByteSource, document: Document) -> Heading | None:
     """Return what a document says of itself; None if it is none of ResourceSync."""
     if not source.can_reopen:
         return None
@@ -155,7 +155,7 @@ def _lines(heading: Heading | None, *, is_first: bool) -> Iterator[str]:
         yield from describe_document(heading)
 
 
-def check(source: Source, fixity: Fixity) -> None:
+def check(source: ByteSource, fixity: Fixity) -> None:
     """Hold bytes against what was stated of them.
 
     Raises:

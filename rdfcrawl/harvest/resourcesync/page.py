@@ -7,12 +7,12 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.resourcesync.memory import Memory
 from rdfcrawl.harvest.tasks import is_named, read_task
-from rdfcrawl.rdf.faultlog import FaultLog
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.records import Child, Document, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
 from rdfcrawl.uri import host_of, registered_domain
@@ -53,11 +53,11 @@ class Page:
         return read_task(self.record).run
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> ByteSource | None:
         """The bytes that came; None if there are none."""
         document = self.document
         body = body_of(document)
-        return None if body is None else Source.of(body)
+        return None if body is None else ByteSource.of(body)
 
     @property
     def is_whole(self) -> bool:

@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.resourcesync.lists import check
 from rdfcrawl.harvest.resourcesync.reading import is_rdf
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
@@ -100,7 +100,7 @@ class Resources:
         await memory.is_had(version.uri)
         yield document
 
-    async def _is_kept(self, page: Page, version: Version, source: Source) -> bool:
+    async def _is_kept(self, page: Page, version: Version, source: ByteSource) -> bool:
         """Hold the bytes against what was stated, and keep them if they are right."""
         if page.document.faults:
             return False
@@ -142,7 +142,7 @@ async def _is_settled(memory: Memory, version: Version) -> bool:
     return is_settled(version, known, wanted_us=wanted_us)
 
 
-def _patch(files: Files, patch: Source, task: Task, version: Version) -> bytes:
+def _patch(files: Files, patch: ByteSource, task: Task, version: Version) -> bytes:
     """Return the bytes after a patch, which are kept by then.
 
     Raises:
@@ -158,5 +158,5 @@ def _patch(files: Files, patch: Source, task: Task, version: Version) -> bytes:
         data = stream.read(limit)
     check_bytes(data, task.patch_fixity)
     after = apply_patch(before, data, media_type=task.media_type, fixity=version.fixity)
-    files.write(version.uri, Source(after), version.fixity)
+    files.write(version.uri, ByteSource(after), version.fixity)
     return after

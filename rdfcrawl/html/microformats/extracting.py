@@ -14,8 +14,8 @@ from rdfcrawl.html.walking import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 
 def extract_microformats(page: Page, log: FaultLog) -> Iterator[str]:

@@ -21,8 +21,8 @@ from rdfcrawl.html.microformats.mapping import classic_roots, item_types
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.walking import Attributes
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 # Roots of microformats 1, by their names in microformats 2.
 CLASSIC: Final = frozenset(

@@ -18,9 +18,9 @@ from rdfcrawl.rdf import terms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.rdfa.patterns import Triple
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 # What a page may make of itself: 50 times its length, and at least this much.
 _MIN_CHARS: Final = 16 * 2**20

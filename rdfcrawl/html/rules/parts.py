@@ -15,9 +15,9 @@ from rdfcrawl.html.rules.templates import Iri, UrlPart
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.rules.selectors import Element, Scope
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 
 class PageParts:

@@ -20,10 +20,10 @@ from rdfcrawl.records import Link
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import Page
     from rdfcrawl.html.rules.model import Property, Rule
     from rdfcrawl.html.rules.selectors import Found, Scope, Selector
-    from rdfcrawl.rdf.faultlog import FaultLog
 
 MAX_CHARS: Final = 2**26  # of the statements of one page
 MAX_LINKS: Final = 10_000  # of one rule on one page

@@ -14,7 +14,7 @@ from rdfcrawl.rdf.parser import new_parser, serialize
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
 
 _BLOCK_BYTES = 512 * 1024
 _TERM = rb"(?:<[^ ]*>|_:[^ ]+|\"(?:[^\"\\]|\\.)*\"(?:@[^ ]+|\^\^<[^ ]*>)?)"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.triples import Window
     from rdfcrawl.rdf.limits import ParseLimits

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.faultlog import FaultLog
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,

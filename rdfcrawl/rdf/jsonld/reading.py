@@ -17,8 +17,8 @@ from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import Environment
-    from rdfcrawl.rdf.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
     End,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 
 TERMS: Final = "http://www.openarchives.org/rs/terms/"
@@ -244,7 +244,7 @@ class Reading:
 
     def __init__(  # keywords with defaults
         self,
-        source: bytes | Path | Source,
+        source: bytes | Path | ByteSource,
         *,
         url: str,
         log: FaultLog,
@@ -259,7 +259,7 @@ class Reading:
         self.is_complete = False
         self._n_lost = self._lost()
         events = iter_events(
-            Source.of(source),
+            ByteSource.of(source),
             log=log,
             charset=charset,
             limits=MarkupLimits(n_bytes=limits.n_bytes),

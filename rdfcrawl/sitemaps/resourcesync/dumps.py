@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import unquote
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.resourcesync.documents import (
     DEFAULT_LIMITS,
     Capability,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
     from rdfcrawl.sitemaps.resourcesync.policy import Policy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
@@ -70,7 +70,7 @@ DEFAULT_UNPACK_LIMITS: Final = UnpackLimits()
 
 
 def unpack(  # noqa: PLR0913  # keywords with defaults
-    source: bytes | Path | Source,
+    source: bytes | Path | ByteSource,
     task: Task,
     *,
     url: str,
@@ -114,13 +114,13 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     scratch = scratch or MemoryScratch(_SCRATCH_BYTES)
     with ExitStack() as stack:
         try:
-            blob = _blob(Source.of(source), scratch, limits)
+            blob = _blob(ByteSource.of(source), scratch, limits)
         except SourceFault as fault:
             log.note(fault.fault.reason, fault.fault.detail)
             return
         stack.callback(blob.close)
         archive = _Archive(blob, limits, log)
-        text = archive.manifest() or (Source(manifest) if manifest else None)
+        text = archive.manifest() or (ByteSource(manifest) if manifest else None)
         if text is None:
             log.note(Reason.BAD_ANSWER, "a dump without manifest")
             return
@@ -261,7 +261,7 @@ class _Archive:
         except SourceFault as fault:
             self._note(fault)
 
-    def manifest(self) -> Source | None:
+    def manifest(self) -> ByteSource | None:
         """Return the manifest; in the one folder at the top if all is in that."""
         member = self._members.get(MANIFEST)
         if member is None:
@@ -270,7 +270,7 @@ class _Archive:
                 member = self._members.get(f"{tops.pop()}/{MANIFEST}")
         if member is None:
             return None
-        return Source(reopen=partial(self._open, member, is_noted=True))
+        return ByteSource(reopen=partial(self._open, member, is_noted=True))
 
     def member(self, path: str) -> Member | None:
         """Return what a path of the manifest names, or None."""
@@ -280,7 +280,7 @@ class _Archive:
         found = self._members.get(name)
         return found or self._members.get(_plain(unquote(name)))
 
-    def read(self, member: Member, verifier: Verifier) -> Source:
+    def read(self, member: Member, verifier: Verifier) -> ByteSource:
         """Return the bytes of a member, after all went through the verifier.
 
         Raises:
@@ -294,8 +294,8 @@ class _Archive:
                 if len(held) > SHORT_BYTES:
                     held = None
         if held is not None:
-            return Source(bytes(held))
-        return Source(reopen=partial(self._open, member, is_noted=False))
+            return ByteSource(bytes(held))
+        return ByteSource(reopen=partial(self._open, member, is_noted=False))
 
     def _open(self, member: Member, *, is_noted: bool) -> BinaryIO:
         layer = Layer(self._meter.again())
@@ -318,7 +318,7 @@ def _plain(name: str) -> str:
     return name
 
 
-def _blob(source: Source, scratch: Scratch, limits: UnpackLimits) -> Blob:
+def _blob(source: ByteSource, scratch: Scratch, limits: UnpackLimits) -> Blob:
     if source.data is not None:
         return MemoryBlob(source.data)
     file = source.open()

@@ -11,8 +11,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.source import Source
 from rdfcrawl.sitemaps.resourcesync.documents import (
     DEFAULT_LIMITS,
     Capability,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import Entry, Facts, Heading
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
     from rdfcrawl.sitemaps.resourcesync.policy import Policy
@@ -61,7 +61,7 @@ _BATCH: Final = 500  # resources that are looked up together
 
 
 def follow(  # noqa: PLR0913  # keywords with defaults
-    source: bytes | Path | Source,
+    source: bytes | Path | ByteSource,
     task: Task,
     *,
     url: str,
@@ -93,7 +93,7 @@ def follow(  # noqa: PLR0913  # keywords with defaults
         limits: on the document.
         charset: of the Content-Type, or empty.
     """
-    source = Source.of(source)
+    source = ByteSource.of(source)
 
     def read(skip: int) -> Reading:
         return Reading(

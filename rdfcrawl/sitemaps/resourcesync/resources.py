@@ -19,7 +19,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import Entry, RsLink
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.sitemaps.resourcesync.scope import Scope

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rdfcrawl.sitemaps.resourcesync.runs import Part
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.source import Source
+    from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.records import Link
     from rdfcrawl.sitemaps.resourcesync.documents import Entry
     from rdfcrawl.sitemaps.resourcesync.fixity import Verdict
@@ -69,7 +69,7 @@ class Content:
     """
 
     version: Version
-    source: Source
+    source: ByteSource
     verdict: Verdict
 
 

@@ -20,7 +20,7 @@ from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.rdf.faultlog import FaultLog
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import Entry, Heading
     from rdfcrawl.sitemaps.resourcesync.scope import Scope
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 256 * 1024
 
 
-class Source:
+class ByteSource:
     """The bytes of one document.
 
     Args:
@@ -40,9 +40,9 @@ class Source:
         self._stream = stream
 
     @classmethod
-    def of(cls, source: bytes | Path | Source) -> Source:
+    def of(cls, source: bytes | Path | ByteSource) -> ByteSource:
         """Return the source of what is in memory or in a file."""
-        if isinstance(source, Source):
+        if isinstance(source, ByteSource):
             return source
         if isinstance(source, Path):
             return cls(reopen=lambda: source.open("rb", buffering=BUFFER_BYTES))
@@ -58,7 +58,7 @@ class Source:
         """Whether the bytes come in a stream that tells what is wrong with them."""
         return self._stream is not None
 
-    def gathered(self, max_bytes: int) -> Source:
+    def gathered(self, max_bytes: int) -> ByteSource:
         """Return the source of the same bytes, in memory if they are not more.
 
         This one is not to be opened any more.
@@ -69,13 +69,13 @@ class Source:
         head = file.read(max_bytes + 1)
         if len(head) <= max_bytes:
             file.close()
-            return Source(head)
+            return ByteSource(head)
         if not passes_by and self._reopen is not None:
             file.close()
-            return Source(reopen=self._reopen)
+            return ByteSource(reopen=self._reopen)
         joined: Any = _Joined(head, file)
         stream: Any = io.BufferedReader(joined, BUFFER_BYTES)
-        return Source(reopen=self._reopen, stream=stream)
+        return ByteSource(reopen=self._reopen, stream=stream)
 
     def head(self) -> bytes:
         """Return the first bytes, at most `formats.HEAD_BYTES`; none is consumed."""
