@@ -137,20 +137,20 @@ class Urgency(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class FollowUp:
     """A record that a source leads to.
 
     Attributes:
         record: to be queued; its URL need not be requestable.
-        is_own: it is a part of the source itself, and not a link that the crawl's
-            scope and filters judge.
+        is_part_of_source: the scope and filters of the crawl do not judge it, as they
+            do links.
         urgency: when it is wanted.
         change: of a document that was seen before, what says that it changed since:
             it is fetched again, once for each change.
     """
 
     record: Record
-    is_own: bool = False
+    is_part_of_source: bool = False
     urgency: Urgency = Urgency.ORDINARY
     change: str = ""
 
@@ -238,7 +238,7 @@ class Document:
     n_quads: int = 0
     is_partial: bool = False
     n_links: int = 0
-    children: list[Child] = field(default_factory=list)
+    children: list[FollowUp] = field(default_factory=list)
     n_documents: int = 0
     is_unchanged: bool = False
     is_changed: bool = False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.deferred import Deferred, PutOff
 from rdfcrawl.frontier.outage import Outage
-from rdfcrawl.frontier.shelf import Shelf
+from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.records import Kind, Record
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ALL = [
 
 def deferred_of(frontier: Frontier) -> Deferred:
     """Return what is put off in a crawl."""
-    return Deferred(Shelf(frontier.redis, frontier.key, Outage()))
+    return Deferred(StateStore(frontier.redis, frontier.key, Outage()))
 
 
 async def waiting(deferred: Deferred, prefix: str = PREFIX) -> dict[str, PutOff]:

@@ -20,7 +20,7 @@ from rdfcrawl.frontier.intake import (
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.kinds import kind_of
 from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
-from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record, Urgency
+from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Kind, Record, Urgency
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
@@ -301,7 +301,7 @@ def test_task_of_a_page_does_not_make_another_page() -> None:
 
 def test_children_are_queued_by_their_urgency() -> None:
     """If a child is wanted soon or later, then its band says so."""
-    children = [Child(Record(PAGE), urgency=urgency) for urgency in Urgency]
+    children = [FollowUp(Record(PAGE), urgency=urgency) for urgency in Urgency]
     found = new_intake().children(children, [])
     assert [candidate.item[:1] for candidate in found] == [b"1", b"2", b"3"]
 
@@ -310,32 +310,32 @@ def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
     """If a child is denied or too deep, then only a page of the source is kept."""
     intake = new_intake(deny="page", max_depth=3)
     record = Record(PAGE, Kind.CKAN, depth=9)
-    listed = [Child(record), Child(Record(PAGE, depth=9))]
+    listed = [FollowUp(record), FollowUp(Record(PAGE, depth=9))]
     assert intake.children([*listed, own(record)], []) == intake.children(
         [own(record)], []
     )
     assert intake.turned.too_deep == 2
-    assert new_intake(deny="page").children([Child(Record(PAGE))], []) == []
+    assert new_intake(deny="page").children([FollowUp(Record(PAGE))], []) == []
 
 
 def test_child_without_a_url_is_a_fault_of_its_document() -> None:
     """If a source lists what is no URL, then the document has one fault, counted."""
     faults: list[Fault] = []
-    children = [Child(Record(url)) for url in ("http://[", "no", PAGE)]
+    children = [FollowUp(Record(url)) for url in ("http://[", "no", PAGE)]
     assert len(new_intake().children(children, faults)) == 1
     assert [(fault.reason, fault.count) for fault in faults] == [(Reason.BAD_URI, 2)]
 
 
-def own(record: Record) -> Child:
+def own(record: Record) -> FollowUp:
     """Return a page of the source itself."""
-    return Child(record, is_own=True)
+    return FollowUp(record, is_part_of_source=True)
 
 
 def test_changed_document_is_queued_once_for_each_change() -> None:
     """If a document was seen before, then each of its changes is another record."""
     intake = new_intake()
     changes = ["", "2026-01-01", "2026-01-02", "2026-01-02"]
-    found = intake.children([Child(Record(PAGE), change=x) for x in changes], [])
+    found = intake.children([FollowUp(Record(PAGE), change=x) for x in changes], [])
     marks = [candidate.fingerprint for candidate in found]
     assert len(set(marks)) == 3
     assert marks[2] == marks[3]
@@ -345,7 +345,7 @@ def test_changed_document_is_queued_once_for_each_change() -> None:
 def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     """If a changed document is redirected elsewhere, then its target has changed."""
     intake = new_intake()
-    (found,) = intake.children([Child(Record(PAGE), change="2026-01-02 é")], [])
+    (found,) = intake.children([FollowUp(Record(PAGE), change="2026-01-02 é")], [])
     record = unpack(found.item[1:], found.key)
     assert record.change
     target = replace(record, url="https://b.example/", chain=(PAGE,))
@@ -389,7 +389,7 @@ def test_longest_task_comes_back() -> None:
 )
 def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
     """If a document is named by any IRI, then what it leads to is queued."""
-    children = [Child(Record("https://b.example/", parent=parent))]
+    children = [FollowUp(Record("https://b.example/", parent=parent))]
     found = new_intake().children(children, [])
     found += new_intake().links(
         [b"https://b.example/"], parent=Record(PAGE), url=parent
@@ -404,8 +404,8 @@ def test_covered_links_are_put_off() -> None:
     assert taken(intake, b"https://a.example/id/1", b"https://a.example/2") == [
         Record("https://a.example/2", Kind.PAGE, 1, PAGE)
     ]
-    child = Child(Record("https://a.example/id/x/3", depth=1), urgency=Urgency.SOON)
-    part = Child(Record("https://a.example/id/all.nt", Kind.DUMP, 1, task='["d"]'))
+    child = FollowUp(Record("https://a.example/id/x/3", depth=1), urgency=Urgency.SOON)
+    part = FollowUp(Record("https://a.example/id/all.nt", Kind.DUMP, 1, task='["d"]'))
     (own,) = intake.children([child, part], [])
     assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"
     ((prefix, waiting),) = intake.take_put_off().items()
@@ -423,7 +423,7 @@ def test_no_more_is_put_off_than_there_is_room_for() -> None:
     intake = new_intake()
     intake.covered.replace(["https://a.example/id/", "https://a.example/x/"])
     intake.full = {"https://a.example/id/"}
-    child = Child(Record("https://a.example/id/2", depth=1))
+    child = FollowUp(Record("https://a.example/id/2", depth=1))
     assert intake.children([child], []) == []
     assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
     assert list(intake.take_put_off()) == ["https://a.example/x/"]
@@ -456,7 +456,7 @@ def test_links_into_a_trap_are_one_fault() -> None:
     page = Record(PAGE)
     assert not intake.wants_target(page, "https://a.example/y/y/y/y/")
     assert intake.wants_target(page, "https://a.example/y/y/y/")
-    children = [Child(Record("https://a.example/y/y/y/y/"))]
+    children = [FollowUp(Record("https://a.example/y/y/y/y/"))]
     assert intake.children(children, faults) == []
     assert intake.seed("https://a.example/y/y/y/y/").key == "a.example"
 

@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.outage import Outage
-from rdfcrawl.frontier.shelf import Shelf
+from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.pipelines.changes import StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.records import Document, Kind, Record
@@ -47,8 +47,8 @@ async def test_what_the_store_refused_is_not_called_unchanged(
 ) -> None:
     """If the store does not take a document, then it is written the next time."""
     frontier = await make_frontier()
-    shelf = Shelf(frontier.redis, frontier.key, Outage())
-    spider = SimpleNamespace(session=SimpleNamespace(run=1, shelf=shelf))
+    state = StateStore(frontier.redis, frontier.key, Outage())
+    spider = SimpleNamespace(session=SimpleNamespace(run=1, state_store=state))
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
     pipeline = StorePipeline(store, StoredDigests(spider))

@@ -14,7 +14,7 @@ from rdfcrawl.records import Kind, Record
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.frontier.state_store import StateStore
 
 MAX_DEFERRED: Final = 100_000  # URLs below one prefix
 _TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
@@ -37,11 +37,11 @@ class Deferred:
     """What waits below each prefix, for all workers of a crawl.
 
     Args:
-        shelf: of the crawl.
+        store: of the crawl.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
         self._full: dict[int, set[str]] = {}  # limit -> prefixes
 
     async def put(
@@ -49,11 +49,11 @@ class Deferred:
     ) -> None:
         """Put records off; no more of them than `limit`, and a few."""
         entries = dict(map(_entry, waiting))
-        room = limit - await self._shelf.size(prefix, _TABLE)
+        room = limit - await self._store.size(prefix, _TABLE)
         if room < len(entries):
             self.full(limit).add(prefix)
             entries = dict(list(entries.items())[: max(0, room)])
-        await self._shelf.put(prefix, _TABLE, entries)
+        await self._store.put(prefix, _TABLE, entries)
 
     def full(self, limit: int = MAX_DEFERRED) -> set[str]:
         """Return the prefixes below which so many are known to wait: offer no more."""
@@ -61,12 +61,12 @@ class Deferred:
 
     async def is_full(self, prefix: str) -> bool:
         """Tell whether there may be more below a prefix than was put off."""
-        return await self._shelf.size(prefix, _TABLE) >= MAX_DEFERRED
+        return await self._store.size(prefix, _TABLE) >= MAX_DEFERRED
 
     async def groups(self, prefix: str) -> AsyncIterator[list[PutOff]]:
         """Yield what waits below a prefix; some may come twice."""
         group: list[PutOff] = []
-        async for key, text in self._shelf.entries(prefix, _TABLE):
+        async for key, text in self._store.entries(prefix, _TABLE):
             group.append(_put_off(key, text))
             if len(group) == _AT_ONCE:
                 yield group

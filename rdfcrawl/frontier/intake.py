@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rdfcrawl.links import LinkFilter
-    from rdfcrawl.records import Budget, Child
+    from rdfcrawl.records import Budget, FollowUp
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
@@ -264,7 +264,7 @@ class Intake:
         return self.candidate(record, SEED_BAND)
 
     def children(
-        self, children: Iterable[Child], faults: list[Fault]
+        self, children: Iterable[FollowUp], faults: list[Fault]
     ) -> list[Candidate]:
         """Return the candidates among what a source has led to.
 
@@ -286,7 +286,7 @@ class Intake:
             except SourceFault as error:
                 bad.append(error.fault)
                 continue
-            if not child.is_own:
+            if not child.is_part_of_source:
                 if record.depth > self._max_depth:
                     self.turned.too_deep += 1
                     continue
@@ -308,7 +308,7 @@ class Intake:
                 profile=self._profile,
             )
             band = _BANDS[child.urgency]
-            is_exempt = child.is_own or _takes_dataset(record)
+            is_exempt = child.is_part_of_source or _takes_dataset(record)
             if is_exempt or not self._puts_off(record, band):
                 candidates.append(self.candidate(record, band))
         self.turned.bad += len(bad)

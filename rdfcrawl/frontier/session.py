@@ -21,8 +21,8 @@ from rdfcrawl.frontier.neighbours import HostAddresses
 from rdfcrawl.frontier.outage import one_line
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
-from rdfcrawl.frontier.shelf import Shelf
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
+from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.leaving import Leaving
 from rdfcrawl.links import Extent, LinkFilter, Scope
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.options import CrawlOptions
-    from rdfcrawl.records import Child, Document, Record, Visit
+    from rdfcrawl.records import Document, FollowUp, Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class CrawlSession:
     """Everything that a worker needs of its crawl; `join` makes one.
 
     Attributes:
-        shelf: what the pages of sources know of each other.
+        state_store: what the pages of sources know of each other.
         leaving: hosts that nothing is asked of any more.
         neighbours: which hosts have one address.
         trouble: what keeps this worker from asking anybody; set by the transport.
@@ -77,9 +77,9 @@ class CrawlSession:
         self._link = link
         self._persistent = link.outage.persistent
         self._n_restores = 0
-        self.shelf = Shelf(self.redis, self.frontier.key, link.outage)
+        self.state_store = StateStore(self.redis, self.frontier.key, link.outage)
         self.neighbours = HostAddresses(self.redis, self.frontier.key("wildcards"))
-        self._deferred = Deferred(self.shelf)
+        self._deferred = Deferred(self.state_store)
         self.leaving = Leaving()
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
         self._looking: asyncio.Task[None] | None = None
@@ -291,7 +291,7 @@ class CrawlSession:
         return new
 
     async def add_sources(
-        self, children: Sequence[Child], *, widens: bool = True
+        self, children: Sequence[FollowUp], *, widens: bool = True
     ) -> int:
         """Queue what sources begin with; return how many records were new.
 
@@ -387,14 +387,14 @@ class CrawlSession:
         prefixes = list(prefixes)
         if not prefixes:
             return
-        await self.shelf.put(_CRAWL, _COVERED, dict.fromkeys(prefixes, dataset))
+        await self.state_store.put(_CRAWL, _COVERED, dict.fromkeys(prefixes, dataset))
         await self._learn_covered()
 
     async def uncover(self, prefixes: Sequence[str]) -> bool:
         """Crawl URLs with these prefixes again; return whether all are known still."""
         if not prefixes:
             return True
-        await self.shelf.drop(_CRAWL, _COVERED, prefixes)
+        await self.state_store.drop(_CRAWL, _COVERED, prefixes)
         await self._learn_covered()
         for prefix in prefixes:
             await self._offer_deferred(prefix)
@@ -421,7 +421,7 @@ class CrawlSession:
             return
         for prefix, records in waiting.items():
             await self._deferred.put(prefix, records, limit=limit)
-        datasets = await self.shelf.get_many(_CRAWL, _COVERED, waiting)
+        datasets = await self.state_store.get_many(_CRAWL, _COVERED, waiting)
         for prefix, dataset in zip(waiting, datasets, strict=True):
             if dataset is None:
                 await self._learn_covered()
@@ -429,7 +429,9 @@ class CrawlSession:
 
     async def _learn_covered(self) -> None:
         """Take over what other workers have covered meanwhile."""
-        found = [prefix async for prefix, _ in self.shelf.entries(_CRAWL, _COVERED)]
+        found = [
+            prefix async for prefix, _ in self.state_store.entries(_CRAWL, _COVERED)
+        ]
         if self.intake.covered.prefixes != frozenset(found):
             self.intake.covered.replace(found)
             self._forget_recent()
@@ -476,7 +478,7 @@ class CrawlSession:
         """Offer what a source leads to; return how many records went on."""
         children = document.children
         if document.is_nofollow:  # what is a part of the source itself is no link
-            children = [child for child in children if child.is_own]
+            children = [child for child in children if child.is_part_of_source]
             self.intake.turned.nofollow += len(document.children) - len(children)
         await self._prime([child.record.url for child in children])
         limit = _limit_of(document)

@@ -3,7 +3,7 @@
 A sitemap, a portal or an endpoint is read page by page; each page is a record of its
 own (`Record.task`), so that a crash costs one page. A source turns a page into the
 documents it stands for and into the records that come next; what the pages of a
-source must know of each other is on its shelf.
+source must know of each other is in the state store.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rdfcrawl.harvest.wellknown import (
     is_well_known,
 )
 from rdfcrawl.options import ObeyRobots
-from rdfcrawl.records import Child, Kind
+from rdfcrawl.records import FollowUp, Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.sitemaps.access import Way
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.datasets import Datasets
     from rdfcrawl.options import CrawlOptions
     from rdfcrawl.records import Document, Record
@@ -57,9 +57,9 @@ class Desk:
     datasets: Datasets
 
     @property
-    def shelf(self) -> Shelf:
+    def state_store(self) -> StateStore:
         """What pages of a source know of each other."""
-        return self.session.shelf
+        return self.session.state_store
 
     @property
     def run(self) -> int:
@@ -111,7 +111,7 @@ class Sources:
         """See `Source.harvest`."""
         return self._of(document.record.kind).harvest(document)
 
-    async def again(self) -> AsyncIterator[list[Child]]:
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
         """Yield what is asked for again as the crawl is run again, in groups."""
         if self.desk.run:
             async for children in self._pages.again():
@@ -121,7 +121,7 @@ class Sources:
         """Return what looks through a document for data; None if nobody wants any."""
         return Scan() if self.desk.arguments.follow.wants_datasets else None
 
-    async def beyond(self, document: Document, scan: Scan | None) -> list[Child]:
+    async def beyond(self, document: Document, scan: Scan | None) -> list[FollowUp]:
         """Return what a document leads to, beside its links.
 
         That are the datasets it describes, each by its best way; the pages that follow
@@ -159,13 +159,13 @@ class Sources:
             return children
         return [x for x in children if not self._is_named_endpoint(x.record)]
 
-    async def _instead(self, document: Document) -> list[Child]:
+    async def _instead(self, document: Document) -> list[FollowUp]:
         """Return another way to what a file of a dataset did not give."""
         if lack := shortfall_of(document):
             return await self.desk.datasets.instead_of_file(document, lack)
         return []
 
-    def _of_site(self, document: Document) -> list[Child]:
+    def _of_site(self, document: Document) -> list[FollowUp]:
         """Return what is asked for once for each site that the crawl comes upon."""
         children = []
         if VOID in self._wanted:
@@ -176,7 +176,7 @@ class Sources:
             record = document.record
             root = root_of(origin_of(record.url), self.desk.run, is_named=False)
             root = replace(root, depth=record.depth + 1, parent=record.url)
-            children.append(Child(root))
+            children.append(FollowUp(root))
         return children
 
     def _is_named_endpoint(self, record: Record) -> bool:
@@ -193,7 +193,7 @@ class Sources:
         is_endpoint = record.kind is Kind.SPARQL
         return is_endpoint and await self.desk.datasets.is_taken_otherwise(record.url)
 
-    async def _described(self, document: Document, scan: Scan) -> list[Child]:
+    async def _described(self, document: Document, scan: Scan) -> list[FollowUp]:
         """Return what the statements of a document say of data elsewhere."""
         findings = scan.accesses.read(document.url)
         if scan.services.has_some:

@@ -1,6 +1,6 @@
 """CKAN portals as a source: each dataset a document, each page of a search a record.
 
-What a portal had in the last run is kept on the shelf: only what changed since then is
+What a portal had in the last run is kept on the store: only what changed since then is
 asked for, and what is not there any more becomes a tombstone.
 """
 
@@ -33,7 +33,7 @@ from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
-from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.outcome import Outcome
     from rdfcrawl.harvest.base import Desk
 
-# Tables of a portal, or of the part of it that is wanted (`_shelf_of`).
+# Tables of a portal, or of the part of it that is wanted (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
 _SUCCESS: Final = "success"  # when the harvest began that succeeded, newest change
 _KNOWN: Final = "known"  # id -> name
@@ -82,8 +82,8 @@ class CkanSource:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._shelf = desk.shelf
-        self._memory = Memory(desk.shelf, desk.run)
+        self._store = desk.state_store
+        self._memory = Memory(desk.state_store, desk.run)
         self._keys = tuple(_keys(desk))
 
     async def question(self, record: Record) -> Question | None:
@@ -106,7 +106,7 @@ class CkanSource:
         except SourceFault as error:
             log.note(error.fault.reason, error.fault.detail)
             outcome = None
-        if outcome is None and not await self._shelf.size(_shelf_of(portal), _KNOWN):
+        if outcome is None and not await self._store.size(_key_of(portal), _KNOWN):
             document.children += await catalogue(portal, document, self._desk)
         if outcome is not None:
             if document.status:
@@ -134,7 +134,7 @@ class CkanSource:
         if task.words:
             return CkanTask.decode(task.words)
         portal = self._portal(record)
-        source = _shelf_of(portal)
+        source = _key_of(portal)
         success = await self._memory.before(source, _SUCCESS)
         since = ""
         if success:
@@ -144,12 +144,12 @@ class CkanSource:
             portal,
             run=str(task.run),
             since=since,
-            has_known=await self._shelf.size(source, _KNOWN) > 0,
+            has_known=await self._store.size(source, _KNOWN) > 0,
             rows=self._desk.options.sources.ckan_rows,
         )
         await self._memory.begin(source, (_STATE, _MET))
         state = self._memory.table(_STATE)
-        text = await self._shelf.claim(source, state, "first", first.encode())
+        text = await self._store.claim(source, state, "first", first.encode())
         return CkanTask.decode(text)
 
     def _portal(self, record: Record) -> Portal:
@@ -175,7 +175,7 @@ class CkanSource:
         if body_of(document) is not None:  # as far as it is read, and a byte more
             body = await asyncio.to_thread(head_of, document, MAX_ANSWER_BYTES + 1)
         answer = Answer(status=document.status, body=body, url=document.url)
-        n_known = await self._shelf.size(_shelf_of(portal), _KNOWN)
+        n_known = await self._store.size(_key_of(portal), _KNOWN)
         return await asyncio.to_thread(
             advance, task, answer, portal, log, n_known=n_known
         )
@@ -213,19 +213,19 @@ class CkanSource:
     async def _take(
         self, task: CkanTask, outcome: Outcome, document: Document, portal: Portal
     ) -> None:
-        shelf, source = self._shelf, _shelf_of(portal)
+        store, source = self._store, _key_of(portal)
         state, met = self._memory.table(_STATE), self._memory.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
-        await shelf.put(source, _KNOWN, names)
+        await store.put(source, _KNOWN, names)
         ids = [*outcome.present, *names, *(f"name {name}" for name in outcome.names)]
-        await shelf.put(source, met, dict.fromkeys(ids, ""))
-        await shelf.drop(source, _KNOWN, outcome.deleted)
-        newest = await shelf.get(source, state, "newest") or ""
+        await store.put(source, met, dict.fromkeys(ids, ""))
+        await store.drop(source, _KNOWN, outcome.deleted)
+        newest = await store.get(source, state, "newest") or ""
         entries = {"newest": max(newest, outcome.newest)}
         if outcome.count is not None:
             entries["count"] = str(outcome.count)
-        await shelf.put(source, state, entries)
-        began_ms = await shelf.claim(source, state, "began", str(document.started_ms))
+        await store.put(source, state, entries)
+        began_ms = await store.claim(source, state, "began", str(document.started_ms))
         self._queue(outcome.tasks, document)
         if not read_task(document.record).words:  # as the harvest begins
             self._queue([CkanTask(step=Step.ABOUT, run=task.run)], document)
@@ -239,20 +239,22 @@ class CkanSource:
         for each in tasks:
             task = read_task(record)._replace(words=each.encode()).write()
             child = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
-            document.children.append(Child(child, is_own=True, urgency=Urgency.SOON))
+            document.children.append(
+                FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
+            )
 
     async def _compare(
         self, task: CkanTask, listing: Listing, document: Document, portal: Portal
     ) -> None:
         """Ask once more for each dataset that a complete listing does not have."""
-        source = _shelf_of(portal)
+        source = _key_of(portal)
         is_sweep = listing is Listing.SWEEP
         ids = set[str]()  # as a table's entries may come twice
-        async for key, _ in self._shelf.entries(source, self._memory.table(_MET)):
+        async for key, _ in self._store.entries(source, self._memory.table(_MET)):
             if key.startswith("name ") is not is_sweep:
                 ids.add(key)
-        n_known = await self._shelf.size(source, _KNOWN)
-        count = await self._shelf.get(source, self._memory.table(_STATE), "count")
+        n_known = await self._store.size(source, _KNOWN)
+        count = await self._store.get(source, self._memory.table(_STATE), "count")
         check_listing(
             n_listed=len(ids), n_known=n_known, count=int(count) if count else None
         )
@@ -275,7 +277,7 @@ class CkanSource:
 
         async def look_up() -> None:
             keys = [each if is_sweep else f"name {name}" for each, name in batch]
-            marks = await self._shelf.get_many(source, met, keys)
+            marks = await self._store.get_many(source, met, keys)
             missing.extend(
                 each
                 for (each, _), mark in zip(batch, marks, strict=True)
@@ -284,7 +286,7 @@ class CkanSource:
             check_missing(n_missing=len(missing), n_known=n_known)
             batch.clear()
 
-        async for entry in self._shelf.entries(source, _KNOWN):
+        async for entry in self._store.entries(source, _KNOWN):
             batch.append(entry)
             if len(batch) == _AT_ONCE:
                 await look_up()
@@ -292,8 +294,8 @@ class CkanSource:
         return list(dict.fromkeys(missing))  # a table's entries may come twice
 
 
-def _shelf_of(portal: Portal) -> str:
-    """Return what names a portal on the shelf: with what is wanted of it.
+def _key_of(portal: Portal) -> str:
+    """Return what names a portal on the store: with what is wanted of it.
 
     What another part of it had, or all of it, says nothing of what this part has.
     """
@@ -339,10 +341,10 @@ async def _chunks(
 
 def _targets(
     package: dict[str, object], document: Document, portal: Portal
-) -> list[Child]:
+) -> list[FollowUp]:
     """Return what a dataset distributes, as far as it may be RDF."""
     return [
-        Child(_record(target.url, target.kind, document))
+        FollowUp(_record(target.url, target.kind, document))
         for target in iter_targets(package, portal)
         if target.kind in FETCHED
     ]

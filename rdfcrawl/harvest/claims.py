@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.tasks import Task
-from rdfcrawl.records import Child, Kind, Record
+from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
     Claim,
     believed,
@@ -59,7 +59,7 @@ class Claims:
     """
 
     def __init__(self, desk: Desk, consents: Consents) -> None:
-        self._shelf = desk.shelf
+        self._store = desk.state_store
         self._run = desk.run
         self._crawl = desk.options.crawl_id
         self._datasets = desk.datasets
@@ -69,24 +69,24 @@ class Claims:
     async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
         """Take note of the sitemaps that a site's robots.txt names."""
         for table in (_READING, _WAITING):
-            await self._shelf.clear(site, f"{table} {self._run - 1}")
+            await self._store.clear(site, f"{table} {self._run - 1}")
         await self.will_read(sitemaps, [site])
-        await self._shelf.put(site, _STATE, {"robots": str(self._run)})
+        await self._store.put(site, _STATE, {"robots": str(self._run)})
 
     async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
         """Take note of sitemaps of sites that are going to be read."""
         for site in sites:
-            await self._shelf.put(site, self._reading, dict.fromkeys(sitemaps, ""))
+            await self._store.put(site, self._reading, dict.fromkeys(sitemaps, ""))
 
     async def is_read(
         self, sitemap: str, sites: Iterable[str], document: Document, log: FaultLog
     ) -> None:
         """Take note that a sitemap is read to its end, or cannot be read."""
         for site in sites:
-            await self._shelf.drop(site, self._reading, [sitemap])
+            await self._store.drop(site, self._reading, [sitemap])
             if not await self._is_known(site):
                 continue
-            texts = {x async for x, _ in self._shelf.entries(site, self._waiting)}
+            texts = {x async for x, _ in self._store.entries(site, self._waiting)}
             for text in sorted(texts):
                 await self._decide(text, document, log)
 
@@ -95,21 +95,21 @@ class Claims:
         for site in sites:
             texts = [
                 text
-                async for text, _ in self._shelf.entries(site, _OWN)
+                async for text, _ in self._store.entries(site, _OWN)
                 if _from_json(text)[1] == document.requested[-1]
             ]
-            await self._shelf.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
+            await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
 
     async def has_said(self, sites: Iterable[str], document: Document) -> None:
         """Forget what a sitemap that was read to its end does not say any more."""
         for site in sites:
             texts = [
                 text
-                async for text, run in self._shelf.entries(site, _OWN)
+                async for text, run in self._store.entries(site, _OWN)
                 if run != str(self._run)
                 and _from_json(text)[1] == document.requested[-1]
             ]
-            await self._shelf.drop(site, _OWN, texts)
+            await self._store.drop(site, _OWN, texts)
 
     async def take(
         self,
@@ -173,21 +173,21 @@ class Claims:
 
     async def _is_known(self, site: str) -> bool:
         """Tell whether all that a site says of itself is read."""
-        if await self._shelf.get(site, _STATE, "robots") != str(self._run):
+        if await self._store.get(site, _STATE, "robots") != str(self._run):
             return False
-        return await self._shelf.size(site, self._reading) == 0
+        return await self._store.size(site, self._reading) == 0
 
     async def _put(self, site: str, table: str, text: str, log: FaultLog) -> None:
-        is_full = await self._shelf.size(site, table) >= _MAX_DATASETS
-        if is_full and await self._shelf.get(site, table, text) is None:
+        is_full = await self._store.size(site, table) >= _MAX_DATASETS
+        if is_full and await self._store.get(site, table, text) is None:
             log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
             return
-        await self._shelf.put(site, table, {text: str(self._run)})
+        await self._store.put(site, table, {text: str(self._run)})
 
     async def _own(self, site: str) -> list[Dataset]:
         return [
             _from_json(text)[0]
-            async for text, run in self._shelf.entries(site, _OWN)
+            async for text, run in self._store.entries(site, _OWN)
             if run == str(self._run)
         ]
 
@@ -210,14 +210,14 @@ class Claims:
         if record.url not in asked:
             if len(asked) >= _MAX_SITES:
                 return False
-            document.children.append(Child(record, is_own=True))
+            document.children.append(FollowUp(record, is_part_of_source=True))
         return True
 
 
-def _part(url: str, document: Document) -> Child:
+def _part(url: str, document: Document) -> FollowUp:
     """Return the record of a file that is a part of a dataset, and no way to it."""
     depth, parent = document.record.depth + 1, document.record.url
-    return Child(Record(url, Kind.DUMP, depth, parent), is_own=True)
+    return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
 
 
 def _to_json(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:

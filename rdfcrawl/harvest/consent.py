@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.tasks import Task
-from rdfcrawl.records import Child, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH, origin_of
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.hosts import site_of
@@ -67,7 +67,7 @@ class Consents:
     """
 
     def __init__(self, desk: Desk) -> None:
-        self._shelf = desk.shelf
+        self._store = desk.state_store
         self._session = desk.session
         self._run = desk.run
 
@@ -87,12 +87,12 @@ class Consents:
         own = f"{document.record.url} {document.record.task}"
         for site in sites:
             for table in (_NAMED, _LISTING, _WAITING, _ASKED, _STATE):
-                await self._shelf.clear(site, f"{table} {self._run - 1}")
-            await self._shelf.put(site, self._of_run(_NAMED), texts)
+                await self._store.clear(site, f"{table} {self._run - 1}")
+            await self._store.put(site, self._of_run(_NAMED), texts)
             # In this order: what is listed from now on does not wait any more.
-            await self._shelf.put(site, self._of_run(_STATE), {"read": ""})
+            await self._store.put(site, self._of_run(_STATE), {"read": ""})
             # Another record that asks for the same may have taken it all.
-            if await self._shelf.claim(site, self._of_run(_STATE), "by", own) == own:
+            if await self._store.claim(site, self._of_run(_STATE), "by", own) == own:
                 await self._release(site, document)
 
     async def is_given(self, site: str, sitemap: str) -> bool | None:
@@ -102,24 +102,24 @@ class Consents:
             site: see `site_of`.
             sitemap: where it is, after redirects.
         """
-        if await self._shelf.get(site, self._of_run(_STATE), "read") is None:
+        if await self._store.get(site, self._of_run(_STATE), "read") is None:
             return None
         names = await self._names(sitemap)
-        found = await self._shelf.get_many(site, self._of_run(_NAMED), names)
+        found = await self._store.get_many(site, self._of_run(_NAMED), names)
         return any(each is not None for each in found)
 
     async def _release(self, site: str, document: Document) -> None:
         """Take or refuse what waits for the word of a site."""
         listing = {
             mark: sitemap
-            async for mark, sitemap in self._shelf.entries(site, self._of_run(_LISTING))
+            async for mark, sitemap in self._store.entries(site, self._of_run(_LISTING))
         }
         given = {
             mark for mark, sitemap in listing.items()
             if await self.is_given(site, sitemap)
         }  # fmt: skip
         n_refused: Counter[str] = Counter()
-        async for key, text in self._shelf.entries(site, self._of_run(_WAITING)):
+        async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
             if mark in given:
                 self.take([_from_json(url, text)], document)
@@ -133,7 +133,7 @@ class Consents:
 
     # -- what a sitemap lists --------------------------------------------------------
 
-    def take(self, children: Sequence[Child], document: Document) -> None:
+    def take(self, children: Sequence[FollowUp], document: Document) -> None:
         """Make what may be listed children of a document."""
         document.children += children
         # Or a link to a page that has changed, and is new, would be followed once more.
@@ -151,49 +151,49 @@ class Consents:
         names = dict.fromkeys(map(_spelt, own))
         names |= dict.fromkeys(await self._names(record.url))
         kept = list(names)[:_MAX_NAMES]
-        await self._shelf.clear(record.url, f"{_NAMES} {self._run - 1}")
-        await self._shelf.clear(document.requested[-1], f"{_NAMES} {self._run - 1}")
+        await self._store.clear(record.url, f"{_NAMES} {self._run - 1}")
+        await self._store.clear(document.requested[-1], f"{_NAMES} {self._run - 1}")
         await self.add_names(document.requested[-1], kept)
         return kept
 
     async def add_names(self, sitemap: str, names: Iterable[str]) -> None:
         """Take note of URLs that stand for a sitemap, too, unless it has too many."""
         table = self._of_run(_NAMES)
-        if await self._shelf.size(sitemap, table) < _MAX_NAMES:
-            await self._shelf.put(sitemap, table, dict.fromkeys(names, ""))
+        if await self._store.size(sitemap, table) < _MAX_NAMES:
+            await self._store.put(sitemap, table, dict.fromkeys(names, ""))
 
     async def _names(self, sitemap: str) -> list[str]:
         names = {_spelt(sitemap): None}
-        async for name, _ in self._shelf.entries(sitemap, self._of_run(_NAMES)):
+        async for name, _ in self._store.entries(sitemap, self._of_run(_NAMES)):
             names[name] = None
         return list(names)
 
-    async def hold(self, site: str, sitemap: str, children: Sequence[Child]) -> int:
+    async def hold(self, site: str, sitemap: str, children: Sequence[FollowUp]) -> int:
         """Let what a sitemap lists wait; return how much of it is too much."""
         mark = blake2b(sitemap.encode(), digest_size=6).hexdigest()
-        await self._shelf.put(site, self._of_run(_LISTING), {mark: sitemap})
+        await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
-        room = max(0, _MAX_WAITING - await self._shelf.size(site, waiting))
+        room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
         held = {f"{mark} {x.record.url}": _to_json(x) for x in children}
         n_over = 0
         if len(held) > room:  # of what waits already, nothing is too much
-            known = await self._shelf.get_many(site, waiting, held)
+            known = await self._store.get_many(site, waiting, held)
             new = [k for k, x in zip(held, known, strict=True) if x is None]
             n_over = len(new[room:])
             for key in new[room:]:
                 del held[key]
         if held:
-            await self._shelf.put(site, waiting, held)
+            await self._store.put(site, waiting, held)
         return n_over
 
     async def may_ask(self, site: str, because_of: str) -> bool:
         """Tell whether a site may be asked because of the sitemaps of another one."""
         asked = self._of_run(_ASKED)
-        if await self._shelf.get(because_of, asked, site) is not None:
+        if await self._store.get(because_of, asked, site) is not None:
             return True
-        if await self._shelf.size(because_of, asked) >= _MAX_SITES_OF_SITE:
+        if await self._store.size(because_of, asked) >= _MAX_SITES_OF_SITE:
             return False
-        await self._shelf.put(because_of, asked, {site: ""})
+        await self._store.put(because_of, asked, {site: ""})
         return True
 
     def _of_run(self, table: str) -> str:
@@ -223,11 +223,11 @@ class Foreign:
         self._words: dict[str, Word] = {}
         self._awaited: Counter[str] = Counter()  # sites that are asked, by host
         self._asked: set[str] = set()
-        self._held: dict[str, list[Child]] = {}
+        self._held: dict[str, list[FollowUp]] = {}
         self._n_held = 0
         self._names: list[str] = []
 
-    async def add(self, child: Child) -> None:
+    async def add(self, child: FollowUp) -> None:
         """Take a URL of another site, refuse it, or let it wait."""
         if self._document.is_nofollow:  # whoever takes the children counts it
             self._document.children.append(child)
@@ -258,7 +258,7 @@ class Foreign:
         return self._names
 
     async def settle(self) -> None:
-        """Put what waits on the shelf, and have the sites asked."""
+        """Put what waits into the state store, and have the sites asked."""
         for site, children in self._held.items():
             n_over = await self._consents.hold(site, self._sitemap, children)
             # In this order: the word of the site may come at any time.
@@ -292,7 +292,7 @@ class Foreign:
         self._awaited[host] += 1
         return Word.AWAITED
 
-    def _take(self, word: Word, site: str, children: list[Child]) -> None:
+    def _take(self, word: Word, site: str, children: list[FollowUp]) -> None:
         if word is Word.GIVEN:
             self._consents.take(children, self._document)
         elif word is Word.REFUSED:
@@ -301,7 +301,7 @@ class Foreign:
             detail = f"sites of others, of which {site} is not asked"
             self.log.note(Reason.TOO_MANY_ENTRIES, detail, len(children))
 
-    def _question(self, listed: Record) -> Child:
+    def _question(self, listed: Record) -> FollowUp:
         """Return the record that asks a site for its robots.txt."""
         words = f"{CONSENT} {site_of(listed.url)}"
         record = Record(
@@ -311,7 +311,7 @@ class Foreign:
             self._document.record.url,
             task=Task(self._desk.run, words=words).write(),
         )
-        return Child(record, is_own=True, urgency=Urgency.SOON)
+        return FollowUp(record, is_part_of_source=True, urgency=Urgency.SOON)
 
 
 def sites_of_robots(document: Document) -> list[str]:
@@ -336,13 +336,13 @@ def _spelt(sitemap: str) -> str:
     return sitemap.partition("://")[2]
 
 
-def _to_json(child: Child) -> str:
+def _to_json(child: FollowUp) -> str:
     record = child.record
     rest = (int(record.kind), record.depth, record.parent, record.task)
     return json.dumps([*rest, int(child.urgency), child.change])
 
 
-def _from_json(url: str, text: str) -> Child:
+def _from_json(url: str, text: str) -> FollowUp:
     kind, depth, parent, task, urgency, change = json.loads(text)
     record = Record(url, Kind(kind), depth, parent, task=task)
-    return Child(record, urgency=Urgency(urgency), change=change)
+    return FollowUp(record, urgency=Urgency(urgency), change=change)

@@ -17,7 +17,7 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.dataset import KnownDataset, Part, Sample
 from rdfcrawl.harvest.tasks import Task, write_graphs
-from rdfcrawl.records import MAX_TASK_CHARS, Child, Kind, Record
+from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
@@ -48,9 +48,9 @@ class Datasets:
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
-        self._shelf = session.shelf
+        self._store = session.state_store
 
-    async def described(self, findings: Findings, document: Document) -> list[Child]:
+    async def described(self, findings: Findings, document: Document) -> list[FollowUp]:
         """Return what to ask for, of what a document says of datasets."""
         children = []
         for name, ways in ways_by_dataset(findings.named).items():
@@ -65,7 +65,7 @@ class Datasets:
 
     async def register(
         self, dataset: KnownDataset, document: Document, *, is_service: bool = False
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Return the records by which a dataset is taken.
 
         If it is taken already, they are the same again, and the frontier has them. A
@@ -82,15 +82,15 @@ class Datasets:
         if is_service and await self.is_taken_otherwise(first.parts[0][0]):
             return []  # all that is known behind it has a dump
         text = dataset.to_json()
-        kept = await self._shelf.claim(dataset.name, _DATASET, "known", text)
+        kept = await self._store.claim(dataset.name, _DATASET, "known", text)
         if kept != text:
             dataset = _merged(KnownDataset.from_json(kept), dataset, document)
             text = dataset.to_json()
-            await self._shelf.put(dataset.name, _DATASET, {"known": text})
+            await self._store.put(dataset.name, _DATASET, {"known": text})
         await self._note_places(dataset, text)
         return await self._take(dataset, document, document.record.depth + 1)
 
-    async def instead_of_file(self, document: Document, lack: str) -> list[Child]:
+    async def instead_of_file(self, document: Document, lack: str) -> list[FollowUp]:
         """Return what to ask for instead of a file that did not give what it should.
 
         Args:
@@ -104,7 +104,7 @@ class Datasets:
 
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Return what to ask for instead of an endpoint that did not give all.
 
         Args:
@@ -117,17 +117,17 @@ class Datasets:
 
     async def _instead_of(
         self, place: str, document: Document, lack: str, own: str
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Return what to ask for instead of a place of data that has failed.
 
         It is noted as failed, and then looked up whose it is; who describes a dataset
         does it the other way round: so one of them finds the other.
         """
-        is_noted = own or await self._shelf.size(_CRAWL, _FAILED) < _MAX_FAILED
+        is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
         if is_noted:
-            await self._shelf.put(_CRAWL, _FAILED, {place: lack})
+            await self._store.put(_CRAWL, _FAILED, {place: lack})
         url = place.partition(" ")[0]
-        names = {name async for name, _ in self._shelf.entries(url, _SERVED)}
+        names = {name async for name, _ in self._store.entries(url, _SERVED)}
         children = []
         for name in sorted(names | {own} - {""}):
             dataset = await self.known(name)
@@ -140,7 +140,7 @@ class Datasets:
             )
             if place == url:  # all of it, and so each graph of an endpoint
                 places = {way.place_of(url) for way in dataset.ways if url in way.urls}
-                await self._shelf.put(_CRAWL, _FAILED, dict.fromkeys(places, lack))
+                await self._store.put(_CRAWL, _FAILED, dict.fromkeys(places, lack))
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 document.faults.append(Fault(Reason.WAY_FAILED, detail))
@@ -150,7 +150,7 @@ class Datasets:
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
         """Tell whether all that is known behind an endpoint is taken another way."""
-        names = [name async for name, _ in self._shelf.entries(endpoint, _SERVED)]
+        names = [name async for name, _ in self._store.entries(endpoint, _SERVED)]
         for name in names:
             dataset = await self.known(name)
             taken = await self.way_taken(name)
@@ -162,7 +162,7 @@ class Datasets:
 
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
-        text = await self._shelf.get(name, _DATASET, "known")
+        text = await self._store.get(name, _DATASET, "known")
         return KnownDataset.from_json(text) if text else None
 
     async def way_taken(self, name: str) -> int | None:
@@ -170,7 +170,7 @@ class Datasets:
 
         That is their number if all have failed.
         """
-        text = await self._shelf.get(name, _DATASET, "way")
+        text = await self._store.get(name, _DATASET, "way")
         return None if text is None else int(text)
 
     # -- ways ------------------------------------------------------------------------
@@ -178,14 +178,14 @@ class Datasets:
     async def _note_places(self, dataset: KnownDataset, text: str) -> None:
         """Note whose the places of the data are, once for each form of a dataset."""
         form = blake2b(text.encode(), digest_size=8).hexdigest()
-        if await self._shelf.get(dataset.name, _DATASET, "noted") == form:
+        if await self._store.get(dataset.name, _DATASET, "noted") == form:
             return
         first = sorted(dataset.ways, key=lambda way: way.way is not Way.SPARQL)
         urls = dict.fromkeys(url for way in first for url in way.urls)
         # Of what is beyond, the dataset that asks for it first is known by the task.
         for url in islice(urls, _MAX_PLACES):
-            await self._shelf.put(url, _SERVED, {dataset.name: ""})
-        await self._shelf.put(dataset.name, _DATASET, {"noted": form})
+            await self._store.put(url, _SERVED, {dataset.name: ""})
+        await self._store.put(dataset.name, _DATASET, {"noted": form})
 
     async def _take(
         self,
@@ -194,7 +194,7 @@ class Datasets:
         depth: int,
         *,
         has_failed: bool = False,
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Return the records of the best way to a dataset, and remember it.
 
         All of it may be done again, and comes to the same: what has failed is noted
@@ -212,7 +212,7 @@ class Datasets:
         while True:
             taken = await self.way_taken(dataset.name)
             index = choose_way(dataset.ways, taken, usable)
-            await self._shelf.put(dataset.name, _DATASET, {"way": str(index)})
+            await self._store.put(dataset.name, _DATASET, {"way": str(index)})
             way = dataset.ways[index] if index < len(dataset.ways) else None
             if way is not None and way.way in _WHOLE:
                 await self._session.cover(prefixes, dataset.name)
@@ -244,7 +244,7 @@ class Datasets:
             if way.way in _WHOLE and len(write_graphs(way.graphs)) <= _MAX_GRAPHS_CHARS
             for url in way.urls
         }
-        failed = await self._shelf.get_many(_CRAWL, _FAILED, places)
+        failed = await self._store.get_many(_CRAWL, _FAILED, places)
         wants = partial(self._session.wants, document.record)
         return frozenset(
             place
@@ -260,13 +260,13 @@ class Datasets:
         usable: frozenset[str],
         document: Document,
         depth: int,
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         parent = document.record.url
         if way.way in (Way.PREFIX, Way.URI):
             records = [
                 Record(part[0], depth=depth, parent=parent) for part in way.parts
             ]
-            return [Child(record, is_own=True) for record in records]
+            return [FollowUp(record, is_part_of_source=True) for record in records]
         chosen = [
             next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
             for mirrors in way.parts
@@ -274,12 +274,12 @@ class Datasets:
         if way.way is Way.SPARQL:
             task = Task(self._session.run, graphs=way.graphs).write()
             url = way.parts[0][chosen[0]]
-            return [Child(Record(url, Kind.SPARQL, depth, parent, task=task))]
+            return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=task))]
         files = []
         for number, mirror in enumerate(chosen):
             task = Part(dataset.name, index, number, mirror).encode()
             url = way.parts[number][mirror]
-            files.append(Child(Record(url, Kind.DUMP, depth, parent, task=task)))
+            files.append(FollowUp(Record(url, Kind.DUMP, depth, parent, task=task)))
         samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]
         return files + samples
 
@@ -321,14 +321,16 @@ def _believed(
     return tuple(Prefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
 
 
-def _page(url: str, document: Document) -> Child:
+def _page(url: str, document: Document) -> FollowUp:
     depth = document.record.depth + 1
-    return Child(Record(url, depth=depth, parent=document.record.url))
+    return FollowUp(Record(url, depth=depth, parent=document.record.url))
 
 
-def _sample(uri: str, dataset: str, parent: str, depth: int) -> Child:
+def _sample(uri: str, dataset: str, parent: str, depth: int) -> FollowUp:
     task = Sample(dataset, uri).encode()
-    return Child(Record(uri, depth=depth, parent=parent, task=task), is_own=True)
+    return FollowUp(
+        Record(uri, depth=depth, parent=parent, task=task), is_part_of_source=True
+    )
 
 
 def _is_wanted(url: str, depth: int, wants: Callable[[str, int], bool]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.frontier.state_store import StateStore
 
 _RUNS: Final = "runs"  # those that have tables of their own
 
@@ -20,17 +20,17 @@ class Memory:
     of the run itself and that of the run before are both kept.
 
     Args:
-        shelf: of the crawl.
+        store: of the crawl.
         run: that is under way.
     """
 
-    def __init__(self, shelf: Shelf, run: int) -> None:
-        self._shelf = shelf
+    def __init__(self, store: StateStore, run: int) -> None:
+        self._store = store
         self._run = run
 
     async def before(self, source: str, table: str) -> str:
         """Return what the last run but this one has put; empty if none has."""
-        for text in await self._shelf.get_many(source, table, ("last", "before")):
+        for text in await self._store.get_many(source, table, ("last", "before")):
             run, _, value = (text or "").partition(" ")
             if run and int(run) < self._run:
                 return value
@@ -38,17 +38,17 @@ class Memory:
 
     async def now(self, source: str, table: str) -> str:
         """Return what this run has put; empty if it has put nothing."""
-        text = await self._shelf.get(source, table, "last") or ""
+        text = await self._store.get(source, table, "last") or ""
         run, _, value = text.partition(" ")
         return value if run == str(self._run) else ""
 
     async def put(self, source: str, table: str, value: str) -> None:
         """Leave a value for the next run; another one of this run is replaced."""
-        last = await self._shelf.get(source, table, "last")
+        last = await self._store.get(source, table, "last")
         entries = {"last": f"{self._run} {value}"}
         if last and int(last.partition(" ")[0]) < self._run:
             entries["before"] = last
-        await self._shelf.put(source, table, entries)
+        await self._store.put(source, table, entries)
 
     def table(self, name: str) -> str:
         """Return the name of a table that holds for this run alone."""
@@ -57,9 +57,9 @@ class Memory:
     async def begin(self, source: str, tables: Iterable[str]) -> None:
         """Forget what tables of other runs hold; to be called as a run begins."""
         own = str(self._run)
-        await self._shelf.put(source, _RUNS, {own: ""})
-        runs = {run async for run, _ in self._shelf.entries(source, _RUNS)} - {own}
+        await self._store.put(source, _RUNS, {own: ""})
+        runs = {run async for run, _ in self._store.entries(source, _RUNS)} - {own}
         for run in runs:
             for name in tables:
-                await self._shelf.clear(source, f"{name} {run}")
-        await self._shelf.drop(source, _RUNS, runs)
+                await self._store.clear(source, f"{name} {run}")
+        await self._store.drop(source, _RUNS, runs)

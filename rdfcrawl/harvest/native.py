@@ -17,10 +17,10 @@ from rdfcrawl.sitemaps.access import Access, Way
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
     from rdfcrawl.harvest.base import Desk
-    from rdfcrawl.records import Child, Document
+    from rdfcrawl.records import Document, FollowUp
 
 
-async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[Child]:
+async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[FollowUp]:
     """Return what to ask for instead of the API: the catalogue's first page.
 
     Its formats are tried one after the other; a format leads to its further pages.

@@ -1,7 +1,7 @@
 """Pages of collections (Hydra, `Link`, TREE, LDES), within a crawl and the next one.
 
 A page is a record like any other; its task says of which collection it is. What the
-collection's pages know of each other is on its shelf, under the URL of its first page:
+collection's pages know of each other is in the state store, under its first page's URL:
 so a page that leads back is seen, and the next run asks again for those that may have
 changed, and whether they have. A page that says that it never changes is fetched once.
 """
@@ -20,7 +20,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.formats import HTML
-from rdfcrawl.records import MAX_TASK_CHARS, Child, Record, Relation
+from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Record, Relation
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Pages:
 
     def __init__(self, desk: Desk) -> None:
         self._run = desk.run
-        self._shelf = desk.shelf
+        self._store = desk.state_store
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a page that was read in an earlier run only if it changed since.
@@ -120,7 +120,7 @@ class Pages:
         task = PageTask.decode(record.task)
         if task is None or not task.run:
             return None
-        text = await self._shelf.get(task.root, _PAGES, record.url)
+        text = await self._store.get(task.root, _PAGES, record.url)
         state = PageState.from_json(text) if text else None
         if state is None or state.run >= task.run:
             return None
@@ -131,24 +131,24 @@ class Pages:
             headers.append(("If-Modified-Since", state.last_modified))
         return Question(url=record.url, headers=tuple(headers)) if headers else None
 
-    async def again(self) -> AsyncIterator[list[Child]]:
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
         """Yield all pages that may have changed since the last run, in groups."""
-        group: list[Child] = []
-        async for root, _ in self._shelf.entries(_CRAWL, _COLLECTIONS):
-            async for url, text in self._shelf.entries(root, _PAGES):
+        group: list[FollowUp] = []
+        async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
+            async for url, text in self._store.entries(root, _PAGES):
                 state = PageState.from_json(text)
                 if state.is_done:
                     continue
                 task = PageTask(self._run, state.number, root)
                 record = _record(url, state.depth, root, task)
-                group.append(Child(record, change=f"run {self._run}"))
+                group.append(FollowUp(record, change=f"run {self._run}"))
                 if len(group) == _AT_ONCE:
                     yield group
                     group = []
         if group:
             yield group
 
-    async def following(self, document: Document, scan: Scan) -> list[Child]:
+    async def following(self, document: Document, scan: Scan) -> list[FollowUp]:
         """Return the pages that a page leads to, and remember it.
 
         Args:
@@ -179,13 +179,13 @@ class Pages:
 
     # -- what comes next ---------------------------------------------------------------
 
-    def _views(self, facts: PagingFacts, document: Document) -> list[Child]:
+    def _views(self, facts: PagingFacts, document: Document) -> list[FollowUp]:
         """Return the first view of what a document describes: each has everything."""
         depth = document.record.depth + 1
         children = []
         for view in facts.views[:1]:
             task = PageTask(self._run, 1, view)
-            children.append(Child(_record(view, depth, document.url, task)))
+            children.append(FollowUp(_record(view, depth, document.url, task)))
         return children
 
     async def _choose(
@@ -195,7 +195,7 @@ class Pages:
         named: list[str],
         document: Document,
         log: FaultLog,
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Return the next page and the nodes that a page names."""
         targets = dict.fromkeys(facts.nodes)
         for own in (document.url, document.record.url):
@@ -211,7 +211,7 @@ class Pages:
             )
             if following:
                 targets[following] = None
-        if len(targets) + await self._shelf.size(task.root, _PAGES) > MAX_NODES:
+        if len(targets) + await self._store.size(task.root, _PAGES) > MAX_NODES:
             log.note(Reason.TOO_MANY_ENTRIES, f"more than {MAX_NODES} pages")
             targets = {url: None for url in targets if url in states}
         return await self._queue(task, targets, states, document)
@@ -222,7 +222,7 @@ class Pages:
         targets: Iterable[str],
         states: dict[str, PageState],
         document: Document,
-    ) -> list[Child]:
+    ) -> list[FollowUp]:
         """Take note of pages before they are asked for: the next run does so as well.
 
         The pages of a collection are all as deep as its first one.
@@ -234,10 +234,10 @@ class Pages:
         for url in targets:
             is_near = host_of(url) == host_of(document.url)
             deep = depth if is_near else depth + 1
-            children.append(Child(_record(url, deep, document.url, next_task)))
+            children.append(FollowUp(_record(url, deep, document.url, next_task)))
             if url not in states:
                 new[url] = PageState(number=next_task.number, depth=deep).to_json()
-        await self._shelf.put(task.root, _PAGES, new)
+        await self._store.put(task.root, _PAGES, new)
         return children
 
     async def _is_new(self, task: PageTask, facts: PagingFacts, log: FaultLog) -> bool:
@@ -249,10 +249,10 @@ class Pages:
         number = str(task.number)
         if facts.digest:
             key = f"{task.run} {facts.digest}"
-            if await self._shelf.claim(task.root, _MEMBERS, key, number) != number:
+            if await self._store.claim(task.root, _MEMBERS, key, number) != number:
                 log.note(Reason.PAGING_LOOP, "the members of an earlier page")
                 return False
-        elif not facts.n_members and await self._shelf.size(task.root, _MEMBERS):
+        elif not facts.n_members and await self._store.size(task.root, _MEMBERS):
             log.note(Reason.PAGING_LOOP, "a page without members")
             return False
         return True
@@ -273,16 +273,16 @@ class Pages:
         entries = {document.record.url: state.to_json()}
         if document.url != document.record.url:  # it was redirected there
             entries[document.url] = replace(state, is_done=True).to_json()
-        await self._shelf.put(_CRAWL, _COLLECTIONS, {task.root: ""})
-        await self._shelf.put(task.root, _PAGES, entries)
+        await self._store.put(_CRAWL, _COLLECTIONS, {task.root: ""})
+        await self._store.put(task.root, _PAGES, entries)
 
     async def _gone(self, task: PageTask, record: Record) -> None:
         """Ask no more for a page that is over; what it had remains true."""
         state = PageState(number=task.number, depth=record.depth, is_done=True)
-        await self._shelf.put(task.root, _PAGES, {record.url: state.to_json()})
+        await self._store.put(task.root, _PAGES, {record.url: state.to_json()})
 
     async def _states(self, root: str, urls: list[str]) -> dict[str, PageState]:
-        texts = await self._shelf.get_many(root, _PAGES, urls)
+        texts = await self._store.get_many(root, _PAGES, urls)
         pairs = zip(urls, texts, strict=True)
         return {url: PageState.from_json(text) for url, text in pairs if text}
 

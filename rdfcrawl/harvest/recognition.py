@@ -17,7 +17,7 @@ from rdfcrawl.catalogs.sparql.recognition import (
     TABLE_TYPES,
 )
 from rdfcrawl.harvest.tasks import Task
-from rdfcrawl.records import Child, Kind, Record
+from rdfcrawl.records import FollowUp, Kind, Record
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Document
@@ -26,7 +26,7 @@ _LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
 _HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
 
 
-def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Child]:
+def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[FollowUp]:
     """Return the records by which the source behind a document is harvested.
 
     Args:
@@ -53,7 +53,7 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Ch
     record = document.record
     task = Task(run).write()
     return lists + [
-        Child(Record(url, kind, record.depth + 1, document.url, task=task))
+        FollowUp(Record(url, kind, record.depth + 1, document.url, task=task))
         for kind, url in urls.items()
         if url and kind in wanted
     ]

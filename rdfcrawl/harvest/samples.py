@@ -1,6 +1,6 @@
 """What sample URIs answer, beside what the dump says of them.
 
-Whichever comes second finds the first on the shelf, and compares.
+Whichever comes second finds the first on the store, and compares.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.dataset import KnownDataset, Part
     from rdfcrawl.harvest.datasets import Datasets
     from rdfcrawl.records import Document
@@ -41,8 +41,8 @@ MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 class Samples:
     """Keeps and compares samples, for all workers of a crawl."""
 
-    def __init__(self, shelf: Shelf, datasets: Datasets) -> None:
-        self._shelf = shelf
+    def __init__(self, store: StateStore, datasets: Datasets) -> None:
+        self._store = store
         self._datasets = datasets
 
     async def put_page(self, sample: Sample, quads: bytes, document: Document) -> bytes:
@@ -80,7 +80,7 @@ class Samples:
 
     async def _put(self, sample: Sample, side: str, quads: bytes) -> None:
         entry = {f"{side} {sample.uri}": quads.decode()}
-        await self._shelf.put(sample.dataset, _TABLE, entry)
+        await self._store.put(sample.dataset, _TABLE, entry)
 
     async def _compare(self, sample: Sample, document: Document) -> bytes:
         dataset = await self._datasets.known(sample.dataset)
@@ -89,7 +89,7 @@ class Samples:
             return b""
         n_parts = len(dataset.ways[index].parts)
         keys = [f"{side} {sample.uri}" for side in (_PAGE, *range(n_parts))]
-        sides = await self._shelf.get_many(sample.dataset, _TABLE, keys)
+        sides = await self._store.get_many(sample.dataset, _TABLE, keys)
         page, *parts = sides
         if page is None or None in parts:
             return b""  # the other side comes later
@@ -97,7 +97,7 @@ class Samples:
         found = compare_sample(page.encode(), dump.encode())
         who = document.record.url  # both sides may find each other at once
         claim = (sample.dataset, _TABLE, f"reported {sample.uri}", who)
-        if not found or await self._shelf.claim(*claim) != who:
+        if not found or await self._store.claim(*claim) != who:
             return b""
         detail = (
             f"{sample.dataset}: {sample.uri}: {len(found.not_in_dump)} statements are"

@@ -28,7 +28,7 @@ from rdfcrawl.harvest.robots import read_robots
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.listing import Listing
-from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
@@ -110,7 +110,7 @@ class SitemapSource:
         self._desk = desk
         self._consents = Consents(desk)
         self._claims = Claims(desk, self._consents)
-        self._memory = Memory(desk.shelf, desk.run)
+        self._memory = Memory(desk.state_store, desk.run)
         self._wants_resourcesync = Kind.RESOURCESYNC in desk.arguments.harvest
 
     async def question(self, record: Record) -> Question | None:
@@ -278,7 +278,7 @@ class SitemapSource:
         elif not is_own:
             await reading.foreign.add(self._page(reading, entry, before))
 
-    def _page(self, reading: Reading, entry: Entry, before: State) -> Child:
+    def _page(self, reading: Reading, entry: Entry, before: State) -> FollowUp:
         """Return the child that a page is."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
@@ -294,7 +294,7 @@ class SitemapSource:
             task=listing.encode(),
         )
         urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
-        return Child(record, urgency=urgency, change=change)
+        return FollowUp(record, urgency=urgency, change=change)
 
     async def _list_sitemap(
         self, reading: Reading, entry: Entry, *, is_own: bool
@@ -316,7 +316,7 @@ class SitemapSource:
         else:
             words = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
             child = _sitemap(reading.document, entry.url, words, is_asked=False)
-            await reading.foreign.add(replace(child, is_own=False))
+            await reading.foreign.add(replace(child, is_part_of_source=False))
 
     async def _remember(self, reading: Reading) -> None:
         """Keep what tells the next run whether the sitemap has changed.
@@ -384,13 +384,13 @@ def _queue(
 
 def _sitemap(
     document: Document, url: str, words: SitemapTask, *, is_asked: bool
-) -> Child:
+) -> FollowUp:
     record = document.record
     text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
     # Whether the operator named the site makes no other record of its sitemaps.
     task = Task(read_task(record).run, words=text).write()
     child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
-    return Child(child, is_own=True, urgency=Urgency.SOON)
+    return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
 
 
 def _is_site(task: Task) -> bool:
@@ -409,7 +409,7 @@ def _sitemaps_of(document: Document) -> tuple[str, ...]:
     return rules.sitemaps
 
 
-def _asked_instead(document: Document) -> list[Child]:
+def _asked_instead(document: Document) -> list[FollowUp]:
     """Return what is asked instead of an FTP server that has no robots.txt.
 
     That is the same host on the Web, where each is at its default port.
@@ -420,7 +420,7 @@ def _asked_instead(document: Document) -> list[Child]:
         return []
     url = f"http://{site}{ROBOTS}"
     other = Record(url, record.kind, record.depth, record.url, task=record.task)
-    return [Child(other, is_own=True, urgency=Urgency.SOON)]
+    return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
 
 
 def _is_asked(task: Task) -> bool:
@@ -428,7 +428,7 @@ def _is_asked(task: Task) -> bool:
 
 
 def _key(url: str, words: SitemapTask, *, is_asked: bool) -> str:
-    """Return what names a sitemap on the shelf, as it is read for these hosts."""
+    """Return what names a sitemap in the state store, as it is read for these hosts."""
     return " ".join((url, ASKED if is_asked else "all", *sorted(words.robots_hosts)))
 
 

@@ -30,7 +30,7 @@ from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.provenance import VOCABULARY, graph_iri
 from rdfcrawl.rdf.terms import XSD, iri, literal, statement
-from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 
@@ -53,7 +53,7 @@ _find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
 _host = re.compile(rb"[a-z]+://[^/:>]*").match
 _MAX_HOSTS: Final = 10_000
 
-# Tables of an endpoint, or of what is wanted of it (`_shelf_of`).
+# Tables of an endpoint, or of what is wanted of it (`_key_of`).
 _ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
@@ -79,16 +79,16 @@ class SparqlSource:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._shelf = desk.shelf
-        self._memory = Memory(desk.shelf, desk.run)
+        self._store = desk.state_store
+        self._memory = Memory(desk.state_store, desk.run)
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
 
     async def question(self, record: Record) -> Question | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
         text = _text(harvest, record)[1]
-        key, state = self._shelf_of(record), self._memory.table(_STATE)
-        if await self._shelf.get(key, state, "by_post"):
+        key, state = self._key_of(record), self._memory.table(_STATE)
+        if await self._store.get(key, state, "by_post"):
             harvest = Harvest(record.url, replace(harvest.settings, max_get_chars=0))
         if text.startswith(_PING):
             length = harvest.settings.max_get_chars
@@ -121,8 +121,8 @@ class SparqlSource:
         if text.startswith(_PING):
             await self._pinged(document, text)
         elif document.status in _NOT_BY_GET and _is_query_by_get(document):
-            key, state = self._shelf_of(document.record), self._memory.table(_STATE)
-            await self._shelf.put(key, state, {"by_post": "1"})
+            key, state = self._key_of(document.record), self._memory.table(_STATE)
+            await self._store.put(key, state, {"by_post": "1"})
             await self._take(document, Outcome(again=True), n_tries, text)
         elif document.status and (has_body or document.excuse):
             reading = harvest.read(text, _answer(document))
@@ -191,8 +191,8 @@ class SparqlSource:
             yield checks
         document.faults += reading.faults
         if n_quads:
-            key, state = self._shelf_of(document.record), self._memory.table(_STATE)
-            await self._shelf.put(key, state, {"has_data": "1"})
+            key, state = self._key_of(document.record), self._memory.table(_STATE)
+            await self._store.put(key, state, {"has_data": "1"})
         await self._take(document, reading.outcome, n_tries, text)
 
     async def _take(
@@ -200,24 +200,24 @@ class SparqlSource:
     ) -> None:
         """Make the tasks that follow children of the answer."""
         record = document.record
-        key, state = self._shelf_of(record), self._memory.table(_STATE)
+        key, state = self._key_of(record), self._memory.table(_STATE)
         if not read_task(record).words:
             await self._memory.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
         texts = []
         if outcome.again and n_tries < _MOST_TRIES:
             texts.append(f"~{n_tries + 1} {text}")
         elif outcome.again or (
-            outcome.failure and await self._shelf.get(key, state, "is_dead")
+            outcome.failure and await self._store.get(key, state, "is_dead")
         ):
             outcome, faults = self._harvest(record).failed(text, Failure.CLOSED)
             document.faults += faults
         texts += outcome.tasks
         texts += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in document.faults):
-            await self._shelf.put(key, state, {"is_lossy": "1"})
+            await self._store.put(key, state, {"is_lossy": "1"})
         if document.n_quads:
             run = str(self._desk.run)
-            await self._shelf.put(key, _ANSWERS, {document.url: run})
+            await self._store.put(key, _ANSWERS, {document.url: run})
         await self._queue(document, key, texts)
         await self._conclude(document, is_closed=outcome.failure == Failure.CLOSED)
 
@@ -239,13 +239,13 @@ class SparqlSource:
         is_part = wanted.mode != "all" or wanted.include or wanted.exclude
         if read_task(record).is_named and is_part:
             return ""
-        key = self._shelf_of(record)
-        n_done = await self._shelf.size(key, self._memory.table(_DONE))  # before `open`
-        if n_done != await self._shelf.size(key, self._memory.table(_OPEN)):
+        key = self._key_of(record)
+        n_done = await self._store.size(key, self._memory.table(_DONE))  # before `open`
+        if n_done != await self._store.size(key, self._memory.table(_OPEN)):
             return ""
         state = self._memory.table(_STATE)
         keys = ("is_lossy", "has_data")
-        is_lossy, has_data = await self._shelf.get_many(key, state, keys)
+        is_lossy, has_data = await self._store.get_many(key, state, keys)
         if has_data is None:
             return "no statements"
         return "cut" if is_lossy else ""
@@ -259,11 +259,13 @@ class SparqlSource:
             urgency = Urgency.ORDINARY
             if words.startswith(_PING):
                 urgency = Urgency.SOON
-            document.children.append(Child(child, is_own=True, urgency=urgency))
+            document.children.append(
+                FollowUp(child, is_part_of_source=True, urgency=urgency)
+            )
         own = _digest(read_task(record).words)
         opened = dict.fromkeys([own, *map(_digest, texts)], "")
-        await self._shelf.put(key, self._memory.table(_OPEN), opened)
-        await self._shelf.put(key, self._memory.table(_DONE), {own: ""})
+        await self._store.put(key, self._memory.table(_OPEN), opened)
+        await self._store.put(key, self._memory.table(_DONE), {own: ""})
 
     # -- an endpoint that is not there any more ----------------------------------------
 
@@ -273,21 +275,21 @@ class SparqlSource:
         What is too much for it becomes smaller tasks: of one that is not there any
         more these would never come to an end.
         """
-        key = self._shelf_of(record)
+        key = self._key_of(record)
         failed, state = self._memory.table(_FAILED), self._memory.table(_STATE)
         if outcome.again:
             return []
         if not outcome.failure:
-            await self._shelf.clear(key, failed)
+            await self._store.clear(key, failed)
             return []
         own = _digest(read_task(record).words)
-        await self._shelf.put(key, failed, {own: ""})
-        if await self._shelf.size(key, failed) < _SUSPICIOUS:
+        await self._store.put(key, failed, {own: ""})
+        if await self._store.size(key, failed) < _SUSPICIOUS:
             return []
-        return [_PING + (await self._shelf.get(key, state, "pings") or "0")]
+        return [_PING + (await self._store.get(key, state, "pings") or "0")]
 
     async def _pinged(self, document: Document, text: str) -> None:
-        key, state = self._shelf_of(document.record), self._memory.table(_STATE)
+        key, state = self._key_of(document.record), self._memory.table(_STATE)
         answer = _answer(document)
         is_there = (
             body_of(document) is not None
@@ -296,10 +298,10 @@ class SparqlSource:
         )
         if is_there:
             number = int(text.removeprefix(_PING)) + 1
-            await self._shelf.put(key, state, {"pings": str(number)})
-            await self._shelf.clear(key, self._memory.table(_FAILED))
+            await self._store.put(key, state, {"pings": str(number)})
+            await self._store.clear(key, self._memory.table(_FAILED))
         else:
-            await self._shelf.put(key, state, {"is_dead": "1"})
+            await self._store.put(key, state, {"is_dead": "1"})
         await self._queue(document, key, [])
         await self._conclude(document, is_closed=False)
 
@@ -310,29 +312,29 @@ class SparqlSource:
 
         Other answers have other names, as what is asked for depends on what there is.
         """
-        key, run = self._shelf_of(document.record), str(self._desk.run)
-        n_done = await self._shelf.size(key, self._memory.table(_DONE))  # before `open`
-        if not self._desk.run or n_done != await self._shelf.size(
+        key, run = self._key_of(document.record), str(self._desk.run)
+        n_done = await self._store.size(key, self._memory.table(_DONE))  # before `open`
+        if not self._desk.run or n_done != await self._store.size(
             key, self._memory.table(_OPEN)
         ):
             return
-        state = await self._shelf.get(key, self._memory.table(_STATE), "is_lossy")
+        state = await self._store.get(key, self._memory.table(_STATE), "is_lossy")
         if state is not None:
             return
         forgotten = []
-        async for url, when in self._shelf.entries(key, _ANSWERS):
+        async for url, when in self._store.entries(key, _ANSWERS):
             if when in (run, f"gone {run}"):
                 is_gone = when != run
             else:
                 is_gone = not when.startswith("gone")
                 forgotten += [] if is_gone else [url]
             if is_gone:
-                await self._shelf.put(key, _ANSWERS, {url: f"gone {run}"})
+                await self._store.put(key, _ANSWERS, {url: f"gone {run}"})
                 yield _tombstone(document, url)
-        await self._shelf.drop(key, _ANSWERS, forgotten)
+        await self._store.drop(key, _ANSWERS, forgotten)
 
-    def _shelf_of(self, record: Record) -> str:
-        """Return what names an endpoint on the shelf: with what is wanted of it."""
+    def _key_of(self, record: Record) -> str:
+        """Return the key of an endpoint in the state store: with what is wanted."""
         settings = self._harvest(record).settings
         wanted = (settings.mode, settings.query, settings.include, settings.exclude)
         return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"

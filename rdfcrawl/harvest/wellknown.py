@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.harvest.claims import SITE
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.records import Child, Kind, Record
+from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.robots.cache import origin_of
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ PATH: Final = "/.well-known/void"
 _NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
 
 
-def child_of_site(document: Document, *, is_own: bool) -> Child:
+def child_of_site(document: Document, *, is_own: bool) -> FollowUp:
     """Return the record of the description of a document's site."""
     record = document.record
     depth = record.depth if is_own else record.depth + 1
     child = Record(origin_of(record.url) + PATH, Kind.PAGE, depth, record.url)
-    return Child(child, is_own=is_own)
+    return FollowUp(child, is_part_of_source=is_own)
 
 
 def is_named_site(record: Record) -> bool:

@@ -65,7 +65,7 @@ class StoredDigests:
             await self.forget(document)
         elif self._session.run:
             key = _key(document)
-            known = await self._session.shelf.get(_CRAWL, _STORED, key)
+            known = await self._session.state_store.get(_CRAWL, _STORED, key)
             if known == digest.text() and key not in self._written:
                 return True
             document.is_changed = known is not None
@@ -81,7 +81,7 @@ class StoredDigests:
         """Forget a document that is replaced, or deleted."""
         key = _key(document)
         self._written.pop(key, None)
-        await self._session.shelf.drop(_CRAWL, _STORED, [key])
+        await self._session.state_store.drop(_CRAWL, _STORED, [key])
 
     def take(self) -> dict[str, str]:
         """Return what was written so far, to be put once it is on disk."""
@@ -91,7 +91,7 @@ class StoredDigests:
     async def put(self, written: dict[str, str]) -> None:
         """Keep what is on disk."""
         if written:
-            await self._session.shelf.put(_CRAWL, _STORED, written)
+            await self._session.state_store.put(_CRAWL, _STORED, written)
 
     @property
     def _session(self) -> CrawlSession:

@@ -87,7 +87,7 @@ class SlicesPipeline:
     @property
     def _samples(self) -> Samples:
         desk = self._spider.sources.desk
-        return Samples(desk.shelf, desk.datasets)
+        return Samples(desk.state_store, desk.datasets)
 
     async def _sample(
         self, document: Document, chunks: AsyncIterator[bytes], sample: Sample

@@ -14,7 +14,7 @@ from scrapy.utils.misc import arg_to_iter
 from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Child, Document, Record, Relation, Urgency
+from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Record, Relation, Urgency
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -174,7 +174,9 @@ class RdfSpider(Spider):
         allowed = (url for url in named if self._may_ask(url, refused))
         for group in in_groups(allowed, _SEEDS_AT_ONCE):
             roots = [self.root(url, session.run) for url in group]
-            await session.add_sources([Child(root, is_own=True) for root in roots])
+            await session.add_sources(
+                [FollowUp(root, is_part_of_source=True) for root in roots]
+            )
         async for children in self.sources.again():
             await session.add_sources(children, widens=False)
         for seed in bad:
@@ -206,7 +208,10 @@ class RdfSpider(Spider):
         ]
         if roots:
             await session.add_sources(
-                [Child(root, is_own=True, urgency=Urgency.SOON) for root in roots]
+                [
+                    FollowUp(root, is_part_of_source=True, urgency=Urgency.SOON)
+                    for root in roots
+                ]
             )
 
     def _start_urls(self) -> Iterator[str | BadSeed]:

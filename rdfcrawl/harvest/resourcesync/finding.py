@@ -19,7 +19,7 @@ from rdfcrawl.harvest.tasks import Task as SourceTask
 from rdfcrawl.harvest.tasks import is_named
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import Page as HtmlPage
-from rdfcrawl.records import Child, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.resourcesync.discovery import (
     RELATION,
@@ -92,7 +92,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     return Record(address, Kind.RESOURCESYNC, task=task)
 
 
-def listed_at(document: Document, url: str, run: int) -> Child:
+def listed_at(document: Document, url: str, run: int) -> FollowUp:
     """Return the child by which a document of ResourceSync is read.
 
     Args:
@@ -103,7 +103,7 @@ def listed_at(document: Document, url: str, run: int) -> Child:
     task = SourceTask(run, words=Find("list").encode()).write()
     depth = document.record.depth + 1
     record = Record(url, Kind.RESOURCESYNC, depth, document.url, task=task)
-    return Child(record, urgency=Urgency.SOON)
+    return FollowUp(record, urgency=Urgency.SOON)
 
 
 def named_by(document: Document) -> list[str]:

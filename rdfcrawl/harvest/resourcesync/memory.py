@@ -19,7 +19,7 @@ from rdfcrawl.sitemaps.resourcesync.tasks import Task
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from rdfcrawl.frontier.shelf import Shelf
+    from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
 
 # Tables of a set of resources; and one for the parts of each run.
@@ -40,14 +40,14 @@ class Memory:
     """What is known of a set of resources.
 
     Args:
-        shelf: keeps it.
+        store: keeps it.
         source: id of the set.
         own: id of the record that is being harvested.
         run: of the crawl.
     """
 
-    def __init__(self, shelf: Shelf, source: str, own: str, run: int) -> None:
-        self._shelf = shelf
+    def __init__(self, store: StateStore, source: str, own: str, run: int) -> None:
+        self._store = store
         self._source = f"resourcesync {source}"
         self._own = own
         self._run = run
@@ -57,7 +57,7 @@ class Memory:
 
     async def state(self) -> State:
         """Return what is known of the source now."""
-        return State.of(await self._shelf.get(self._source, _STATE, "") or "")
+        return State.of(await self._store.get(self._source, _STATE, "") or "")
 
     async def state_of(self, run: str) -> tuple[State, bool]:
         """Return what was known of the source when a run began.
@@ -69,54 +69,54 @@ class Memory:
         state = await self.state()
         n_known = 0
         if not state.has_baseline:
-            n_known = await self._shelf.size(self._source, _KNOWN)
+            n_known = await self._store.size(self._source, _KNOWN)
         if not run:
             return state, bool(n_known)
         text = f"{int(bool(n_known))} {state.text()}"
-        text = await self._shelf.claim(self._source, _BEGUN, run, text)
+        text = await self._store.claim(self._source, _BEGUN, run, text)
         return State.of(_what(text)), text.startswith("1")
 
     async def keep(self, state: State) -> None:
         """Know this of the source from now on."""
-        await self._shelf.put(self._source, _STATE, {"": state.text()})
+        await self._store.put(self._source, _STATE, {"": state.text()})
 
     async def begin(self) -> None:
         """Note that the record is begun; learn which of earlier runs were given up."""
-        await self._shelf.put(self._source, _OPEN, {self._own: str(self._run)})
-        entries = self._shelf.entries(self._source, _OPEN)
+        await self._store.put(self._source, _OPEN, {self._own: str(self._run)})
+        entries = self._store.entries(self._source, _OPEN)
         given_up = [own async for own, run in entries if int(run) < self._run]
         self._distrusted = (self._own, *given_up[:_MAX_GIVEN_UP])
 
     async def end(self) -> None:
         """Note that the record came to its end."""
-        await self._shelf.drop(self._source, _OPEN, [self._own])
+        await self._store.drop(self._source, _OPEN, [self._own])
 
     async def open(self, url: str) -> None:
         """Note where the source is read from; forget the runs of earlier crawls."""
         state = await self.state()
         if not state.url:
             await self.keep(replace(state, url=url))
-        entries = self._shelf.entries(self._source, _BEGUN)
+        entries = self._store.entries(self._source, _BEGUN)
         old = [name async for name, _ in entries if _crawl_run(name) < self._run]
         for name in old:
-            await self._shelf.clear(self._source, f"parts {name}")
-        await self._shelf.drop(self._source, _BEGUN, old)
+            await self._store.clear(self._source, f"parts {name}")
+        await self._store.drop(self._source, _BEGUN, old)
 
     # -- parts of a run --------------------------------------------------------------
 
     async def put_part(self, part: Part) -> dict[str, Part]:
         """Keep a part; return all parts by place if the run is complete, else none."""
         source, table = self._source, f"parts {part.run}"
-        await self._shelf.put(source, table, {part.place: part.text()})
+        await self._store.put(source, table, {part.place: part.text()})
         task = Task(source=part.source, run=part.run, mode=part.mode)
-        root = await self._shelf.get(source, table, "")
+        root = await self._store.get(source, table, "")
         if root is None:
             return {}
         # Most often it is not, and that is seen without looking at all of them.
         least = 1 + Part.of(root, task=task).n_children
-        if await self._shelf.size(source, table) < least:
+        if await self._store.size(source, table) < least:
             return {}
-        entries = self._shelf.entries(source, table)
+        entries = self._store.entries(source, table)
         parts = {place: Part.of(text, task=task) async for place, text in entries}
         return {} if n_outstanding(parts.values()) else parts
 
@@ -124,7 +124,7 @@ class Memory:
 
     async def known(self, uris: Sequence[str]) -> dict[str, Known]:
         """Return what is known of resources, if it is sure that it was written."""
-        texts = await self._shelf.get_many(self._source, _KNOWN, uris)
+        texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
             uri: Known.of(_what(text))
             for uri, text in zip(uris, texts, strict=True)
@@ -136,16 +136,16 @@ class Memory:
         latest = {version.uri: version.known() for version in versions}
         if not latest:
             return
-        texts = await self._shelf.get_many(self._source, _KNOWN, latest)
+        texts = await self._store.get_many(self._source, _KNOWN, latest)
         entries = {}
         for (uri, known), text in zip(latest.items(), texts, strict=True):
             run = known.run or (Known.of(_what(text)).run if text else "")
             entries[uri] = f"{self._own} {replace(known, run=run).text()}"
-        await self._shelf.put(self._source, _KNOWN, entries)
+        await self._store.put(self._source, _KNOWN, entries)
 
     async def mark(self, run: str, uris: Sequence[str]) -> None:
         """Note that an audit came by these resources."""
-        texts = await self._shelf.get_many(self._source, _KNOWN, uris)
+        texts = await self._store.get_many(self._source, _KNOWN, uris)
         entries = {}
         for uri, text in zip(uris, texts, strict=True):
             if text is not None:
@@ -153,7 +153,7 @@ class Memory:
                 known = replace(Known.of(what), run=run)
                 entries[uri] = f"{own} {known.text()}"
         if entries:
-            await self._shelf.put(self._source, _KNOWN, entries)
+            await self._store.put(self._source, _KNOWN, entries)
 
     async def resources(self) -> AsyncIterator[dict[str, Known]]:
         """Yield all that is known, some at a time.
@@ -161,7 +161,7 @@ class Memory:
         What this record has buried is given as alive: it buries it again.
         """
         group: dict[str, Known] = {}
-        async for uri, text in self._shelf.entries(self._source, _KNOWN):
+        async for uri, text in self._store.entries(self._source, _KNOWN):
             known = Known.of(_what(text))
             if known.is_gone and text.startswith(self._own):
                 known = replace(known, is_gone=False, run="")
@@ -177,40 +177,40 @@ class Memory:
         """Note versions that are asked for, as times by URI."""
         if not wanted:
             return
-        before = await self._shelf.get_many(self._source, _WANTED, wanted)
+        before = await self._store.get_many(self._source, _WANTED, wanted)
         latest = {
             uri: str(max(time_us, int(text or time_us)))
             for (uri, time_us), text in zip(wanted.items(), before, strict=True)
         }
-        await self._shelf.put(self._source, _WANTED, latest)
+        await self._store.put(self._source, _WANTED, latest)
 
     async def wanted(self, uri: str) -> int | None:
         """Return the time of the latest version that was asked for."""
-        text = await self._shelf.get(self._source, _WANTED, uri)
+        text = await self._store.get(self._source, _WANTED, uri)
         return None if text is None else int(text)
 
     async def owe(self, uri: str, url: str, words: str) -> None:
         """Note that a resource could not be had; the first time counts."""
         text = f"{self._run} {url} {words}"
-        await self._shelf.claim(self._source, _OWED, uri, text)
+        await self._store.claim(self._source, _OWED, uri, text)
 
     async def is_had(self, uri: str) -> None:
         """Note that a resource was had, if it may be owed; and what was asked for."""
-        await self._shelf.drop(self._source, _WANTED, [uri])
+        await self._store.drop(self._source, _WANTED, [uri])
         if self._run:
-            await self._shelf.drop(self._source, _OWED, [uri])
+            await self._store.drop(self._source, _OWED, [uri])
 
     async def owed(self) -> list[tuple[str, str]]:
         """Return URLs and tasks of what failed in earlier runs of the crawl."""
         found: list[tuple[str, str]] = []
         given_up: list[str] = []
-        async for uri, text in self._shelf.entries(self._source, _OWED):
+        async for uri, text in self._store.entries(self._source, _OWED):
             first, url, words = text.split(" ", 2)
             if self._run - int(first) > _OWED_RUNS:
                 given_up.append(uri)
             elif int(first) < self._run and len(found) < _MAX_OWED:
                 found.append((url, words))
-        await self._shelf.drop(self._source, _OWED, given_up)
+        await self._store.drop(self._source, _OWED, given_up)
         return found
 
 

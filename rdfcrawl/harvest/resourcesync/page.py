@@ -13,7 +13,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.resourcesync.memory import Memory
 from rdfcrawl.harvest.tasks import is_named, read_task
-from rdfcrawl.records import Child, Document, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
 from rdfcrawl.uri import host_of, registered_domain
 
@@ -68,7 +68,7 @@ class Page:
         """Return what is known of a set of resources."""
         name = f"{self.record.url} {self.record.task}".encode()
         own = blake2b(name, digest_size=6).hexdigest()
-        return Memory(self.desk.shelf, source, own, self.run)
+        return Memory(self.desk.state_store, source, own, self.run)
 
     def policy(self) -> Policy:
         """Return how its source is read."""
@@ -100,7 +100,9 @@ class Page:
             self.note(error)
             return
         child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
-        self.document.children.append(Child(child, is_own=True, urgency=urgency))
+        self.document.children.append(
+            FollowUp(child, is_part_of_source=True, urgency=urgency)
+        )
 
     async def hand_on(self) -> None:
         """Hand children on before the end, if there are many: memory stays flat."""

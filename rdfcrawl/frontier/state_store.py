@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 1000
 
 
-class Shelf:
+class StateStore:
     """Tables of texts, each of one source and crawl; they may be of any size.
 
     Args:
@@ -96,7 +96,7 @@ class Shelf:
         self, command: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any
     ) -> Any:
         call = partial(command, *args, **kwargs)
-        return await self._outage.persistent(call, what="use the shelf")
+        return await self._outage.persistent(call, what="use the state store")
 
     def _name(self, source: str, table: str) -> str:
         digest = blake2b(source.encode(), digest_size=8).hexdigest()
