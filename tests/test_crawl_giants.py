@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.uri.traps import YEARS_AHEAD
+from rdfcrawl.uri.calendars import YEARS_AHEAD
 from tests.crawl_names import scripted_names
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ N_NAMES = 600
 MOST_NAMES = 500
 N_SITES = 10
 N_PAGES = 40
+RECORDS = [f"/item/{n}/{part}" for n in range(1000, 9999, 400) for part in (1, 12)]
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,12 @@ def _web(loopback: Loopback) -> RawServer:
             links = [f"http://h{n}.giant.example:{port}/" for n in range(N_NAMES)]
             links += [f"http://site{n}.example:{port}/" for n in range(N_SITES)]
             links += [f"http://growing.example:{port}/"]
+            links += [f"http://records.example:{port}/"]
             links += [f"http://calendar.example:{port}/{time.gmtime().tm_year}/1"]
         elif host.startswith("site") and request.target == "/":
             links = [f"http://{host}:{port}/{n}" for n in range(N_PAGES)]
+        elif host == "records.example" and request.target == "/":
+            links = [f"http://{host}:{port}{path}" for path in RECORDS]
         elif host == "growing.example":
             links = [f"http://{host}:{port}{request.target}{x}/" for x in "ab"]
         elif host == "calendar.example":
@@ -73,7 +77,7 @@ def beside(
     """Crawl a page that names all hosts, the giant's first; then once more."""
     server = _web(loopback)
     names = {f"site{n}.example": [["127.0.0.1"]] for n in range(N_SITES)}
-    others = ("*.giant", "index", "growing", "calendar")
+    others = ("*.giant", "index", "growing", "calendar", "records")
     names |= {f"{name}.example": [["127.0.0.1"]] for name in others}
     settings: dict[str, Any] = {
         "ROBOTSTXT_OBEY": False,
@@ -131,7 +135,7 @@ def test_hosts_over_the_bound_are_taken_up_when_it_is_raised(beside: Beside) -> 
     """If the bound is lifted, then exactly what was over it is asked for."""
     assert beside.second.code == 0, beside.second.stderr
     assert len(beside.more) == N_NAMES - MOST_NAMES
-    assert len({*beside.hosts, *beside.more}) == N_NAMES + N_SITES + 3
+    assert len({*beside.hosts, *beside.more}) == N_NAMES + N_SITES + 4
 
 
 def test_traps_end(beside: Beside) -> None:
@@ -140,6 +144,7 @@ def test_traps_end(beside: Beside) -> None:
     # "", a, b, ab, ba, aba and bab.
     assert beside.hosts.count("growing.example") == 7
     assert beside.hosts.count("calendar.example") == 12 * (YEARS_AHEAD + 1)
+    assert beside.hosts.count("records.example") == len(RECORDS) + 1
     statistics = beside.first.statistics
     assert statistics["link/trap"] == 8 + 1
     assert statistics["fault/url_trap"] == 8 + 1

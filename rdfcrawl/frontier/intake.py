@@ -225,7 +225,7 @@ class Intake:
         candidate = self._link(target, depth, url)
         if not (self.forms.is_busy(candidate.key) and self.forms.is_large(target)):
             return candidate
-        if self.forms.is_far_ahead(target):
+        if self.forms.is_far_ahead(target, url):
             return None
         self.turned.large_form += 1
         return candidate._replace(item=LATER_BAND + candidate.item[1:])

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from dataclasses import dataclass
 from typing import Final
 
+from rdfcrawl.uri.calendars import Calendar, date_of
+
 MAX_CACHED: Final = 100_000  # hosts, and forms of URLs
 MAX_RUN: Final = 10  # segments that come again together
-YEARS_AHEAD: Final = 5
 
 _NUMBERS = re.compile(r"[0-9]+").subn
 # A key of records or sessions is a long word with numbers.
 _LONG_WORDS = re.compile(r"[\w-]{16,}+").sub
 _has_number = re.compile(r"[0-9]").search
 _MANY: Final = 4  # numbers in one URL: it may have a key
-_YEARS = re.compile(
-    r"(?<![0-9])([0-9]{4})[/-](?:0?[1-9]|1[0-2])(?![0-9])|[?&]y(?:ear)?=([0-9]{4})"
-).findall
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +106,15 @@ def _form_of_word(word: re.Match[str]) -> str:
 class UrlForms:
     """Counts the URLs of each form that a worker comes upon.
 
-    Which forms are large, it forgets when there are too many: that only changes what
-    goes first.
+    Which forms are large, it forgets when there are too many: that changes what goes
+    first, and how far a calendar is followed.
     """
 
     def __init__(self, limits: TrapLimits) -> None:
         self._limit = limits.of_form or math.inf
         self._hosts: dict[str, int] = {}
         self._forms: dict[str, int] = {}
-        self._last_year = time.gmtime().tm_year + YEARS_AHEAD
+        self._calendars: dict[str, Calendar] = {}
 
     def is_busy(self, key: str) -> bool:
         """Count a URL of a host; tell whether one of its forms may be large."""
@@ -140,8 +137,24 @@ class UrlForms:
         if len(self._hosts) + len(self._forms) >= MAX_CACHED:
             self._hosts.clear()
             self._forms.clear()
+            self._calendars.clear()
 
-    def is_far_ahead(self, url: str) -> bool:
-        """Tell whether a URL has a date that no calendar has come to yet."""
-        years = [year for found in _YEARS(url) for year in found if year]
-        return any(int(year) > self._last_year for year in years)
+    def is_far_ahead(self, url: str, parent: str) -> bool:
+        """Tell whether a URL of a large form leads on in a calendar without end.
+
+        Args:
+            url: that is linked to.
+            parent: URL of the page that links to it.
+        """
+        date = date_of(url)
+        if date is None and not self._calendars:
+            return False
+        form = form_of(url)
+        calendar = self._calendars.get(form)
+        if date is None:
+            if calendar:
+                calendar.note_else()
+            return False
+        if calendar is None:
+            calendar = self._calendars[form] = Calendar()
+        return calendar.leads_on(date, date_of(parent)) and date.is_far_ahead()
