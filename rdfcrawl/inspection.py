@@ -19,11 +19,11 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rdfcrawl.extract.options import ExtractOptions
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.fetch.by_hand import Web
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
-    from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 _READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)

@@ -1,13 +1,16 @@
-"""Numbers and switches in the settings, checked."""
+"""Numbers, switches and choices in the settings, checked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
+
+E = TypeVar("E", bound=StrEnum)
 
 _MAX_INT = 2**53
 
@@ -53,3 +56,16 @@ def is_on(settings: BaseSettings, name: str) -> bool:
     except ValueError:
         value = settings.get(name)
         raise ConfigError(f"{name}={value!r}: want True or False") from None
+
+
+def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
+    """Return the member of an enumeration that a setting names.
+
+    Raises:
+        ConfigError: it names none.
+    """
+    value = settings.get(name)
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise ConfigError(f"{name}={value!r}: want one of {', '.join(kind)}") from None

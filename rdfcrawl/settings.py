@@ -1,7 +1,7 @@
 """Settings of the Scrapy project; the reference of all of them is `docs/settings.md`.
 
-Ours are read once, by `options.py`, which also checks them. Scrapy's own names keep
-their meaning.
+Ours are read once, by the `options.py` of each room, which also checks them. Scrapy's
+own names keep their meaning.
 """
 
 from scrapy.settings import default_settings

@@ -110,7 +110,7 @@ def settings_read() -> dict[str, tuple[float, float] | None]:
                 match given[0]:
                     case ast.Constant(str(name)):
                         found.setdefault(name, None)
-        elif isinstance(called, ast.Name) and called.id == "is_on":
+        elif isinstance(called, ast.Name) and called.id in {"is_on", "one_of"}:
             match given[1]:
                 case ast.Constant(str(name)):
                     found[name] = None

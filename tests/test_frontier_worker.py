@@ -18,11 +18,10 @@ from scrapy.settings import Settings
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.binary import program_version
-from rdfcrawl.frontier.options import WorkerOptions
+from rdfcrawl.frontier.options import CrawlOptions, WorkerOptions
 from rdfcrawl.frontier.outage import Outage
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.worker import Worker
-from rdfcrawl.options import CrawlOptions
 from tests.frontier_state import (
     candidates,
     check_frontier,
@@ -620,7 +619,7 @@ class TestStartUrls:
         settings.setmodule("rdfcrawl.settings")
         settings.setdict({"REDIS_URL": redis_server.url, "CRAWL_DIR": str(tmp_path)})
         settings.setdict({"SCHEDULER_IDLE_BEFORE_CLOSE": 30, "DOWNLOAD_DELAY": 0})
-        options = CrawlOptions.read(settings, "c")
+        options = CrawlOptions.from_settings(settings, "c")
         session = await CrawlSession.join(
             options,
             CrawlArguments(),

@@ -22,6 +22,7 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.names import GuardedResolver
+from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import (
     MAX_PORT,
     Guard,
@@ -31,7 +32,6 @@ from rdfcrawl.guard.policy import (
     parse_networks,
     parse_ports,
 )
-from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, requestable
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.spiderloader import SpiderLoaderProtocol
 
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class Command(ScrapyCrawlCommand):
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     from rdfcrawl.guard.operator import EXIT_CODE
-    from rdfcrawl.options import failed_exit_code
+    from rdfcrawl.progress.options import failed_exit_code
 
     if reasons != ["finished"]:
         return 1
@@ -130,14 +130,11 @@ def check_operator(
         The settings with those of the spider.
     """
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.options import (
-        CrawlOptions,
-        extract_options,
-        failed_exit_code,
-        progress_options,
-        segment_limits,
-    )
+    from rdfcrawl.extract.options import ExtractOptions
+    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
     from rdfcrawl.scrapy_settings import check_components, merge_components
+    from rdfcrawl.stores.options import segment_limits
 
     settings = settings.copy()
     spider.update_settings(settings)
@@ -145,11 +142,13 @@ def check_operator(
         merge_components(settings)
         given = spider.given(arguments, settings)
         parsed = CrawlArguments.parse(given, spider.takes)
-        options = CrawlOptions.read(settings, spider.name).introduced(settings)
-        extract_options(settings)
+        options = SpiderOptions.from_settings(settings, spider.name).introduced(
+            settings
+        )
+        ExtractOptions.from_settings(settings)
         failed_exit_code(settings)
         segment_limits(settings)
-        progress_options(settings)
+        ProgressOptions.from_settings(settings)
         check_components(settings)
         _check_named(parsed, options)
     except ConfigError as error:
@@ -157,7 +156,7 @@ def check_operator(
     return settings
 
 
-def _check_named(arguments: CrawlArguments, options: CrawlOptions) -> None:
+def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """See that what the operator names on the command line may be connected to.
 
     Raises:
@@ -171,7 +170,7 @@ def _check_named(arguments: CrawlArguments, options: CrawlOptions) -> None:
         if isinstance(urls, tuple) and urls:
             # Behind a proxy, it is the proxy that looks names up.
             refusal = looked_up_refusal(
-                urls, options.fetch.guard, looks_up=not options.fetches_with_scrapy
+                urls, options.fetch.guard, looks_up=not options.fetch.with_scrapy
             )
             if refusal:
                 raise ConfigError(f"argument {name}: {refusal}")

@@ -91,24 +91,26 @@ class Command(ScrapyCommand):
         self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
 
     def _question(self, target: str, opts: argparse.Namespace) -> Question:
+        from rdfcrawl.extract.options import ExtractOptions
+        from rdfcrawl.fetch.options import FetchOptions, ftp_logins
+        from rdfcrawl.frontier.options import CrawlPaths
         from rdfcrawl.inspection import Question
         from rdfcrawl.links import LinkPolicy
-        from rdfcrawl.options import CrawlOptions, extract_options, ftp_logins
         from rdfcrawl.rdf.graphs import check_iri
-        from rdfcrawl.reservations import PRODUCT_TOKEN
+        from rdfcrawl.robots.options import robots_agent
         from rdfcrawl.setting_values import is_on
 
         settings = cast("BaseSettings", self.settings)
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
-        agent = str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
         try:
             if opts.base:
                 check_iri(opts.base)
         except SourceFault as error:
             fail(f"--base: {error}")
         try:
-            fetch = CrawlOptions.read(settings, "rdf").fetch
+            spool_dir = CrawlPaths.from_settings(settings, "rdf").spool
+            fetch = FetchOptions.from_settings(settings, spool_dir=spool_dir)
             return Question(
                 target=target,
                 media_type=opts.media_type,
@@ -120,8 +122,10 @@ class Command(ScrapyCommand):
                     max_document_bytes=fetch.max_dump_bytes,
                     timeout_secs=fetch.dump_timeout_secs,
                 ),
-                robots_agent=agent if is_on(settings, "ROBOTSTXT_OBEY") else "",
-                extract=extract_options(settings),
+                robots_agent=robots_agent(settings)
+                if is_on(settings, "ROBOTSTXT_OBEY")
+                else "",
+                extract=ExtractOptions.from_settings(settings),
                 logins=ftp_logins(),
             )
         except ConfigError as error:

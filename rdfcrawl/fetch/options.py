@@ -1,20 +1,26 @@
-"""The settings of a fetch, read once."""
+"""The settings of the fetch, read and checked."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
 from rdfcrawl.fetch.answer import Ask
 from rdfcrawl.fetch.failing import FAILING
+from rdfcrawl.fetch.ftp_logins import FtpLogins
+from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
+from rdfcrawl.setting_values import integer, is_on, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from scrapy.settings import BaseSettings
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -67,6 +73,7 @@ class FetchOptions:
         backoff_base_secs: first wait after a failure; it doubles with each.
         backoff_max_secs: longest wait of that kind.
         retry_after_max_secs: longest `Retry-After` that is obeyed.
+        with_scrapy: Scrapy's downloader does the requests.
         guard: addresses and ports that may be connected to.
 
     Raises:
@@ -101,6 +108,7 @@ class FetchOptions:
     backoff_base_secs: float = 1.0
     backoff_max_secs: float = 3600.0
     retry_after_max_secs: float = 6 * 3600.0
+    with_scrapy: bool = False
     guard: Guard = field(default_factory=Guard)
 
     def __post_init__(self) -> None:
@@ -115,6 +123,44 @@ class FetchOptions:
                     )
         if missing := set(Kind) - set(self.accept):
             raise ConfigError(f"accept lacks {sorted(kind.name for kind in missing)}")
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, *, spool_dir: Path) -> Self:
+        """Read the settings.
+
+        Raises:
+            ConfigError: one is out of range.
+        """
+        timeout = number(settings, "DOWNLOAD_TIMEOUT", 0.01, 86_400)
+        redirects = integer(settings, "REDIRECT_MAX_TIMES", 0, 100)
+        retries = integer(settings, "RETRY_TIMES", 0, 3)
+        return cls(
+            user_agent=str(settings.get("USER_AGENT")),
+            spool_dir=spool_dir,
+            timeout_secs=timeout,
+            dump_timeout_secs=number(settings, "DUMP_TIMEOUT_SECS", 0.01, 86_400 * 7),
+            first_byte_secs=number(settings, "TRANSFER_FIRST_BYTE_SECS", 0.01, 86_400),
+            endpoint_first_byte_secs=number(
+                settings, "ENDPOINT_FIRST_BYTE_SECS", 0.01, 86_400
+            ),
+            min_bytes_per_sec=integer(settings, "TRANSFER_MIN_BYTES_PER_SEC", 0),
+            min_rate_after_secs=number(settings, "TRANSFER_MIN_RATE_SECS", 0.1, 86_400),
+            connect_secs=min(20.0, timeout),
+            max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
+            max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
+            spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
+            visit_memory_bytes=integer(settings, "VISIT_MEMORY_BYTES", 0),
+            spool_max_bytes=integer(settings, "SPOOL_MAX_BYTES", 0),
+            spool_host_max_bytes=integer(settings, "SPOOL_HOST_MAX_BYTES", 0),
+            min_free_bytes=integer(settings, "DISK_MIN_FREE_BYTES", 0),
+            redirect_limit=redirects if is_on(settings, "REDIRECT_ENABLED") else 0,
+            retry_times=retries if is_on(settings, "RETRY_ENABLED") else 0,
+            backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
+            verify_certificates=is_on(settings, "DOWNLOAD_VERIFY_CERTIFICATES"),
+            visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
+            with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
+            guard=guard_of(settings),
+        )
 
     def ask(self, kind: Kind) -> Ask:
         """Return how a URI of `kind` is asked for."""
@@ -143,3 +189,13 @@ class FetchOptions:
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
+
+
+def ftp_logins() -> FtpLogins:
+    """Return the logins of FTP servers, which the environment has.
+
+    Raises:
+        ConfigError: `FTP_CREDENTIALS` is wrong.
+    """
+    name = "FTP_CREDENTIALS"
+    return FtpLogins.parse(name, os.environ.get(name, ""))

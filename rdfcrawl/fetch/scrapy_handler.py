@@ -17,8 +17,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Why, literal_address
-from rdfcrawl.guard.settings import guard_of
 from rdfcrawl.turns import FREE, NotSentError, Turn
 
 if TYPE_CHECKING:

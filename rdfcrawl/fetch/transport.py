@@ -29,8 +29,9 @@ from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.turn_connector import OtherAddresses
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.guard.gate import Gate
-from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience
+from rdfcrawl.reservations import Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.options import robots_agent
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.guard.policy import Why
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Record
 
 
@@ -86,7 +87,7 @@ class Transport:
         self.turns = session.turns(sleepers)
         self._web: HttpExchange | ScrapyExchange
         web: Exchange
-        if options.fetches_with_scrapy:
+        if options.fetch.with_scrapy:
             web = self._web = ScrapyExchange(crawler, self._spool, options.fetch, known)
         else:
             web = self._web = HttpExchange(
@@ -193,9 +194,9 @@ class Transport:
         self._spool.close()
 
 
-def _disk(options: CrawlOptions) -> Disk:
+def _disk(options: SpiderOptions) -> Disk:
     """Return the disks that a crawl writes to."""
-    paths = options.paths
+    paths = options.crawl.paths
     folders = paths.quads, paths.provenance, options.fetch.spool_dir
     return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
 
@@ -222,9 +223,8 @@ def _is_exempt(spider: VisitingSpider, record: Record) -> bool:
 
 
 def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:
-    token = crawler.settings.get("ROBOTSTXT_USER_AGENT")
     return RobotsOptions(
-        agent=str(token) if token else PRODUCT_TOKEN,
+        agent=robots_agent(crawler.settings),
         put_off_secs=options.backoff_base_secs,
         retry_times=options.retry_times,
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.connection import ServerFacts
-    from rdfcrawl.options import CrawlOptions, CrawlPaths
+    from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
 
 logger = logging.getLogger(__name__)
 

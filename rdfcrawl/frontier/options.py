@@ -1,10 +1,73 @@
-"""What is fixed for one worker of a crawl: values, without a connection."""
+"""The settings of the frontier, read and checked: values, without a connection.
+
+How to connect to Redis is read in `connection.py`.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
+import socket
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.guard.options import guard_of
+from rdfcrawl.leaving import read_file
 from rdfcrawl.records import NO_BUDGET, Budget
+from rdfcrawl.setting_values import integer, is_on, number, one_of
+from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
+from rdfcrawl.uri.traps import TrapLimits
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.guard.policy import Guard
+
+RUN: Final = "CRAWL_RUN"
+"""Setting by which `scrapy workers` tells its workers their run; for nobody else."""
+
+_is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlPaths:
+    """Where a crawl keeps its things on this machine."""
+
+    root: Path
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, crawl_id: str) -> Self:
+        """Return the folders of a crawl; nothing is made."""
+        folder = Path(str(settings.get("CRAWL_DIR"))).expanduser().absolute()
+        return cls(root=folder / crawl_id)
+
+    @property
+    def frontier(self) -> Path:
+        """The embedded server's data, socket and log."""
+        return self.root / "frontier"
+
+    @property
+    def quads(self) -> Path:
+        """Segments of documents."""
+        return self.root / "quads"
+
+    @property
+    def provenance(self) -> Path:
+        """Segments of provenance."""
+        return self.root / "provenance"
+
+    @property
+    def spool(self) -> Path:
+        """Large bodies between fetch and parser."""
+        return self.root / "spool"
+
+    @property
+    def logs(self) -> Path:
+        """Logs of the processes of `scrapy workers`."""
+        return self.root / "logs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +90,24 @@ class FrontierOptions:
     delay_secs: float = 1.0
     budget: Budget = NO_BUDGET
 
+    @classmethod
+    def from_settings(
+        cls, settings: BaseSettings, *, budget: Budget = NO_BUDGET
+    ) -> Self:
+        """Read the settings.
+
+        Raises:
+            ConfigError: one is out of range.
+        """
+        return cls(
+            partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
+            lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),
+            batch=integer(settings, "VISIT_MAX_DOCUMENTS", 1, 1000),
+            window_secs=number(settings, "VISIT_WINDOW_SECS", 0, 86_400),
+            delay_secs=number(settings, "DOWNLOAD_DELAY", 0, 86_400),
+            budget=budget,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
@@ -36,6 +117,8 @@ class WorkerOptions:
         name: unique among all workers of the crawl, now and ever.
         visits: hosts visited at once, that are quick.
         slow_visits: hosts visited at once beside them, that are not.
+        visit_weight: requests of Scrapy's at once that one visit needs: with Scrapy's
+            downloader, there is one more beside that of the visit.
         slow_secs: a visit is slow that has waited so long for one answer.
         commit_secs: stores are flushed and visits acknowledged so often.
         ack_lag_secs: pause between the flush of the stores and the acknowledgement;
@@ -49,6 +132,7 @@ class WorkerOptions:
     name: str
     visits: int = 32
     slow_visits: int = 64
+    visit_weight: int = 1
     slow_secs: float = 3.0
     commit_secs: float = 1.0
     ack_lag_secs: float = 0.0
@@ -56,3 +140,153 @@ class WorkerOptions:
     idle_secs: float = 0.0
     patience_secs: float = 0.0
     last_wait_secs: float = 0.0
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
+        """Read the settings.
+
+        Raises:
+            ConfigError: one is out of range.
+        """
+        patience = number(settings, "HOST_PATIENCE_SECS", 0, 86_400 * 365)
+        return cls(
+            name=name,
+            visits=integer(settings, "CONCURRENT_REQUESTS", 1, 10_000),
+            slow_visits=integer(settings, "SLOW_VISITS", 0, 10_000),
+            visit_weight=2 if is_on(settings, "FETCH_WITH_SCRAPY") else 1,
+            slow_secs=number(settings, "VISIT_SLOW_SECS", 0.1, 86_400),
+            commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
+            ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
+            patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
+            last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
+            idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlOptions:
+    """What is fixed for one worker of one crawl.
+
+    Attributes:
+        crawl_id: name that the workers of one crawl share.
+        worker: name of this worker, unique now and ever.
+        paths: of the crawl on this machine.
+        redis_url: Redis that the settings name, or None for the embedded server.
+        redis_server: program of the embedded server, or None to look for one.
+        is_persistent: the crawl is kept when it is over.
+        run: run of the crawl that `scrapy workers` has started the worker for; it
+            must not begin another one when the others are done before. Else None.
+        frontier: options of the frontier.
+        work: options of the worker.
+        keys: which URIs share a delay and a queue.
+        normal_form: which URIs are one.
+        trap_limits: which URIs are taken for endless.
+        leave_hosts: file of hosts that are left alone, or None.
+        guard: addresses and ports that may be connected to.
+    """
+
+    crawl_id: str
+    worker: str
+    paths: CrawlPaths
+    redis_url: str | None
+    redis_server: str | None
+    is_persistent: bool
+    run: int | None
+    frontier: FrontierOptions
+    work: WorkerOptions
+    keys: PolitenessKey
+    normal_form: NormalForm
+    trap_limits: TrapLimits
+    leave_hosts: Path | None
+    guard: Guard
+
+    @classmethod
+    def from_settings(
+        cls, settings: BaseSettings, spider: str, *, budget: Budget = NO_BUDGET
+    ) -> Self:
+        """Read the settings.
+
+        Args:
+            settings: of the crawler.
+            spider: name of the spider, the default of `CRAWL_ID`.
+            budget: most URIs and hosts ever accepted.
+
+        Raises:
+            ConfigError: a value is not what it must be; one line that names it.
+        """
+        crawl_id = _crawl_id(settings, spider)
+        worker = f"{_host_name()}-{os.getpid()}-{secrets.token_hex(3)}"
+        return cls(
+            crawl_id=crawl_id,
+            worker=worker,
+            paths=CrawlPaths.from_settings(settings, crawl_id),
+            redis_url=_redis_url(settings),
+            redis_server=settings.get("REDIS_SERVER") or None,
+            is_persistent=is_on(settings, "SCHEDULER_PERSIST"),
+            run=settings.getint(RUN) if settings.get(RUN) is not None else None,
+            frontier=FrontierOptions.from_settings(settings, budget=budget),
+            work=WorkerOptions.from_settings(settings, name=worker),
+            keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", Grouping)),
+            normal_form=NormalForm(_session_parameters(settings)),
+            trap_limits=_trap_limits(settings),
+            leave_hosts=_leave_hosts(settings),
+            guard=guard_of(settings),
+        )
+
+
+def _crawl_id(settings: BaseSettings, spider: str) -> str:
+    """Return the name that workers of one crawl share.
+
+    Raises:
+        ConfigError: `CRAWL_ID` cannot be part of a file name and a Redis key.
+    """
+    crawl_id = str(settings.get("CRAWL_ID") or spider)
+    if not _is_crawl_id(crawl_id):
+        raise ConfigError(
+            f"CRAWL_ID={crawl_id!r}: want letters, digits, '.', '_', '-', at most 100"
+        )
+    return crawl_id
+
+
+def _redis_url(settings: BaseSettings) -> str | None:
+    """Return the Redis that the settings name, or None for the embedded server.
+
+    Raises:
+        ConfigError: `REDIS_PORT` is no port.
+    """
+    if url := settings.get("REDIS_URL"):
+        return str(url)
+    if host := settings.get("REDIS_HOST"):
+        port = settings.get("REDIS_PORT") or 6379
+        if not str(port).isdecimal():
+            raise ConfigError(f"REDIS_PORT={port!r}: want a whole number")
+        return f"redis://{host}:{port}"
+    return None
+
+
+def _trap_limits(settings: BaseSettings) -> TrapLimits:
+    return TrapLimits(
+        repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
+        segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
+        of_form=integer(settings, "TRAP_FORM_URLS", 0),
+    )
+
+
+def _leave_hosts(settings: BaseSettings) -> Path | None:
+    text = settings.get("LEAVE_HOSTS")
+    if not text:
+        return None
+    path = Path(str(text)).expanduser().absolute()
+    read_file(path)  # as a check
+    return path
+
+
+def _session_parameters(settings: BaseSettings) -> tuple[str, ...]:
+    if settings.get("SESSION_PARAMETERS") is None:
+        return SESSION_PARAMETERS
+    return tuple(settings.getlist("SESSION_PARAMETERS"))
+
+
+def _host_name() -> str:
+    name = socket.gethostname().partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)[:40].strip("-") or "host"

@@ -196,7 +196,7 @@ class FrontierScheduler(BaseScheduler):
         crawler = self._crawler
         self._callback = spider.process_visit
         self.session = spider.session = await CrawlSession.join(
-            spider.options,
+            spider.options.crawl,
             spider.arguments,
             crawler.settings,
             member=spider.member,
@@ -205,15 +205,14 @@ class FrontierScheduler(BaseScheduler):
             figures=self._figures,
             account_for=self._account_for,
         )
-        spider.options = self.session.options
+        spider.options = replace(spider.options, crawl=self.session.options)
         spider.arguments = self.session.arguments
         crawler.signals.connect(self._item_failed, signals.item_error)
         work = self.session.options.work
         self._n_quick = work.visits
         self._n_slow_places = work.slow_visits
         self._slow = SlowPlaces(work.slow_visits)
-        # With Scrapy's downloader, the request of a visit is one more.
-        self._weight = 2 if self.session.options.fetches_with_scrapy else 1
+        self._weight = work.visit_weight
         self._engine.allow(work.visits + self._weight * work.slow_visits)
         self._engine.hold()
         self._engine.spare_signals()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.own_trouble import OwnTrouble
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.records import Document, FollowUp, Record, Visit
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class CrawlSession:
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook(
             _Agreed(self.frontier, self._persistent),
-            is_allowed=lambda address: not options.fetch.guard.refuses_address(address),
+            is_allowed=lambda address: not options.guard.refuses_address(address),
         )
         self._keys: PolitenessKey
         self.profiles = Profiles(link.frontier, link.outage)

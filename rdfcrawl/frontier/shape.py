@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.frontier.options import CrawlOptions
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.base import Sources
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Document, Record
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
@@ -28,7 +28,7 @@ class VisitingSpider(Protocol):
             leaves the crawl alone.
     """
 
-    options: CrawlOptions
+    options: SpiderOptions
     arguments: CrawlArguments
     session: CrawlSession | None
     sources: Sources

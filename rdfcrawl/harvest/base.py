@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.arguments import VOID
+from rdfcrawl.harvest.options import ObeyRobots
 from rdfcrawl.harvest.pages import Pages
 from rdfcrawl.harvest.recognition import recognized
 from rdfcrawl.harvest.scan import Scan
@@ -19,7 +20,6 @@ from rdfcrawl.harvest.wellknown import (
     is_named_site,
     is_well_known,
 )
-from rdfcrawl.options import ObeyRobots
 from rdfcrawl.records import FollowUp, Kind
 from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.seeds import iter_seeds
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.datasets import Datasets
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Document, Record
 
 _MAX_SITES: Final = 100_000  # remembered, and endpoints
@@ -52,7 +52,7 @@ class Desk:
     """
 
     arguments: CrawlArguments
-    options: CrawlOptions
+    options: SpiderOptions
     session: CrawlSession
     datasets: Datasets
 
@@ -226,7 +226,7 @@ class Sources:
         """
         if record.kind is not Kind.CKAN:
             return False
-        match self.desk.options.sources.ckan_robots:
+        match self.desk.options.harvest.ckan_robots:
             case ObeyRobots.ALWAYS:
                 return False
             case ObeyRobots.NEVER:

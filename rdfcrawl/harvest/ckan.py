@@ -68,7 +68,7 @@ def _keys(desk: Desk) -> Iterator[tuple[str, str]]:
 
     A key for all is one for those that are named, wherever they redirect to.
     """
-    for url, key in desk.options.sources.ckan_keys:
+    for url, key in desk.options.harvest.ckan_keys:
         if url:
             yield url, key
             continue
@@ -145,7 +145,7 @@ class CkanSource:
             run=str(task.run),
             since=since,
             has_known=await self._store.size(source, _KNOWN) > 0,
-            rows=self._desk.options.sources.ckan_rows,
+            rows=self._desk.options.harvest.ckan_rows,
         )
         await self._memory.begin(source, (_STATE, _MET))
         state = self._memory.table(_STATE)

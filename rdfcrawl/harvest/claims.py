@@ -61,7 +61,7 @@ class Claims:
     def __init__(self, desk: Desk, consents: Consents) -> None:
         self._store = desk.state_store
         self._run = desk.run
-        self._crawl = desk.options.crawl_id
+        self._crawl = desk.options.crawl.crawl_id
         self._datasets = desk.datasets
         self._trust = desk.arguments.trust
         self._consents = consents

@@ -227,7 +227,7 @@ class SitemapSource:
         is known then.
         """
         document, session = reading.document, self._desk.session
-        at_once = self._desk.options.sources.sitemap_entries
+        at_once = self._desk.options.harvest.sitemap_entries
         if len(document.children) < at_once or reading.datasets:
             return
         document.n_links += await session.add_children(document)

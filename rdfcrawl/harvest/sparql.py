@@ -146,7 +146,7 @@ class SparqlSource:
         The URL of the endpoint names the document that describes it, and not its
         default graph.
         """
-        rows = self._desk.options.sources.sparql_rows
+        rows = self._desk.options.harvest.sparql_rows
         default_graph = f"{record.url}#default"
         task = read_task(record)
         if not task.is_named:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import Status, Worker, describe, describe_worker, status_of
 from rdfcrawl.records import Document
 from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
+from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri.lookalike import has_lookalike
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.stores.segments import SegmentLimits
 
@@ -60,7 +60,7 @@ class AccountPipeline:
             NotConfigured: its spider makes no visits.
         """
         options = visiting_spider(crawler).options
-        pipeline = cls(options, segment_limits(crawler.settings), crawler.stats)
+        pipeline = cls(options.crawl, segment_limits(crawler.settings), crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

@@ -12,11 +12,11 @@ from scrapy import signals
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import NeedsSandbox
 from rdfcrawl.extract.job import Job
+from rdfcrawl.extract.options import ExtractOptions
 from rdfcrawl.extract.reading import Reading, rules_in
 from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.options import extract_options
 from rdfcrawl.pipelines.chunks import Counted, InBulk
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import graph_iri
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rdfcrawl.extract.outcome import Outcome
     from rdfcrawl.extract.sandbox import SandboxedReading
     from rdfcrawl.fetch.transport import Transport
-    from rdfcrawl.options import ExtractOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
@@ -52,7 +51,7 @@ class ExtractPipeline:
         self._sandbox = Sandbox(
             options.processes,
             memory_bytes=options.memory_bytes,
-            scratch_dir=spider.options.paths.spool,
+            scratch_dir=spider.options.crawl.paths.spool,
             scratch_bytes=options.unpack.n_bytes,
             load_context=self._load_context,
         )
@@ -66,7 +65,7 @@ class ExtractPipeline:
             NotConfigured: its spider makes no visits.
         """
         visiting_spider(crawler)
-        options = extract_options(crawler.settings)
+        options = ExtractOptions.from_settings(crawler.settings)
         if options.rules:
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)

@@ -165,7 +165,7 @@ class SlicesPipeline:
         document.faults += log.all()
 
     def _folder(self) -> Path:
-        folder = self._spider.options.paths.spool
+        folder = self._spider.options.crawl.paths.spool
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rdfcrawl.errors import Reason, StoreFault
 from rdfcrawl.extract.bulk import Bulk
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.options import segment_limits
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import Counted, InBulk, give_up
 from rdfcrawl.pipelines.items import other
@@ -17,6 +16,7 @@ from rdfcrawl.provenance import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore
+from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
@@ -51,7 +51,7 @@ class StorePipeline:
         spider = visiting_spider(crawler)
         options = spider.options
         limits = segment_limits(crawler.settings)
-        store = NQuadsStore(options.paths.quads, options.worker, limits)
+        store = NQuadsStore(options.crawl.paths.quads, options.crawl.worker, limits)
         pipeline = cls(store, StoredDigests(spider))
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline

@@ -15,7 +15,7 @@ from rdfcrawl.progress.logformatter import has_log_file
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rdfcrawl.options import CrawlPaths
+    from rdfcrawl.frontier.options import CrawlPaths
     from rdfcrawl.progress.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.options import RUN, CrawlOptions
 from rdfcrawl.frontier.profiles import Profiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
-from rdfcrawl.options import RUN, CrawlOptions, failed_exit_code, progress_options
 from rdfcrawl.progress.board import print_summary
+from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
 from rdfcrawl.progress.snapshot import take_snapshot
 from rdfcrawl.progress.watch import watch
 
@@ -71,8 +72,8 @@ class Crew:
         self._settings = settings
         self._n_workers = n_workers
         self._forks = forks
-        self._options = CrawlOptions.read(settings, spider)
-        self._progress = progress_options(settings)
+        self._options = CrawlOptions.from_settings(settings, spider)
+        self._progress = ProgressOptions.from_settings(settings)
         # Exit codes of a worker whose crawl has finished.
         self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
         self._children: dict[int, Worker] = {}

@@ -12,8 +12,8 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.options import Display, progress_options
 from rdfcrawl.progress.board import print_summary
+from rdfcrawl.progress.options import Display, ProgressOptions
 from rdfcrawl.progress.snapshot import Snapshot, take_snapshot
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.signals import before_leaving
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.options import ProgressOptions
 
 
 class Progress:
@@ -48,7 +47,7 @@ class Progress:
         Raises:
             NotConfigured: `PROGRESS` is off, or the spider makes no visits.
         """
-        options = progress_options(crawler.settings)
+        options = ProgressOptions.from_settings(crawler.settings)
         if options.display is Display.OFF:
             raise NotConfigured
         progress = cls(visiting_spider(crawler), crawler.stats, options)
@@ -80,7 +79,7 @@ class Progress:
         if self._last:
             print_summary(
                 self._last,
-                self._spider.options.paths,
+                self._spider.options.crawl.paths,
                 done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,

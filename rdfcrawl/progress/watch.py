@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.options import Display
 from rdfcrawl.progress.board import Board, one_line
+from rdfcrawl.progress.options import Display
 from rdfcrawl.progress.snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.options import ProgressOptions
+    from rdfcrawl.progress.options import ProgressOptions
     from rdfcrawl.progress.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)

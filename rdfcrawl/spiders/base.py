@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.base import Desk, Sources
     from rdfcrawl.harvest.datasets import Datasets
-    from rdfcrawl.options import CrawlOptions
+    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
@@ -59,7 +59,7 @@ class RdfSpider(Spider):
     is_onlooker = False
 
     def __init__(
-        self, *args: Any, arguments: CrawlArguments, options: CrawlOptions, **kw: Any
+        self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
         from rdfcrawl.harvest import source_of
         from rdfcrawl.harvest.base import Sources
@@ -83,13 +83,15 @@ class RdfSpider(Spider):
         """
         from rdfcrawl.arguments import CrawlArguments, texts_of
         from rdfcrawl.descriptors import hold_to_limit
-        from rdfcrawl.options import CrawlOptions
+        from rdfcrawl.options import SpiderOptions
 
         given = cls.given(kwargs, crawler.settings)
         arguments = CrawlArguments.parse(given, cls.takes)
         if crawler.crawling:
             hold_to_limit(crawler.settings)
-        options = CrawlOptions.read(crawler.settings, cls.name, budget=arguments.budget)
+        options = SpiderOptions.from_settings(
+            crawler.settings, cls.name, budget=arguments.budget
+        )
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not is_onlooker:
             options = options.introduced(crawler.settings)

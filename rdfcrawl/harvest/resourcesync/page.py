@@ -72,7 +72,7 @@ class Page:
 
     def policy(self) -> Policy:
         """Return how its source is read."""
-        options = self.desk.options.sources
+        options = self.desk.options.harvest
         # One that was come upon has no word in what the operator has named.
         named = self.desk.arguments.sources if is_named(self.record) else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
@@ -107,7 +107,7 @@ class Page:
     async def hand_on(self) -> None:
         """Hand children on before the end, if there are many: memory stays flat."""
         document, session = self.document, self.desk.session
-        if len(document.children) >= self.desk.options.sources.sitemap_entries:
+        if len(document.children) >= self.desk.options.harvest.sitemap_entries:
             document.n_links += await session.add_children(document)
             document.children.clear()
             await session.worker.room()

@@ -28,9 +28,9 @@ class ResourceSyncSource:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        folder = desk.options.sources.files
+        folder = desk.options.harvest.files
         files = None if folder is None else Files(folder)
-        spool = Spool(desk.options.paths.spool, memory_limit_bytes=0)
+        spool = Spool(desk.options.crawl.paths.spool, memory_limit_bytes=0)
         self._lists = Lists(Keeper(files, spool))
         self._resources = Resources(files)
         self._finder = Finder(self._lists)

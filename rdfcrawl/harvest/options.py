@@ -1,0 +1,78 @@
+"""The settings of the harvesters, read and checked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.setting_values import integer, one_of
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+class ObeyRobots(StrEnum):
+    """For which portals robots.txt counts when it forbids the API of a portal."""
+
+    ALWAYS = "always"
+    DISCOVERED = "discovered"  # not for those that the operator named
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarvestOptions:
+    """How sources are harvested.
+
+    Attributes:
+        sitemap_entries: of one sitemap or list are queued together while it is read.
+        ckan_robots: for which portals robots.txt counts.
+        ckan_rows: datasets asked for at once.
+        ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
+        sparql_rows: statements asked for at once, to begin with.
+        files: folder for the files of ResourceSync, or None: they are not kept.
+    """
+
+    sitemap_entries: int = 10_000
+    ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
+    ckan_rows: int = 100
+    ckan_keys: tuple[tuple[str, str], ...] = ()
+    sparql_rows: int = 10_000
+    files: Path | None = None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the settings, and the keys of portals in the environment.
+
+        Raises:
+            ConfigError: one is out of range, or a key is none.
+        """
+        files = settings.get("RESOURCESYNC_FILES")
+        return cls(
+            sitemap_entries=integer(settings, "SITEMAP_ENTRIES", 1, 50_000),
+            ckan_robots=one_of(settings, "CKAN_ROBOTS", ObeyRobots),
+            ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
+            ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
+            sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
+            files=Path(str(files)).expanduser().absolute() if files else None,
+        )
+
+
+def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys in an environment variable: one, or one for each URL.
+
+    A key alone is one for all portals that the operator names; its URL is empty.
+
+    Raises:
+        ConfigError: an entry is neither.
+    """
+    entries = text.split()
+    if len(entries) == 1 and "://" not in entries[0]:
+        return (("", entries[0]),)
+    pairs = [entry.partition("=")[::2] for entry in entries]
+    if not all("://" in url and key for url, key in pairs):
+        raise ConfigError(f"{name}: want a key, or URL=KEY for each portal")
+    return tuple(pairs)

@@ -1,0 +1,50 @@
+"""The settings of what the operator sees, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Self
+
+from rdfcrawl.setting_values import integer, number, one_of
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+class Display(StrEnum):
+    """Where the progress of a crawl is shown."""
+
+    AUTO = "auto"  # a board if stderr is a terminal, else the log
+    BOARD = "board"
+    LOG = "log"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressOptions:
+    """How the progress of a crawl is shown."""
+
+    display: Display
+    log_secs: float  # between two lines
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the settings.
+
+        Raises:
+            ConfigError: one is unknown or out of range.
+        """
+        return cls(
+            one_of(settings, "PROGRESS", Display),
+            number(settings, "PROGRESS_LOG_SECS", 1, 86_400),
+        )
+
+
+def failed_exit_code(settings: BaseSettings) -> int:
+    """Return the exit code of a crawl that gave up URIs whose hosts failed.
+
+    Raises:
+        ConfigError: it can be none.
+    """
+    return integer(settings, "FAILED_EXIT_CODE", 0, 255)

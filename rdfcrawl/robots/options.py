@@ -1,0 +1,29 @@
+"""The settings of what publishers ask for, read and checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
+from rdfcrawl.setting_values import one_of
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def robots_agent(settings: BaseSettings) -> str:
+    """Return the product token that sites address the crawler by."""
+    return str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
+
+
+def reservation_policy(settings: BaseSettings) -> ReservationPolicy:
+    """Return which wishes of publishers are obeyed.
+
+    Raises:
+        ConfigError: a setting is unknown.
+    """
+    return ReservationPolicy(
+        robots=one_of(settings, "XROBOTS_POLICY", Obedience),
+        tdm=one_of(settings, "TDM_POLICY", Obedience),
+        agent=robots_agent(settings).lower(),
+    )
