@@ -311,11 +311,6 @@ class Scope:
         return False
 
 
-def authority(link: bytes) -> bytes:
-    """Return scheme and host of a link, up to the slash; all of it if there is none."""
-    return link[: link.find(b"/", 8) + 1 or None]
-
-
 @dataclass(frozen=True, slots=True)
 class Patterns:
     """Regular expressions that are searched in URLs."""

@@ -26,8 +26,8 @@ from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import requestable
+from rdfcrawl.uri.origin import origin_of
 from tests.examples import examples
 from tests.ftp_servers import OddFtp, RealFtp, write_certificate
 

@@ -13,9 +13,10 @@ from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record, Visit
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse, origin_of
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse
 from rdfcrawl.robots.policy import parse_robots
 from rdfcrawl.robots.tdm_file import TDM_PATH
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from rdfcrawl.links import LinkPolicy, Position, authority
+from rdfcrawl.links import LinkPolicy, Position
 from rdfcrawl.pieces import Piece, PieceOrder, PiecePacker, check_statements
+from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -180,7 +181,7 @@ class BulkPacker:
         piece = self._packer.pack(content)
         found = FoundLinks.sort(links, self._host)
         if 2 * found.n_of_host < len(links):
-            host = authority(next(iter(links)))
+            host = origin_of_link(next(iter(links)))
             self._host = host if host.endswith(b"/") else b""
         return Part(chunk if self._tells else b"", piece, found, is_telling)
 

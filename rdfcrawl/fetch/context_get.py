@@ -21,7 +21,7 @@ from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.http_links import json_ld_alternate
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
-from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

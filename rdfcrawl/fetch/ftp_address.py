@@ -14,8 +14,9 @@ from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.uri.origin import DEFAULT_PORTS
 
-DEFAULT_PORTS: Final = {"ftp": 21, "ftps": 990}
+FTP_PORTS: Final = frozenset({DEFAULT_PORTS["ftp"], DEFAULT_PORTS["ftps"]})
 
 _PARTS = re.compile(
     r"(?P<root>(?P<scheme>ftps?)://(?P<host>\[[^\]/?#]+\]|[^:/?#@\[\]]+)"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.ftp_address import DEFAULT_PORTS, has_control
+from rdfcrawl.fetch.ftp_address import FTP_PORTS, has_control
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +81,7 @@ class FtpLogins:
         """Return the login for a server, if there is one."""
         host = host.lower().removesuffix(".")
         login = self.known.get((host, port))
-        if login is None and port in DEFAULT_PORTS.values():
+        if login is None and port in FTP_PORTS:
             login = self.known.get((host, 0))
         return login
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.leaving import Leaving
-from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.kinds import kind_of
 from rdfcrawl.records import Record, Visit
-from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Exchange

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.kinds import kind_of_named
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,22 +53,10 @@ def ask_after(ask: Ask, status: int, url: str, target: str) -> Ask:
     if ask.data and status in _BECOMES_GET:
         headers = tuple(h for h in ask.headers if h[0].lower() != "content-type")
         ask = replace(ask, data=b"", headers=headers)
-    if ask.headers and not _is_same_server(origin_of(url), origin_of(target)):
+    if ask.headers and not is_same_server(url, target):
         headers = tuple(h for h in ask.headers if h[0].lower() in _OF_NO_SECRET)
         ask = replace(ask, headers=headers)
     return ask
-
-
-def _is_same_server(origin: str, target: str) -> bool:
-    """Tell whether both origins are one server, or the target is its secure one."""
-    if origin == target:
-        return True
-    scheme, _, host = origin.partition("://")
-    return scheme == "http" and _has_no_port(host) and target == f"https://{host}"
-
-
-def _has_no_port(host: str) -> bool:
-    return ":" not in host[host.rfind("]") + 1 :]
 
 
 def moved(record: Record, requested: Sequence[str], target: str) -> Record:

@@ -20,9 +20,9 @@ from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.turns import Turns
 from rdfcrawl.uri import host_of
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

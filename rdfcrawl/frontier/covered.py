@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.uri.origin import origin_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-_BEGIN = 8  # past "http://" and "https://"
 
 
 class Covered:
@@ -30,7 +30,7 @@ class Covered:
         self.prefixes = frozenset(prefixes)
         lengths: dict[str, set[int]] = {}
         for prefix in self.prefixes:
-            lengths.setdefault(_origin(prefix), set()).add(len(prefix))
+            lengths.setdefault(origin_of(prefix), set()).add(len(prefix))
         self._lengths = {origin: sorted(found) for origin, found in lengths.items()}
 
     def prefix_of(self, url: str) -> str:
@@ -39,11 +39,7 @@ class Covered:
         >>> Covered(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
         'http://a.example/r/'
         """
-        for length in self._lengths.get(_origin(url), ()):
+        for length in self._lengths.get(origin_of(url), ()):
             if url[:length] in self.prefixes:
                 return url[:length]
         return ""
-
-
-def _origin(url: str) -> str:
-    return url[: url.find("/", _BEGIN) + 1 or None]

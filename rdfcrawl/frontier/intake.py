@@ -11,7 +11,7 @@ from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
-from rdfcrawl.links import Extent, authority
+from rdfcrawl.links import Extent
 from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
 from rdfcrawl.uri import (
     BadUri,
@@ -22,6 +22,7 @@ from rdfcrawl.uri import (
     partition_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
+from rdfcrawl.uri.origin import origin_of_link
 from rdfcrawl.uri.traps import UrlForms, is_endless
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Intake:
         traps: list[str] = []
         admits = self._link_filter.admits
         for link in fresh:
-            if far and authority(link) in far:
+            if far and origin_of_link(link) in far:
                 self.turned.filtered += 1
                 continue
             try:
@@ -251,7 +252,7 @@ class Intake:
         if self._decides_by_host and not self._link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
                 self._far.clear()
-            self._far.add(authority(link))
+            self._far.add(origin_of_link(link))
 
     def seed(self, text: str) -> Candidate:
         """Return the candidate of a seed.

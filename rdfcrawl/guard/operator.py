@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.policy import Use, literal_address
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.hosts import port_of
+from rdfcrawl.uri.origin import port_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,4 +99,4 @@ def _look_up(names: dict[str, list[str]]) -> None:
 
 def _parts(url: str) -> tuple[str, int, Use]:
     use = Use.FTP if url.startswith("ftp") else Use.WEB
-    return host_of(url).strip("[]"), int(port_of(url)), use
+    return host_of(url).strip("[]"), port_of(url), use

@@ -21,9 +21,9 @@ from rdfcrawl.harvest.wellknown import (
     is_well_known,
 )
 from rdfcrawl.records import FollowUp, Kind
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.sitemaps.access import Way
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

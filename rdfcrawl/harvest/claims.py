@@ -24,7 +24,7 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

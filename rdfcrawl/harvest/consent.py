@@ -19,9 +19,9 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.robots.cache import ROBOTS_PATH, origin_of
+from rdfcrawl.robots.cache import ROBOTS_PATH
 from rdfcrawl.uri import host_of
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -22,7 +22,7 @@ from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

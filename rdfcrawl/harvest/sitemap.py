@@ -29,7 +29,6 @@ from rdfcrawl.harvest.tasks import Task, has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.listing import Listing
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
@@ -38,7 +37,7 @@ from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
 from rdfcrawl.uri import BadUri, host_of, requestable
-from rdfcrawl.uri.hosts import site_of
+from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.harvest.claims import SITE
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import FollowUp, Kind, Record
-from rdfcrawl.robots.cache import origin_of
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Document

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, Literal
-from urllib.parse import urlsplit
 
 from pyoxigraph import NamedNode
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.iris import escape
+from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
@@ -24,7 +24,6 @@ Trust = Literal["same-origin", "named", "all"]
 CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
 
 _MAX_KNOWN = 4096  # graph names remembered
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
 
 # Canonical N-Quads without a graph; a literal in it has no line feed.
 _has_no_graph = re.compile(
@@ -53,23 +52,6 @@ def check_iri(url: str) -> str:
         raise SourceFault(Reason.BAD_TERM, f"not an IRI: {url}") from error
 
 
-def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port (RFC 6454 section 4); empty host if none."""
-    try:
-        parts = urlsplit(url)
-        scheme = parts.scheme.lower()
-        port = parts.port or _DEFAULT_PORTS.get(scheme, 0)
-    except ValueError:
-        return "", "", 0
-    return scheme, (parts.hostname or "").lower(), port
-
-
-def is_same_origin(iri: str, url: str) -> bool:
-    """Tell whether both are of one origin; what has no host is of none."""
-    own = origin(url)
-    return own[1] != "" and origin(iri) == own
-
-
 def is_crawls(name: str) -> bool:
     """Tell whether a name is one that only the crawl gives."""
     return name[: len(CRAWL_NAMES)].lower() == CRAWL_NAMES
@@ -89,7 +71,7 @@ class GraphRule:
 
     def __init__(self, url: str, trust: Trust = "same-origin") -> None:
         self._url, self._trust = url, trust
-        self._origin: tuple[str, str, int] | None = None
+        self._origin: Origin | None = None
 
     def admits(self, name: str) -> bool:
         """Tell whether a graph of this name may be written."""
@@ -100,8 +82,8 @@ class GraphRule:
         if self._trust == "named":
             return True
         if self._origin is None:
-            self._origin = origin(self._url)
-        return self._origin[1] != "" and origin(name) == self._origin
+            self._origin = Origin.parse(self._url)
+        return self._origin.is_of(name)
 
 
 class GraphNames:

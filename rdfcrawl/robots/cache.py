@@ -22,6 +22,7 @@ from rdfcrawl.robots.policy import (
 from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
 from rdfcrawl.turns import Turns
 from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.origin import origin_of
 
 ROBOTS_PATH: Final = "/robots.txt"
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
@@ -451,16 +452,6 @@ class RobotsCache:
         """Return for how long the host itself wants to be left alone."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
         return min(max(asked_for), self._options.max_put_off_secs)
-
-
-def origin_of(url: str) -> str:
-    """Return scheme, host and port of an absolute URL, as it is spelt.
-
-    >>> origin_of("https://example.org:8443/a?b")
-    'https://example.org:8443'
-    """
-    end = url.find("/", url.find("://") + 3)
-    return url if end < 0 else url[:end]
 
 
 def _is_refused(response: RobotsResponse) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
-from rdfcrawl.uri.hosts import DEFAULT_PORTS, port_of
+from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection

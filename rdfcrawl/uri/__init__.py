@@ -10,6 +10,7 @@ share a delay, `partition_of` which share a partition of the frontier.
 
 from rdfcrawl.uri.fingerprint import fingerprint
 from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm
+from rdfcrawl.uri.origin import host_of
 from rdfcrawl.uri.parse import (
     CRAWLED_SCHEMES,
     MAX_URL_CHARS,
@@ -23,7 +24,6 @@ from rdfcrawl.uri.politeness import (
     PolitenessKey,
     compact,
     expand,
-    host_of,
     key_of_address,
     partition_of,
     registered_domain,

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.uri.origin import host_of, port_of
 from rdfcrawl.uri.parse import BadUri, requestable
-from rdfcrawl.uri.politeness import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +16,7 @@ _BELOW: Final = "*."
 # In a URL, a host may have commas; where hosts are listed, they separate them.
 _is_name = re.compile(r"[^\s/?#@\\*%,]+").fullmatch
 _is_number = re.compile(r".*\.[0-9]+|\[.*").fullmatch  # an address, or the end of one
-_authority = re.compile(r"([a-z]+)://([^/?#]*)").match
 _port_in = re.compile(r":([0-9]+)$").search
-DEFAULT_PORTS: Final = {"http": "80", "https": "443", "ftp": "21", "ftps": "990"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +73,3 @@ class HostNames:
 
 
 NO_HOSTS: Final = HostNames()
-
-
-def port_of(url: str) -> str:
-    """Return the port of a requestable URL, also where it is not written."""
-    found = _authority(url)
-    if found is None:
-        return ""
-    written = _port_in(found[2])
-    return written[1] if written else DEFAULT_PORTS.get(found[1], "")
-
-
-def site_of(url: str) -> str:
-    """Return what stands for the site of a requestable URL: its host and port.
-
-    >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
-    ('a.example:8080', 'a.example')
-    """
-    return url.partition("://")[2].partition("/")[0].partition("?")[0]

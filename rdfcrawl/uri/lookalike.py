@@ -10,7 +10,7 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.uri.politeness import host_of
+from rdfcrawl.uri.origin import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

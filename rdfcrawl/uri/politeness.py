@@ -16,6 +16,8 @@ from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.uri.origin import host_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 MAX_CACHED_HOSTS: Final = 1 << 16
 
-_HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)").match
 _IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
 
 
@@ -61,12 +62,6 @@ class PolitenessKey:
             address = self.resolve(host)
             return host if address is None else key_of_address(address)
         return host
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL: lower case, no port, no final dot; empty if none."""
-    match = _HOST(url)
-    return match[1].lower().removesuffix(".") if match else ""
 
 
 @lru_cache(maxsize=MAX_CACHED_HOSTS)

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from rdfcrawl.catalogs.ckan.fields import DCAT
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.http_links import parse_link_header
-from rdfcrawl.rdf.graphs import is_same_origin
 from rdfcrawl.rdf.terms import RDF
 from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.origin import is_same_origin
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.ckan.api import SCHEMES, is_api_url, portal_url
-from rdfcrawl.rdf.graphs import is_same_origin
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.origin import is_same_origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

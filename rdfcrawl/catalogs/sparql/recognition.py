@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
+from rdfcrawl.uri.origin import is_same_origin
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -228,10 +230,9 @@ def _of_same_site(url: str, text: bytes) -> str:
     """
     try:
         target = urljoin(url, html.unescape(text.decode("utf-8", "replace")).strip())
-        is_same_site = urlsplit(target)[:2] == urlsplit(url)[:2]
     except ValueError:
         return ""
-    return target if is_same_site else ""
+    return target if is_same_origin(target, url) else ""
 
 
 # -- errors ------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from rdfcrawl.harvest.tasks import is_named
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import Page as HtmlPage
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.robots.cache import origin_of
 from rdfcrawl.sitemaps.resourcesync.discovery import (
     RELATION,
     of_header,
@@ -32,6 +31,7 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
 from rdfcrawl.sitemaps.resourcesync.documents import Capability
 from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
