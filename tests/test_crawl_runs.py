@@ -11,7 +11,7 @@ import pytest
 from rdfcrawl import settings as project_settings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.harvest.base import Sources
+from rdfcrawl.harvest.registry import HarvesterRegistry
 from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.spiders.sitemap import SitemapSpider
 from tests.test_crawl_ckan import datasets, harvest, pages
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.crawl_webs import Loopback
 
 
-class FailsWithBadNames(Sources):
-    """Sources with a bug that some URLs trigger."""
+class FailsWithBadNames(HarvesterRegistry):
+    """Harvesters with a bug that some URLs trigger."""
 
     def harvest(self, document: Document) -> AsyncIterator[Document]:
         """Fail before or after the answer itself."""
@@ -43,13 +43,13 @@ async def _failing(documents: AsyncIterator[Document]) -> AsyncIterator[Document
 
 
 class BrokenSitemapSpider(SitemapSpider):
-    """The sitemap spider, with such sources."""
+    """The sitemap spider, with such harvesters."""
 
     name = "sitemap"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.sources.__class__ = FailsWithBadNames
+        self.harvesters.__class__ = FailsWithBadNames
 
 
 class FailsWithFirstDatasets:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.harvest.scan import Scan
+from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links import (
     MAX_NESTED_TERMS,
     RDF_TYPE,
@@ -222,7 +222,7 @@ def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
         + others
     )
     policy = LinkPolicy.parse(follow)
-    seen_by_one = Scan()
+    seen_by_one = DocumentScan()
     seen_by_one.feed(chunk)
     assert seen_by_one.has_any
     assert policy.scan_bulk(chunk) == (policy.scan(chunk), True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
@@ -28,6 +28,7 @@ from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.turn_connector import OtherAddresses
 from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.reservations import Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.contexts import ContextStore
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.guard.policy import Why
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Record
@@ -118,12 +118,12 @@ class Transport:
             key_of=session.key_of,
             is_new=session.is_new,
             prime=session.prime,
-            question=partial(_question, spider),
+            question=spider.question,
         )
         self.visitor.sleepers = sleepers
         self.visitor.turns = self.turns
         self.visitor.begin = partial(session.begin, what="asked")
-        self._is_exempt = partial(_is_exempt, spider)
+        self._is_exempt = spider.ignores_robots
         self._shared = SharedContexts(
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
@@ -210,16 +210,20 @@ async def _secs_of_redis(redis: Redis) -> float | None:
     return float(secs + micros / 1e6)
 
 
-def _spider(crawler: Crawler) -> VisitingSpider:
-    return cast("VisitingSpider", crawler.spider)
+class FetchingSpider(VisitingSpider, Protocol):
+    """A visiting spider that knows how its records are requested."""
+
+    async def question(self, record: Record) -> Question | None:
+        """Return the request for a record; None is a GET of its URL."""
+        ...
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether a record is requested although robots.txt disallows it."""
+        ...
 
 
-async def _question(spider: VisitingSpider, record: Record) -> Question | None:
-    return await spider.sources_of(record).question(record)
-
-
-def _is_exempt(spider: VisitingSpider, record: Record) -> bool:
-    return spider.sources_of(record).is_exempt(record)
+def _spider(crawler: Crawler) -> FetchingSpider:
+    return cast("FetchingSpider", crawler.spider)
 
 
 def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:

@@ -489,6 +489,10 @@ class CrawlSession:
         await self._defer(limit)
         return len(candidates)
 
+    def left_out(self, n_not_rdf: int) -> None:
+        """Count files of datasets that are declared to be something else than RDF."""
+        self.intake.turned.no_rdf += n_not_rdf
+
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
         """Write down what is about to be done with a suspect; see `Frontier.begin`."""
         await self.worker.begin(visit, what)

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.base import Sources
     from rdfcrawl.options import SpiderOptions
-    from rdfcrawl.records import Document, Record
+    from rdfcrawl.records import Document
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
 
@@ -31,13 +30,8 @@ class VisitingSpider(Protocol):
     options: SpiderOptions
     arguments: CrawlArguments
     session: CrawlSession | None
-    sources: Sources
     is_onlooker: bool
     member: Member
-
-    def sources_of(self, record: Record) -> Sources:
-        """Return the sources that know the arguments of a record."""
-        ...
 
     def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for."""

@@ -32,7 +32,8 @@ from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
-from rdfcrawl.harvest.tasks import Task, has_moved, read_task
+from rdfcrawl.harvest.options import ObeyRobots
+from rdfcrawl.harvest.tasks import Task, has_moved, is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.catalogs.ckan.envelope import Package
     from rdfcrawl.catalogs.ckan.outcome import Outcome
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
 
 # Tables of a portal, or of the part of it that is wanted (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
@@ -52,39 +53,47 @@ _AT_ONCE: Final = 1000
 _KINDS: Final = {TargetKind.DUMP: Kind.DUMP, TargetKind.SITEMAP: Kind.SITEMAP}
 
 
-def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
-    """Return the record that the harvest of a portal begins with.
-
-    Args:
-        url: of its front page.
-        run: of the crawl.
-        is_named: by the operator.
-    """
-    return Record(portal_url(url), Kind.CKAN, task=Task(run, is_named).write())
-
-
-def _keys(desk: Desk) -> Iterator[tuple[str, str]]:
+def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
     """Yield portals and their keys.
 
     A key for all is one for those that are named, wherever they redirect to.
     """
-    for url, key in desk.options.harvest.ckan_keys:
+    for url, key in context.options.harvest.ckan_keys:
         if url:
             yield url, key
             continue
-        for portal in iter_seeds(desk.arguments.portals):
+        for portal in iter_seeds(context.arguments.portals):
             if isinstance(portal, str):
                 yield portal_url(portal), key
 
 
-class CkanSource:
-    """See `base.Source`."""
+class CkanHarvester:
+    """See `protocol.Harvester`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._store = desk.state_store
-        self._memory = Memory(desk.state_store, desk.run)
-        self._keys = tuple(_keys(desk))
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._store = context.state_store
+        self._memory = Memory(context.state_store, context.run)
+        self._keys = tuple(_keys(context))
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that the harvest of a portal begins with."""
+        task = Task(self._context.run, is_named).write()
+        return Record(portal_url(url), Kind.CKAN, task=task)
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether robots.txt does not count for the API of a portal.
+
+        CKAN's own robots.txt forbids the API that it has for programs: `CKAN_ROBOTS`
+        decides whether that is obeyed.
+        """
+        match self._context.options.harvest.ckan_robots:
+            case ObeyRobots.ALWAYS:
+                return False
+            case ObeyRobots.NEVER:
+                return True
+            case _:
+                return is_named(record)
 
     async def question(self, record: Record) -> Question | None:
         """Return the request of a page."""
@@ -107,7 +116,9 @@ class CkanSource:
             log.note(error.fault.reason, error.fault.detail)
             outcome = None
         if outcome is None and not await self._store.size(_key_of(portal), _KNOWN):
-            document.children += await catalogue(portal, document, self._desk)
+            found = await catalogue(portal, document, self._context)
+            document.children += found.follow_ups
+            document.faults += found.faults
         if outcome is not None:
             if document.status:
                 document.faults.clear()  # what the status meant is known by now
@@ -145,7 +156,7 @@ class CkanSource:
             run=str(task.run),
             since=since,
             has_known=await self._store.size(source, _KNOWN) > 0,
-            rows=self._desk.options.harvest.ckan_rows,
+            rows=self._context.options.harvest.ckan_rows,
         )
         await self._memory.begin(source, (_STATE, _MET))
         state = self._memory.table(_STATE)
@@ -153,7 +164,7 @@ class CkanSource:
         return CkanTask.decode(text)
 
     def _portal(self, record: Record) -> Portal:
-        arguments = self._desk.arguments
+        arguments = self._context.arguments
         front = portal_url(record.url)  # it may have moved to another host
         if not read_task(record).is_named:
             return Portal(url=front)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.harvest.base import Desk
     from rdfcrawl.harvest.consent import Consents
+    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or
@@ -58,12 +58,12 @@ class Claims:
     must then find what it found before.
     """
 
-    def __init__(self, desk: Desk, consents: Consents) -> None:
-        self._store = desk.state_store
-        self._run = desk.run
-        self._crawl = desk.options.crawl.crawl_id
-        self._datasets = desk.datasets
-        self._trust = desk.arguments.trust
+    def __init__(self, context: HarvestContext, consents: Consents) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._crawl = context.options.crawl.crawl_id
+        self._datasets = context.datasets
+        self._trust = context.arguments.trust
         self._consents = consents
 
     async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
@@ -169,7 +169,9 @@ class Claims:
             prefixes=kept.prefixes,
             samples=kept.samples,
         )
-        document.children += await self._datasets.register(known, document)
+        found = await self._datasets.register(known, document)
+        document.children += found.follow_ups
+        document.faults += found.faults
 
     async def _is_known(self, site: str) -> bool:
         """Tell whether all that a site says of itself is read."""

@@ -26,7 +26,7 @@ from rdfcrawl.uri.origin import origin_of, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document
 
 CONSENT: Final = "consent"  # begins the words of a record that asks for robots.txt
@@ -66,10 +66,10 @@ class Consents:
     must then find what it found before.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._store = desk.state_store
-        self._session = desk.session
-        self._run = desk.run
+    def __init__(self, context: HarvestContext) -> None:
+        self._store = context.state_store
+        self._session = context.session
+        self._run = context.run
 
     # -- what a site says ------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Foreign:
 
     Args:
         consents: of the crawl.
-        desk: what sources work with.
+        context: what harvesters work with.
         document: the sitemap; gets the children.
 
     Attributes:
@@ -213,11 +213,13 @@ class Foreign:
         has_some: it lists URLs that are not taken at once.
     """
 
-    def __init__(self, consents: Consents, desk: Desk, document: Document) -> None:
+    def __init__(
+        self, consents: Consents, context: HarvestContext, document: Document
+    ) -> None:
         self.log = FaultLog()
         self.has_some = False
         self._consents = consents
-        self._desk = desk
+        self._context = context
         self._document = document
         self._sitemap = document.requested[-1]
         self._words: dict[str, Word] = {}
@@ -235,7 +237,7 @@ class Foreign:
         record = child.record
         site = site_of(record.url)
         parent = self._document.record
-        if not self._desk.session.wants(parent, record.url, record.depth):
+        if not self._context.session.wants(parent, record.url, record.depth):
             detail = f"{record.url}: of another site, and not wanted"
             self.log.note(Reason.CROSS_SITE, detail)
             return
@@ -309,7 +311,7 @@ class Foreign:
             Kind.SITEMAP,
             self._document.record.depth,
             self._document.record.url,
-            task=Task(self._desk.run, words=words).write(),
+            task=Task(self._context.run, words=words).write(),
         )
         return FollowUp(record, is_part_of_source=True, urgency=Urgency.SOON)
 

@@ -16,6 +16,7 @@ from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.dataset import KnownDataset, Part, Sample
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.tasks import Task, write_graphs
 from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
@@ -43,29 +44,29 @@ _MAX_PLACES: Final = 1000  # of one dataset that are noted
 _WHOLE: Final = frozenset({Way.DUMP, Way.FRAGMENTS, Way.SPARQL})
 
 
-class Datasets:
-    """What is known of datasets, by all workers of a crawl."""
+class DatasetRegistry:
+    """The datasets that are known, shared by all workers of a crawl."""
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
         self._store = session.state_store
 
-    async def described(self, findings: Findings, document: Document) -> list[FollowUp]:
-        """Return what to ask for, of what a document says of datasets."""
-        children = []
+    async def described(self, findings: Findings, document: Document) -> Discovery:
+        """Return what to fetch of the datasets that a document describes."""
+        discovery = NOTHING_FOUND
         for name, ways in ways_by_dataset(findings.named).items():
             spaces = findings.spaces.get(name, ())
             trust = self._session.arguments_of(document.record).trust
             prefixes = _believed(spaces, ways, document, trust)
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
             is_service = name in findings.services
-            children += await self.register(known, document, is_service=is_service)
+            discovery += await self.register(known, document, is_service=is_service)
         # Last: what is below the prefixes of a dataset by now is not asked for.
-        return children + [_page(url, document) for url in findings.links]
+        return discovery + found(*[_page(url, document) for url in findings.links])
 
     async def register(
         self, dataset: KnownDataset, document: Document, *, is_service: bool = False
-    ) -> list[FollowUp]:
+    ) -> Discovery:
         """Return the records by which a dataset is taken.
 
         If it is taken already, they are the same again, and the frontier has them. A
@@ -77,10 +78,10 @@ class Datasets:
             is_service: it is no dataset, but a service that somebody describes.
         """
         if not dataset.ways or len(dataset.name) > MAX_TASK_CHARS // 2:
-            return []
+            return NOTHING_FOUND
         first = dataset.ways[0]
         if is_service and await self.is_taken_otherwise(first.parts[0][0]):
-            return []  # all that is known behind it has a dump
+            return NOTHING_FOUND  # all that is known behind it has a dump
         text = dataset.to_json()
         kept = await self._store.claim(dataset.name, _DATASET, "known", text)
         if kept != text:
@@ -90,11 +91,11 @@ class Datasets:
         await self._note_places(dataset, text)
         return await self._take(dataset, document, document.record.depth + 1)
 
-    async def instead_of_file(self, document: Document, lack: str) -> list[FollowUp]:
+    async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return what to ask for instead of a file that did not give what it should.
 
         Args:
-            document: that came of the file; takes a fault for each dataset.
+            document: that came of the file; each of its datasets has a fault.
             lack: what is wrong with it.
         """
         record = document.record
@@ -104,11 +105,11 @@ class Datasets:
 
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
-    ) -> list[FollowUp]:
+    ) -> Discovery:
         """Return what to ask for instead of an endpoint that did not give all.
 
         Args:
-            document: an answer of it; takes a fault for each dataset.
+            document: an answer of it; each of its datasets has a fault.
             graphs: that were wanted, see `Access.graphs`.
             lack: what is wrong.
         """
@@ -117,7 +118,7 @@ class Datasets:
 
     async def _instead_of(
         self, place: str, document: Document, lack: str, own: str
-    ) -> list[FollowUp]:
+    ) -> Discovery:
         """Return what to ask for instead of a place of data that has failed.
 
         It is noted as failed, and then looked up whose it is; who describes a dataset
@@ -128,7 +129,7 @@ class Datasets:
             await self._store.put(_CRAWL, _FAILED, {place: lack})
         url = place.partition(" ")[0]
         names = {name async for name, _ in self._store.entries(url, _SERVED)}
-        children = []
+        discovery = NOTHING_FOUND
         for name in sorted(names | {own} - {""}):
             dataset = await self.known(name)
             if dataset is None:
@@ -143,10 +144,11 @@ class Datasets:
                 await self._store.put(_CRAWL, _FAILED, dict.fromkeys(places, lack))
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
-                document.faults.append(Fault(Reason.WAY_FAILED, detail))
+                fault = Fault(Reason.WAY_FAILED, detail)
+                discovery += Discovery(faults=(fault,))
             depth = document.record.depth
-            children += await self._take(dataset, document, depth, has_failed=True)
-        return children
+            discovery += await self._take(dataset, document, depth, has_failed=True)
+        return discovery
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
         """Tell whether all that is known behind an endpoint is taken another way."""
@@ -194,7 +196,7 @@ class Datasets:
         depth: int,
         *,
         has_failed: bool = False,
-    ) -> list[FollowUp]:
+    ) -> Discovery:
         """Return the records of the best way to a dataset, and remember it.
 
         All of it may be done again, and comes to the same: what has failed is noted
@@ -209,6 +211,7 @@ class Datasets:
         """
         prefixes = [prefix.url for prefix in dataset.prefixes]
         usable = await self._usable(dataset, document, depth)
+        discovery = NOTHING_FOUND
         while True:
             taken = await self.way_taken(dataset.name)
             index = choose_way(dataset.ways, taken, usable)
@@ -217,22 +220,24 @@ class Datasets:
             if way is not None and way.way in _WHOLE:
                 await self._session.cover(prefixes, dataset.name)
             elif has_failed or taken not in (None, index):
-                await self._uncover(prefixes, document)
+                discovery += await self._uncover(prefixes)
             before = usable
             usable = await self._usable(dataset, document, depth)
             if usable == before:
                 break
             has_failed = True
         if way is None:
-            return []
-        return self._children(dataset, index, way, usable, document, depth)
+            return discovery
+        records = self._records(dataset, index, way, usable, document, depth)
+        return discovery + found(*records)
 
-    async def _uncover(self, prefixes: list[str], document: Document) -> None:
+    async def _uncover(self, prefixes: list[str]) -> Discovery:
         """Have crawled after all what a dataset stood for."""
-        if not await self._session.uncover(prefixes):
-            detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
-            fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
-            document.faults.append(fault)
+        if await self._session.uncover(prefixes):
+            return NOTHING_FOUND
+        detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
+        fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
+        return Discovery(faults=(fault,))
 
     async def _usable(
         self, dataset: KnownDataset, document: Document, depth: int
@@ -252,7 +257,7 @@ class Datasets:
             if lack is None and _is_wanted(url, depth, wants)
         )
 
-    def _children(
+    def _records(
         self,
         dataset: KnownDataset,
         index: int,

@@ -11,16 +11,20 @@ from rdfcrawl.catalogs.ckan.native import catalogue_urls
 from rdfcrawl.catalogs.ckan.tasks import Step
 from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.harvest.dataset import KnownDataset
+from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.sitemaps.access import Access, Way
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.harvest.base import Desk
-    from rdfcrawl.records import Document, FollowUp
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.discovery import Discovery
+    from rdfcrawl.records import Document
 
 
-async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[FollowUp]:
+async def catalogue(
+    portal: Portal, document: Document, context: HarvestContext
+) -> Discovery:
     """Return what to ask for instead of the API: the catalogue's first page.
 
     Its formats are tried one after the other; a format leads to its further pages.
@@ -28,11 +32,11 @@ async def catalogue(portal: Portal, document: Document, desk: Desk) -> list[Foll
     Args:
         portal: whose API was refused, for good and from the beginning.
         document: the refusal.
-        desk: of the source.
+        context: of the harvester.
     """
     words = read_task(document.record).words
     if words and CkanTask.decode(words).step in (Step.SHOW, Step.CONFIRM):
-        return []  # the portal has answered before
+        return NOTHING_FOUND  # the portal has answered before
     formats = Access(Way.DUMP, (catalogue_urls(portal),))
     known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
-    return await desk.datasets.register(known, document)
+    return await context.datasets.register(known, document)

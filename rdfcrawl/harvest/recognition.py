@@ -1,7 +1,7 @@
-"""Whether an ordinary document shows that there is a source behind it.
+"""Recognition of sources in ordinary documents.
 
-Nothing is asked for to find out: an answer that was fetched anyway tells, or it does
-not.
+Nothing is requested to find out: a response that was fetched anyway shows a source, or
+it does not.
 """
 
 from __future__ import annotations
@@ -16,14 +16,39 @@ from rdfcrawl.catalogs.sparql.recognition import (
     PAGE_TYPES,
     TABLE_TYPES,
 )
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, found
 from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import FollowUp, Kind, Record
 
 if TYPE_CHECKING:
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document
 
 _LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
 _HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
+
+
+class RecognizedSources:
+    """Finds the sources behind documents that were fetched anyway."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        harvest = context.arguments.harvest
+        self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
+        self._run = context.run
+        self._datasets = context.datasets
+
+    async def find(self, document: Document) -> Discovery:
+        """Return the sources behind a document, but for those that dumps replace."""
+        follow_ups = recognized(document, self._wanted, self._run)
+        if not follow_ups:  # as of most documents
+            return NOTHING_FOUND
+        return found(*[x for x in follow_ups if not await self._is_taken(x.record)])
+
+    async def _is_taken(self, record: Record) -> bool:
+        """Return whether all datasets of an endpoint are taken in another way."""
+        is_endpoint = record.kind is Kind.SPARQL
+        return is_endpoint and await self._datasets.is_taken_otherwise(record.url)
 
 
 def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[FollowUp]:

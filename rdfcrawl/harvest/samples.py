@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.dataset import KnownDataset, Part
-    from rdfcrawl.harvest.datasets import Datasets
+    from rdfcrawl.harvest.datasets import DatasetRegistry
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.samples import SampleDifference
 
@@ -41,7 +41,7 @@ MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 class Samples:
     """Keeps and compares samples, for all workers of a crawl."""
 
-    def __init__(self, store: StateStore, datasets: Datasets) -> None:
+    def __init__(self, store: StateStore, datasets: DatasetRegistry) -> None:
         self._store = store
         self._datasets = datasets
 

@@ -1,4 +1,4 @@
-"""What is looked for in the statements of every document, beside links."""
+"""The search of every document's statements for data elsewhere, beside links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARKS: Final = (
 _NO_URLS: Final[frozenset[bytes]] = frozenset()
 
 
-class Scan:
+class DocumentScan:
     """Gathers what a document says of data elsewhere.
 
     Attributes:

@@ -42,7 +42,7 @@ from rdfcrawl.uri.origin import origin_of, site_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.entry import Entry
     from rdfcrawl.sitemaps.protocol import Item
@@ -102,15 +102,23 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
-class SitemapSource:
-    """See `base.Source`."""
+class SitemapHarvester:
+    """See `protocol.Harvester`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._consents = Consents(desk)
-        self._claims = Claims(desk, self._consents)
-        self._memory = Memory(desk.state_store, desk.run)
-        self._wants_resourcesync = Kind.RESOURCESYNC in desk.arguments.harvest
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._consents = Consents(context)
+        self._claims = Claims(context, self._consents)
+        self._memory = Memory(context.state_store, context.run)
+        self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that the harvest of a site or a sitemap begins with."""
+        return root_of(url, self._context.run, is_named=is_named)
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return False: robots.txt holds for sitemaps."""
+        return False
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a sitemap only if it changed since the run before."""
@@ -175,7 +183,9 @@ class SitemapSource:
 
     async def _read(self, document: Document, task: Task) -> AsyncIterator[bytes]:
         """Yield what a sitemap says, and make children of what it lists."""
-        reading = Reading(document, task, Foreign(self._consents, self._desk, document))
+        reading = Reading(
+            document, task, Foreign(self._consents, self._context, document)
+        )
         url, words, log = document.record.url, reading.words, reading.log
         before = State.read(await self._memory.before(reading.key, _STATE))
         lines = Lines(document, log)
@@ -225,8 +235,8 @@ class SitemapSource:
         A worker that dies later reads the sitemap again, and what is queued already
         is known then.
         """
-        document, session = reading.document, self._desk.session
-        at_once = self._desk.options.harvest.sitemap_entries
+        document, session = reading.document, self._context.session
+        at_once = self._context.options.harvest.sitemap_entries
         if len(document.children) < at_once or reading.datasets:
             return
         document.n_links += await session.add_children(document)
@@ -256,7 +266,7 @@ class SitemapSource:
             for item in sitemap:
                 if sitemap.capability and self._wants_resourcesync:
                     # It is a list of ResourceSync, which says more by it.
-                    run = self._desk.run
+                    run = self._context.run
                     document.children.append(
                         listed_at(document, document.record.url, run)
                     )
@@ -267,7 +277,7 @@ class SitemapSource:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.words.robots_hosts
         is_own = may_list(entry.url, document.requested[-1], hosts)
-        is_own = is_own or self._desk.arguments.trust.covers(entry.url)
+        is_own = is_own or self._context.arguments.trust.covers(entry.url)
         if not is_own and reading.is_asked:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
         elif entry.is_sitemap:

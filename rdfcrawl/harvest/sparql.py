@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rdfcrawl.catalogs.sparql.reading import Reading
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
@@ -63,25 +63,22 @@ _PING: Final = "ping "  # begin of the words of a task that asks whether it is t
 _SUSPICIOUS: Final = 20  # tasks in a row that fail
 
 
-def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
-    """Return the record that the harvest of an endpoint begins with.
+class SparqlHarvester:
+    """See `protocol.Harvester`."""
 
-    Args:
-        url: of the endpoint.
-        run: of the crawl.
-        is_named: by the operator.
-    """
-    return Record(url, Kind.SPARQL, task=Task(run, is_named).write())
-
-
-class SparqlSource:
-    """See `base.Source`."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._store = desk.state_store
-        self._memory = Memory(desk.state_store, desk.run)
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._store = context.state_store
+        self._memory = Memory(context.state_store, context.run)
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that the harvest of an endpoint begins with."""
+        return Record(url, Kind.SPARQL, task=Task(self._context.run, is_named).write())
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return False: robots.txt holds for endpoints."""
+        return False
 
     async def question(self, record: Record) -> Question | None:
         """Return the request of a task."""
@@ -146,7 +143,7 @@ class SparqlSource:
         The URL of the endpoint names the document that describes it, and not its
         default graph.
         """
-        rows = self._desk.options.harvest.sparql_rows
+        rows = self._context.options.harvest.sparql_rows
         default_graph = f"{record.url}#default"
         task = read_task(record)
         if not task.is_named:
@@ -154,7 +151,7 @@ class SparqlSource:
                 default_graph=default_graph, trust="same-origin", page_rows=rows
             )
             return Harvest(record.url, _limited(settings, task.graphs))
-        given = self._desk.arguments
+        given = self._context.arguments
         named = tuple(sorted(given.graphs - {"default"}))
         takes_default = "default" in given.graphs or not given.graphs
         skipped = tuple(sorted(given.skip_graphs - {"default"}))
@@ -216,7 +213,7 @@ class SparqlSource:
         if any(x.reason in _LOSSES for x in document.faults):
             await self._store.put(key, state, {"is_lossy": "1"})
         if document.n_quads:
-            run = str(self._desk.run)
+            run = str(self._context.run)
             await self._store.put(key, _ANSWERS, {document.url: run})
         await self._queue(document, key, texts)
         await self._conclude(document, is_closed=outcome.failure == Failure.CLOSED)
@@ -226,9 +223,11 @@ class SparqlSource:
         record = document.record
         lack = "closed" if is_closed else await self._lack(record)
         if lack:
-            document.children += await self._desk.datasets.instead_of_endpoint(
+            found = await self._context.datasets.instead_of_endpoint(
                 document, read_task(record).graphs, lack
             )
+            document.children += found.follow_ups
+            document.faults += found.faults
 
     async def _lack(self, record: Record) -> str:
         """Return what was not had of an endpoint, when all of its tasks are done.
@@ -312,9 +311,9 @@ class SparqlSource:
 
         Other answers have other names, as what is asked for depends on what there is.
         """
-        key, run = self._key_of(document.record), str(self._desk.run)
+        key, run = self._key_of(document.record), str(self._context.run)
         n_done = await self._store.size(key, self._memory.table(_DONE))  # before `open`
-        if not self._desk.run or n_done != await self._store.size(
+        if not self._context.run or n_done != await self._store.size(
             key, self._memory.table(_OPEN)
         ):
             return
@@ -350,11 +349,11 @@ class SparqlSource:
             hosts.update(_find_hosts(chunk))
         links = {
             link
-            for link in self._desk.arguments.follow.scan(chunk)
+            for link in self._context.arguments.follow.scan(chunk)
             if (host := _host(link)) is not None and host[0] not in hosts
         }
         if links:
-            session = self._desk.session
+            session = self._context.session
             document.n_links += await session.add_links(document, links)
             await session.worker.room()
 

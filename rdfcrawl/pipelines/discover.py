@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.pipelines.chunks import give_up
+from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.pipelines.store import Tee
 from rdfcrawl.records import Document
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.extract.bulk import FoundLinks, Part
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.harvest.scan import Scan
+    from rdfcrawl.harvest.discovery import Discovery
+    from rdfcrawl.harvest.scan import DocumentScan
     from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
 _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
@@ -30,7 +32,7 @@ _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 class DiscoverPipeline:
     """Reads a document's quads to their end and hands its links to the frontier."""
 
-    def __init__(self, spider: VisitingSpider) -> None:
+    def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
         self._session: CrawlSession
 
@@ -41,7 +43,7 @@ class DiscoverPipeline:
         Raises:
             NotConfigured: its spider makes no visits.
         """
-        return cls(visiting_spider(crawler))
+        return cls(harvesting_spider(crawler))
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
@@ -55,25 +57,34 @@ class DiscoverPipeline:
         if not isinstance(item, Document):
             return other(item)
         document = item
-        sources = self._spider.sources_of(document.record)
-        scan = sources.scan()
+        discovery = self._spider.harvesters_of(document.record).discovery
+        scan = discovery.scan()
         links: set[bytes] = set()
         if document.chunks is not None:
             await self._read(document, document.chunks, scan, links)
             document.chunks = None  # they hold the body, and the document itself
         # First, as they know more of what they lead to than links do.
-        document.children += await sources.beyond(document, scan)
-        if document.children:
-            document.n_links += await self._session.add_children(document)
+        found = await discovery.find(document, scan)
+        if found is not NOTHING_FOUND or document.children:
+            await self._take(document, found)
         if links:
             document.n_links += await self._session.add_links(document, links)
         return document
+
+    async def _take(self, document: Document, found: Discovery) -> None:
+        """Queue what was discovered, and account for it."""
+        if found.is_excused:
+            document.faults.clear()
+        document.faults += found.faults
+        document.children += found.follow_ups
+        self._session.left_out(found.n_not_rdf)
+        document.n_links += await self._session.add_children(document)
 
     async def _read(
         self,
         document: Document,
         chunks: AsyncIterator[bytes],
-        scan: Scan | None,
+        scan: DocumentScan | None,
         links: set[bytes],
     ) -> None:
         """Read to the end; what is left in `links` is still to be added."""
@@ -101,14 +112,14 @@ class DiscoverPipeline:
         document: Document,
         parts: AsyncGenerator[Part],
         follow: LinkPolicy,
-        scan: Scan | None,
+        scan: DocumentScan | None,
         links: set[bytes],
     ) -> None:
         """Read to the end what a child has looked through."""
         async with aclosing(parts):
             async for part in parts:
                 if part.links is not None:
-                    self._take(document, part.links, links)
+                    self._add(document, part.links, links)
                     if part.lines and scan is not None:
                         if part.is_telling or scan.has_any:
                             scan.feed(part.lines)
@@ -118,7 +129,7 @@ class DiscoverPipeline:
                 if len(links) >= _MOST_LINKS_HELD:
                     await self._hand_on(document, links)
 
-    def _take(self, document: Document, found: FoundLinks, links: set[bytes]) -> None:
+    def _add(self, document: Document, found: FoundLinks, links: set[bytes]) -> None:
         """Add the links of a part, but for those to a host that is out of scope."""
         if found.others:
             links.update(found.others.split(b"\n"))
@@ -133,7 +144,7 @@ class DiscoverPipeline:
 
 
 def _look_through(
-    chunk: bytes, follow: LinkPolicy, scan: Scan | None, links: set[bytes]
+    chunk: bytes, follow: LinkPolicy, scan: DocumentScan | None, links: set[bytes]
 ) -> None:
     """Add the links of a chunk, and take what it says of data elsewhere."""
     if scan is None:

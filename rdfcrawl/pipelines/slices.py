@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.harvest.dataset import Part, Sample
 from rdfcrawl.harvest.samples import (
     MAX_SAMPLE_BYTES,
@@ -24,6 +23,7 @@ from rdfcrawl.harvest.samples import (
     lines_about,
 )
 from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.harvest.dataset import KnownDataset
+    from rdfcrawl.pipelines.harvesting import HarvestingSpider
     from rdfcrawl.sitemaps.slicing import Description
 
 _AT_ONCE: Final = 200  # descriptions
@@ -52,7 +52,7 @@ _LOSSES: Final = frozenset(
 class SlicesPipeline:
     """Cuts dumps and compares samples; all other documents pass."""
 
-    def __init__(self, spider: VisitingSpider) -> None:
+    def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
 
     @classmethod
@@ -62,7 +62,7 @@ class SlicesPipeline:
         Raises:
             NotConfigured: its spider makes no visits.
         """
-        return cls(visiting_spider(crawler))
+        return cls(harvesting_spider(crawler))
 
     async def process_item(self, item: object) -> object:
         """Wrap the quads of dumps and samples."""
@@ -73,7 +73,8 @@ class SlicesPipeline:
         if document.chunks is None or not task or document.record.kind.is_source:
             return document
         if part := Part.decode(task):
-            dataset = await self._spider.sources.desk.datasets.known(part.dataset)
+            datasets = self._spider.harvesters.context.datasets
+            dataset = await datasets.known(part.dataset)
             if dataset is not None:
                 document.chunks = self._dump(document, document.chunks, dataset, part)
         elif sample := Sample.decode(task):
@@ -86,8 +87,8 @@ class SlicesPipeline:
 
     @property
     def _samples(self) -> Samples:
-        desk = self._spider.sources.desk
-        return Samples(desk.state_store, desk.datasets)
+        context = self._spider.harvesters.context
+        return Samples(context.state_store, context.datasets)
 
     async def _sample(
         self, document: Document, chunks: AsyncIterator[bytes], sample: Sample

@@ -56,7 +56,11 @@ LOADED = (
     *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
     *("rdfcrawl.progress.extension", "rdfcrawl.harvest.datasets"),
     *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.descriptors"),
-    *("rdfcrawl.guard.operator", "rdfcrawl.harvest.base", "rdfcrawl.scrapy_settings"),
+    *(
+        "rdfcrawl.guard.operator",
+        "rdfcrawl.harvest.registry",
+        "rdfcrawl.scrapy_settings",
+    ),
 )
 _REACTOR = "twisted.internet.reactor"
 _FOR_THE_CREW = (signal.SIGINT, signal.SIGTERM)

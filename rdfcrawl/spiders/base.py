@@ -14,7 +14,15 @@ from scrapy.utils.misc import arg_to_iter
 from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Record, Relation, Urgency
+from rdfcrawl.records import (
+    MAX_RETRIES,
+    Document,
+    FollowUp,
+    Kind,
+    Record,
+    Relation,
+    Urgency,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -25,9 +33,11 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.fetch.answer import Question
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.base import Desk, Sources
-    from rdfcrawl.harvest.datasets import Datasets
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import Member
@@ -48,7 +58,7 @@ class RdfSpider(Spider):
     Attributes:
         arguments: what was given by `-a`, parsed.
         options: the settings, parsed.
-        sources: what turns answers of sources into documents, by its own arguments.
+        harvesters: read the responses of sources, by its own arguments.
         member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
         takes: whose arguments it takes: a spider of ours, by its name.
@@ -61,8 +71,7 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
-        from rdfcrawl.harvest import source_of
-        from rdfcrawl.harvest.base import Sources
+        from rdfcrawl.harvest.registry import HarvesterRegistry
         from rdfcrawl.remembered import Member
 
         super().__init__(*args, **kw)
@@ -70,9 +79,9 @@ class RdfSpider(Spider):
         self.options = options
         self.member = Member()
         self.session: CrawlSession | None = None
-        self.sources = Sources(source_of, self._desk)
-        self._sources: dict[int, Sources] = {}
-        self._datasets: Datasets | None = None
+        self.harvesters = HarvesterRegistry(self._context)
+        self._harvesters: dict[int, HarvesterRegistry] = {}
+        self._datasets: DatasetRegistry | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -175,12 +184,12 @@ class RdfSpider(Spider):
         named = _good(iter_seeds(self.named()), bad)
         allowed = (url for url in named if self._may_ask(url, refused))
         for group in in_groups(allowed, _SEEDS_AT_ONCE):
-            roots = [self.root(url, session.run) for url in group]
+            roots = [self.root(url) for url in group]
             await session.add_sources(
                 [FollowUp(root, is_part_of_source=True) for root in roots]
             )
-        async for children in self.sources.again():
-            await session.add_sources(children, widens=False)
+        async for follow_ups in self.harvesters.discovery.revisits():
+            await session.add_sources(follow_ups, widens=False)
         for seed in bad:
             where = f"{seed.path.name}:{seed.line}"
             yield Document(record=Record(where), url=where, faults=[seed.fault])
@@ -199,12 +208,10 @@ class RdfSpider(Spider):
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
         """Add seeds in the way of their kinds."""
-        from rdfcrawl.harvest import root_of
-
         session = self._joined()
         await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
         roots = [
-            root_of(seed.kind, seed.url, session.run)
+            self.harvesters.root(seed.kind, seed.url)
             for seed in seeds
             if seed.kind is not None
         ]
@@ -231,45 +238,51 @@ class RdfSpider(Spider):
         """Return the sources that the operator named, or the file of them."""
         return ()
 
-    def root(self, url: str, run: int) -> Record:
+    def root(self, url: str) -> Record:
         """Return the record that the harvest of a source begins with.
 
         Args:
             url: that the operator named it by.
-            run: of the crawl; another run gives another record.
         """
-        raise NotImplementedError
+        return self.harvesters.root(Kind[self.takes.upper()], url)
 
     def _joined(self) -> CrawlSession:
         if self.session is None:
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
-    def sources_of(self, record: Record) -> Sources:
-        """Return the sources that know the arguments of a record."""
+    async def question(self, record: Record) -> Question | None:
+        """Return the request for a record; None is a GET of its URL."""
+        return await self.harvesters_of(record).question(record)
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether a record is requested although robots.txt disallows it."""
+        return self.harvesters_of(record).ignores_robots(record)
+
+    def harvesters_of(self, record: Record) -> HarvesterRegistry:
+        """Return the harvesters that know the arguments of a record."""
         profiles = self._joined().profiles
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
-            return self.sources
-        from rdfcrawl.harvest import source_of
-        from rdfcrawl.harvest.base import Sources
+            return self.harvesters
+        from rdfcrawl.harvest.registry import HarvesterRegistry
 
-        sources = self._sources.get(number)
-        if sources is None:
-            desk = partial(self._desk, number)
-            sources = self._sources[number] = Sources(source_of, desk)
-        return sources
+        harvesters = self._harvesters.get(number)
+        if harvesters is None:
+            context = partial(self._context, number)
+            harvesters = self._harvesters[number] = HarvesterRegistry(context)
+        return harvesters
 
-    def _desk(self, profile: int | None = None) -> Desk:
-        from rdfcrawl.harvest.base import Desk
-        from rdfcrawl.harvest.datasets import Datasets
+    def _context(self, profile: int | None = None) -> HarvestContext:
+        from rdfcrawl.harvest.context import HarvestContext
+        from rdfcrawl.harvest.datasets import DatasetRegistry
 
         session = self._joined()
         if self._datasets is None:
-            self._datasets = Datasets(session)
+            self._datasets = DatasetRegistry(session)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
-        return Desk(arguments, self.options, session, self._datasets)
+        return HarvestContext(arguments, self.options, session, self._datasets)
 
     def parse(self, response: Response) -> Any:
         """Do nothing; a spider of your own may yield items and requests.
@@ -380,8 +393,8 @@ class RdfSpider(Spider):
             await process(document, response=response)
             return
         try:
-            sources = self.sources_of(document.record)
-            async with closing(sources.harvest(document)) as documents:
+            harvesters = self.harvesters_of(document.record)
+            async with closing(harvesters.harvest(document)) as documents:
                 async for each in documents:
                     if wishes and each is not document:
                         self.obey(each, wishes)

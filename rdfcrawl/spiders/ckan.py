@@ -9,8 +9,6 @@ from rdfcrawl.spiders.base import RdfSpider
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.records import Record
-
 
 class CkanSpider(RdfSpider):
     """Harvests the portals in `portals`."""
@@ -21,9 +19,3 @@ class CkanSpider(RdfSpider):
     def named(self) -> tuple[str, ...] | Path:
         """Return the portals."""
         return self.arguments.portals
-
-    def root(self, url: str, run: int) -> Record:
-        """Return the record that a harvest begins with."""
-        from rdfcrawl.harvest.ckan import root_of
-
-        return root_of(url, run)

@@ -9,8 +9,6 @@ from rdfcrawl.spiders.base import RdfSpider
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.records import Record
-
 
 class ResourceSyncSpider(RdfSpider):
     """Synchronizes with the sources in `sources`."""
@@ -21,9 +19,3 @@ class ResourceSyncSpider(RdfSpider):
     def named(self) -> tuple[str, ...] | Path:
         """Return the sources."""
         return self.arguments.sources
-
-    def root(self, url: str, run: int) -> Record:
-        """Return the record that a harvest begins with."""
-        from rdfcrawl.harvest.resourcesync import root_of
-
-        return root_of(url, run)

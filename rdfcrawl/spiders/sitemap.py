@@ -9,8 +9,6 @@ from rdfcrawl.spiders.base import RdfSpider
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.records import Record
-
 
 class SitemapSpider(RdfSpider):
     """Reads the sitemaps of the sites in `sites`, and what they list."""
@@ -21,9 +19,3 @@ class SitemapSpider(RdfSpider):
     def named(self) -> tuple[str, ...] | Path:
         """Return the sites."""
         return self.arguments.sites
-
-    def root(self, url: str, run: int) -> Record:
-        """Return the record of a site's robots.txt, or of a sitemap."""
-        from rdfcrawl.harvest.sitemap import root_of
-
-        return root_of(url, run)

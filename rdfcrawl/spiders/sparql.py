@@ -9,8 +9,6 @@ from rdfcrawl.spiders.base import RdfSpider
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.records import Record
-
 
 class SparqlSpider(RdfSpider):
     """Harvests the endpoints in `endpoints`."""
@@ -21,9 +19,3 @@ class SparqlSpider(RdfSpider):
     def named(self) -> tuple[str, ...] | Path:
         """Return the endpoints."""
         return self.arguments.endpoints
-
-    def root(self, url: str, run: int) -> Record:
-        """Return the record that a harvest begins with."""
-        from rdfcrawl.harvest.sparql import root_of
-
-        return root_of(url, run)

@@ -7,7 +7,7 @@ they ask for, `resources` takes what they name one by one, `keeper` what dumps h
 
 from __future__ import annotations
 
-from rdfcrawl.harvest.resourcesync.finding import listed_at, named_by, root_of
-from rdfcrawl.harvest.resourcesync.source import ResourceSyncSource
+from rdfcrawl.harvest.resourcesync.finding import listed_at, named_by
+from rdfcrawl.harvest.resourcesync.source import ResourceSyncHarvester
 
-__all__ = ["ResourceSyncSource", "listed_at", "named_by", "root_of"]
+__all__ = ["ResourceSyncHarvester", "listed_at", "named_by"]

@@ -143,7 +143,7 @@ class Finder:
             yield document
             return
         mode = Mode.SYNC
-        if page.desk.arguments.audit and is_named(page.record):
+        if page.context.arguments.audit and is_named(page.record):
             mode = Mode.AUDIT
         async for each in self._lists.read(page, Task(mode=mode, run=str(page.run))):
             yield each

@@ -20,7 +20,7 @@ from rdfcrawl.uri import host_of, registered_domain
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Page:
 
     Attributes:
         document: the answer.
-        desk: of the source.
+        context: of the harvester.
         log: takes what is wrong.
     """
 
     document: Document
-    desk: Desk
+    context: HarvestContext
     log: FaultLog = field(default_factory=FaultLog)
 
     @property
@@ -68,17 +68,17 @@ class Page:
         """Return what is known of a set of resources."""
         name = f"{self.record.url} {self.record.task}".encode()
         own = blake2b(name, digest_size=6).hexdigest()
-        return Memory(self.desk.state_store, source, own, self.run)
+        return Memory(self.context.state_store, source, own, self.run)
 
     def policy(self) -> Policy:
         """Return how its source is read."""
-        options = self.desk.options.harvest
+        options = self.context.options.harvest
         # One that was come upon has no word in what the operator has named.
-        named = self.desk.arguments.sources if is_named(self.record) else ()
+        named = self.context.arguments.sources if is_named(self.record) else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
         return Policy(
             sites=frozenset(map(registered_domain, hosts)),
-            trusted=self.desk.arguments.trust,
+            trusted=self.context.arguments.trust,
             wants_patches=options.files is not None,
             only_rdf=options.files is None,
             now_us=self.document.ended_ms * 1000,
@@ -106,8 +106,8 @@ class Page:
 
     async def hand_on(self) -> None:
         """Hand children on before the end, if there are many: memory stays flat."""
-        document, session = self.document, self.desk.session
-        if len(document.children) >= self.desk.options.harvest.sitemap_entries:
+        document, session = self.document, self.context.session
+        if len(document.children) >= self.context.options.harvest.sitemap_entries:
             document.n_links += await session.add_children(document)
             document.children.clear()
             await session.worker.room()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.harvest.resourcesync.files import Files
-from rdfcrawl.harvest.resourcesync.finding import Find, Finder
+from rdfcrawl.harvest.resourcesync.finding import Find, Finder, root_of
 from rdfcrawl.harvest.resourcesync.keeper import Keeper
 from rdfcrawl.harvest.resourcesync.lists import Lists
 from rdfcrawl.harvest.resourcesync.page import Page
@@ -19,21 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rdfcrawl.fetch.answer import Question
-    from rdfcrawl.harvest.base import Desk
+    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, Record
 
 
-class ResourceSyncSource:
-    """See `base.Source`."""
+class ResourceSyncHarvester:
+    """See `protocol.Harvester`."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        folder = desk.options.harvest.files
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        folder = context.options.harvest.files
         files = None if folder is None else Files(folder)
-        spool = Spool(desk.options.crawl.paths.spool, memory_limit_bytes=0)
+        spool = Spool(context.options.crawl.paths.spool, memory_limit_bytes=0)
         self._lists = Lists(Keeper(files, spool))
         self._resources = Resources(files)
         self._finder = Finder(self._lists)
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that synchronizing begins with."""
+        return root_of(url, self._context.run, is_named=is_named)
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return False: robots.txt holds for ResourceSync."""
+        return False
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a resource as what it is said to be, and for the rest as it is."""
@@ -45,7 +53,7 @@ class ResourceSyncSource:
 
     async def harvest(self, document: Document) -> AsyncIterator[Document]:
         """Yield the resources that an answer has, or whose deletion it tells."""
-        page = Page(document, self._desk)
+        page = Page(document, self._context)
         async for each in self._harvest(page):
             if each is document:
                 document.faults += page.log.all()

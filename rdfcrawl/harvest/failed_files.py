@@ -1,13 +1,30 @@
-"""What a file of a dataset lacks, if it did not give what it should."""
+"""Another way to a dataset, when one of its files did not give what it should."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from rdfcrawl.formats import HTML
+from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document
+
+
+class FailedFiles:
+    """Finds other ways to what a file of a dataset should have given."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._datasets = context.datasets
+
+    async def find(self, document: Document) -> Discovery:
+        """Return the next way to the datasets of a file that failed."""
+        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+            return await self._datasets.instead_of_file(document, lack)
+        return NOTHING_FOUND
 
 
 def shortfall_of(document: Document) -> str:

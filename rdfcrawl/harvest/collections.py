@@ -20,6 +20,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.formats import HTML
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Record, Relation
 from rdfcrawl.uri import host_of
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.catalogs.paging import PagingFacts
-    from rdfcrawl.harvest.base import Desk
-    from rdfcrawl.harvest.scan import Scan
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.scan import DocumentScan
     from rdfcrawl.records import Document
 
 MAX_NODES: Final = 1_000_000  # pages of one collection
@@ -62,8 +63,8 @@ class PageTask:
     @classmethod
     def decode(cls, task: str) -> Self | None:
         """Return what `encode` gave; None if a task says something else."""
-        found = _TASK(task)
-        return cls(int(found[1]), int(found[2]), found[3]) if found else None
+        match = _TASK(task)
+        return cls(int(match[1]), int(match[2]), match[3]) if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +105,12 @@ class PageState:
         )
 
 
-class Pages:
+class CollectionPages:
     """The collections of a crawl, for all of its workers."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._run = desk.run
-        self._store = desk.state_store
+    def __init__(self, context: HarvestContext) -> None:
+        self._run = context.run
+        self._store = context.state_store
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a page that was read in an earlier run only if it changed since.
@@ -148,11 +149,11 @@ class Pages:
         if group:
             yield group
 
-    async def following(self, document: Document, scan: Scan) -> list[FollowUp]:
-        """Return the pages that a page leads to, and remember it.
+    async def find(self, document: Document, scan: DocumentScan) -> Discovery:
+        """Return the pages that a page leads to, and remember the page.
 
         Args:
-            document: read to its end; takes the faults of paging.
+            document: read to its end.
             scan: has seen its statements.
         """
         record = document.record
@@ -160,9 +161,9 @@ class Pages:
         if not document.n_quads:
             if task is not None and document.status == 410:
                 await self._gone(task, record)
-            return []
+            return NOTHING_FOUND
         if task is None and not (scan.has_any or document.links):
-            return []  # as most documents
+            return NOTHING_FOUND  # as most documents
         facts = scan.paging.facts(record.url, document.url)
         named = _next_of(facts, document)
         if task is None:
@@ -170,23 +171,20 @@ class Pages:
                 return self._views(facts, document)
             task = PageTask(self._run, 1, record.url)
         if len(task.root) > MAX_TASK_CHARS // 2:
-            return []
+            return NOTHING_FOUND
         log = FaultLog()
         await self._remember(task, facts, document)
-        children = await self._choose(task, facts, named, document, log)
-        document.faults += log.all()
-        return children
+        follow_ups = await self._choose(task, facts, named, document, log)
+        return Discovery(tuple(follow_ups), tuple(log.all()))
 
     # -- what comes next ---------------------------------------------------------------
 
-    def _views(self, facts: PagingFacts, document: Document) -> list[FollowUp]:
+    def _views(self, facts: PagingFacts, document: Document) -> Discovery:
         """Return the first view of what a document describes: each has everything."""
         depth = document.record.depth + 1
-        children = []
-        for view in facts.views[:1]:
-            task = PageTask(self._run, 1, view)
-            children.append(FollowUp(_record(view, depth, document.url, task)))
-        return children
+        tasks = [PageTask(self._run, 1, view) for view in facts.views[:1]]
+        records = [_record(x.root, depth, document.url, x) for x in tasks]
+        return found(*map(FollowUp, records))
 
     async def _choose(
         self,
@@ -229,16 +227,17 @@ class Pages:
         """
         next_task = replace(task, number=task.number + 1)
         depth = document.record.depth
-        children = []
+        follow_ups = []
         new: dict[str, str] = {}
         for url in targets:
             is_near = host_of(url) == host_of(document.url)
             deep = depth if is_near else depth + 1
-            children.append(FollowUp(_record(url, deep, document.url, next_task)))
+            record = _record(url, deep, document.url, next_task)
+            follow_ups.append(FollowUp(record))
             if url not in states:
                 new[url] = PageState(number=next_task.number, depth=deep).to_json()
         await self._store.put(task.root, _PAGES, new)
-        return children
+        return follow_ups
 
     async def _is_new(self, task: PageTask, facts: PagingFacts, log: FaultLog) -> bool:
         """Tell whether a page has members that none before had.

@@ -1,0 +1,40 @@
+"""What every harvester and discoverer is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.state_store import StateStore
+    from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.options import SpiderOptions
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestContext:
+    """The crawl as harvesters see it; all of their state is behind it.
+
+    Attributes:
+        arguments: of the spider that queued the record.
+        options: the settings of the crawl.
+        session: the worker's connection to the crawl.
+        datasets: registry of the datasets that are known.
+    """
+
+    arguments: CrawlArguments
+    options: SpiderOptions
+    session: CrawlSession
+    datasets: DatasetRegistry
+
+    @property
+    def state_store(self) -> StateStore:
+        """Tables that the responses of a source share, and its runs."""
+        return self.session.state_store
+
+    @property
+    def run(self) -> int:
+        """Number of the run: how often the crawl was finished before."""
+        return self.session.run

@@ -1,0 +1,50 @@
+"""What a document leads to, beside its links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.records import FollowUp
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What a discoverer found and counted; discoveries can be added.
+
+    Attributes:
+        follow_ups: records to be queued, in the order of their claims on a URL.
+        faults: of the document that was looked at.
+        n_not_rdf: files of datasets that are left out, as they are declared to be
+            something else than RDF.
+        is_excused: the document was only asked for in case it is there; that it is not
+            is no fault.
+    """
+
+    follow_ups: tuple[FollowUp, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    n_not_rdf: int = 0
+    is_excused: bool = False
+
+    def __add__(self, other: Discovery) -> Discovery:
+        """Return both; nothing is copied if one of them is nothing."""
+        if other is NOTHING_FOUND:
+            return self
+        if self is NOTHING_FOUND:
+            return other
+        return Discovery(
+            self.follow_ups + other.follow_ups,
+            self.faults + other.faults,
+            self.n_not_rdf + other.n_not_rdf,
+            self.is_excused or other.is_excused,
+        )
+
+
+NOTHING_FOUND: Final = Discovery()
+
+
+def found(*follow_ups: FollowUp) -> Discovery:
+    """Return a discovery of records to be queued."""
+    return Discovery(follow_ups) if follow_ups else NOTHING_FOUND

@@ -1,0 +1,91 @@
+"""All that a document leads to beside its links."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.harvest.collections import CollectionPages
+from rdfcrawl.harvest.described import DescribedDatasets
+from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.harvest.failed_files import FailedFiles
+from rdfcrawl.harvest.recognition import RecognizedSources
+from rdfcrawl.harvest.scan import DocumentScan
+from rdfcrawl.harvest.sites import SiteOffers
+from rdfcrawl.records import Kind
+from rdfcrawl.seeds import iter_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.discovery import Discovery
+    from rdfcrawl.records import Document, FollowUp, Record
+
+_MAX_ENDPOINTS: Final = 100_000  # that the operator named
+
+
+class DocumentDiscovery:
+    """Asks the discoverers, in the order in which their follow-ups are queued."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._run = context.run
+        self._wants_datasets = context.arguments.follow.wants_datasets
+        self._sources = RecognizedSources(context)
+        self._sites = SiteOffers(context)
+        self._datasets = DescribedDatasets(context)
+        self._collections = CollectionPages(context)
+        self._failed_files = FailedFiles(context)
+        self._endpoints = context.arguments.endpoints
+
+    def scan(self) -> DocumentScan | None:
+        """Return what looks through a document for data; None if none is wanted."""
+        return DocumentScan() if self._wants_datasets else None
+
+    async def find(self, document: Document, scan: DocumentScan | None) -> Discovery:
+        """Return what a document leads to, beside its links.
+
+        Args:
+            document: read to its end.
+            scan: has seen its statements.
+        """
+        if document.record.kind.is_source:
+            return self._sites.of_source(document.record)
+        if document.is_nofollow:
+            return await self._failed_files.find(document)
+        found = await self._sources.find(document)
+        found += self._sites.find(document)
+        if scan is not None:
+            if scan.has_any:
+                found += await self._datasets.find(document, scan)
+            found += await self._collections.find(document, scan)
+        found += await self._failed_files.find(document)
+        return found if found is NOTHING_FOUND else self._without_named(found)
+
+    async def request(self, record: Record) -> Question | None:
+        """Return the request for a page of a collection, if it is a conditional one."""
+        return await self._collections.question(record)
+
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield what another run of the crawl asks for again, in groups."""
+        if self._run:
+            async for group in self._collections.again():
+                yield group
+
+    def _without_named(self, found: Discovery) -> Discovery:
+        """Return a discovery without endpoints that are harvested anyway."""
+        if not self._named_endpoints:
+            return found
+        kept = tuple(x for x in found.follow_ups if not self._is_named(x.record))
+        return replace(found, follow_ups=kept)
+
+    @cached_property
+    def _named_endpoints(self) -> frozenset[str]:
+        named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
+        return frozenset(x for x in named if isinstance(x, str))
+
+    def _is_named(self, record: Record) -> bool:
+        return record.kind is Kind.SPARQL and record.url in self._named_endpoints

@@ -1,0 +1,36 @@
+"""Which spiders harvest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.harvest.registry import HarvesterRegistry
+    from rdfcrawl.records import Record
+
+
+class HarvestingSpider(VisitingSpider, Protocol):
+    """A spider whose visits bring responses of sources, too.
+
+    Attributes:
+        harvesters: by its own arguments.
+    """
+
+    harvesters: HarvesterRegistry
+
+    def harvesters_of(self, record: Record) -> HarvesterRegistry:
+        """Return the harvesters that know the arguments of a record."""
+        ...
+
+
+def harvesting_spider(crawler: Crawler) -> HarvestingSpider:
+    """Return the spider of a crawler, whose requests are visits.
+
+    Raises:
+        NotConfigured: it is an ordinary spider, or that of `fetch` or `shell`.
+    """
+    return cast("HarvestingSpider", visiting_spider(crawler))
