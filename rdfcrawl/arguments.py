@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Self, cast, get_args
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Literal,
+    Self,
+    cast,
+    get_args,
+    get_type_hints,
+)
 
 from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
 from rdfcrawl.errors import ConfigError
@@ -17,13 +27,14 @@ from rdfcrawl.links import (
     load_patterns,
     parse_patterns,
 )
+from rdfcrawl.own_arguments import BOOLEANS, parse_own, text_of
 from rdfcrawl.records import Budget, Kind
 from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
 Take = Literal["all", "datasets"]
@@ -32,20 +43,14 @@ MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing th
 MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
 MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
-# Sources that the operator names, and the spider that takes the argument.
-NAMED: Final = {
-    "sites": "sitemap",
-    "sources": "resourcesync",
-    "portals": "ckan",
-    "endpoints": "sparql",
-}
+# Sources that the operator names.
+NAMED: Final = ("sites", "sources", "portals", "endpoints")
 
 # A comma belongs to a URL unless another URL begins after it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
 _SOURCES = {kind.name.lower(): kind for kind in Kind if kind.is_source}
 VOID: Final = "void"  # of a site, at its well-known place
-_BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,9 @@ class CrawlArguments:
         take: of the spider `sparql`: `all` statements (default), or the descriptions
             of `datasets` alone.
         query: of the spider `sparql`: file of a query to take the results of instead.
+
+    A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
+    own beside these; `RdfSpider.arguments_class` names it.
     """
 
     seeds: tuple[str, ...] | Path = ()
@@ -132,45 +140,115 @@ class CrawlArguments:
         return Budget(self.max_per_host, self.max_hosts_per_domain, self.max_per_domain)
 
     @classmethod
-    def parse(cls, arguments: Mapping[str, object], spider: str = "linkeddata") -> Self:
+    def parse(
+        cls, arguments: Mapping[str, object], takes: Collection[str] = ()
+    ) -> Self:
         """Read the arguments of a spider; absent ones and None have their default.
 
         `_job` is accepted and left alone: scrapyd gives it to every spider.
 
         Args:
             arguments: name and text of each.
-            spider: name of the spider; it has arguments that others have not.
+            takes: arguments that the spider has beside those of all spiders.
 
         Raises:
             ConfigError: an argument is unknown or has a wrong value, a seed is no
                 URL, or a file cannot be read. One line, with what is allowed.
         """
         given = texts_of(arguments)
-        names = arguments_of(spider)
+        own = cls.own()
+        names = [*arguments_of(takes), *own]
         unknown = sorted(given.keys() - set(names))
         if unknown:
             raise ConfigError(
                 f"argument {unknown[0]}={given[unknown[0]]}: unknown; must be one of"
                 f" {', '.join(names)}"
             )
-        if spider in _OWN:
+        if not set(NAMED).isdisjoint(takes):
             given.setdefault("follow", "none")  # its sources are what is wanted
-        return cls(**{name: _PARSERS[name](name, text) for name, text in given.items()})
+        values = {
+            name: own[name](text) if name in own else _PARSERS[name](name, text)
+            for name, text in given.items()
+        }
+        _check_reset(values.get("reset", ()), own)
+        try:
+            return cls(**values)
+        except ValueError as error:  # of `__post_init__`
+            raise ConfigError(f"arguments of {cls.__name__}: {error}") from error
+
+    @classmethod
+    def own(cls) -> dict[str, Callable[[str], Any]]:
+        """Return what reads each argument that a subclass has beside ours."""
+        if cls is CrawlArguments:
+            return {}
+        types = get_type_hints(cls)
+        return {
+            each.name: partial(parse_own, each.name, each, types[each.name])
+            for each in fields(cls)
+            if each.name not in _PARSERS
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSet:
+    """Which arguments a class of spiders takes.
+
+    Attributes:
+        takes: of ours, those that it has beside those of all spiders.
+        class_: what they are read into; a subclass has further ones.
+        passed: names of further ones that its `__init__` takes, as Scrapy has it.
+    """
+
+    takes: tuple[str, ...] = ()
+    class_: type[CrawlArguments] = CrawlArguments
+    passed: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of those that a crawl may keep."""
+        return [*arguments_of(self.takes), *self.class_.own()]
+
+    def parse(self, arguments: Mapping[str, object]) -> CrawlArguments:
+        """Read the arguments of a spider; see `CrawlArguments.parse`."""
+        ours = {n: value for n, value in arguments.items() if n not in self.passed}
+        return self.class_.parse(ours, self.takes)
 
 
 def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return arguments as texts; without those that are absent or of scrapyd."""
+    """Return arguments as texts; without those that are absent or of scrapyd.
+
+    A path stands for the file; of regular expressions, a list for what is in one.
+
+    Raises:
+        ConfigError: an argument is nothing that has a text.
+    """
     return {
-        name: str(value).strip()
+        name: _text_of(name, value)
         for name, value in arguments.items()
         if value is not None and name != "_job"
     }
 
 
-def arguments_of(spider: str) -> list[str]:
-    """Return the names of the arguments that a spider takes."""
-    foreign = {name for each, names in _OWN.items() if each != spider for name in names}
-    return [name for name in _PARSERS if name not in foreign]
+def _text_of(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Path):
+        return f"@{value}" if name in _LISTS_OR_FILES else str(value)
+    try:
+        if name in _PATTERNS and isinstance(value, Iterable):
+            return INLINE + "\n".join(map(text_of, value))
+        return text_of(value)
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}: {error}") from error
+
+
+def arguments_of(takes: Collection[str]) -> list[str]:
+    """Return the names of our arguments that a spider takes.
+
+    Args:
+        takes: those beside the ones of all spiders.
+    """
+    return [name for name in _PARSERS if name not in OF_SOURCES or name in takes]
 
 
 def inlined(name: str, text: str) -> str:
@@ -283,18 +361,21 @@ def _number(maximum: int) -> Callable[[str, str], int]:
 
 def _boolean(name: str, text: str) -> bool:
     try:
-        return _BOOLEANS[text.lower()]
+        return BOOLEANS[text.lower()]
     except KeyError:
         raise ConfigError(
-            f"argument {name}={text}: must be one of {', '.join(_BOOLEANS)}"
+            f"argument {name}={text}: must be one of {', '.join(BOOLEANS)}"
         ) from None
 
 
-def _reset(name: str, text: str) -> frozenset[str]:
-    names = frozenset(filter(None, map(str.strip, text.split(","))))
-    for unknown in sorted(names - {*_PARSERS, "all"}):
-        raise ConfigError(f"argument {name}={text}: there is no argument {unknown}")
-    return names
+def _reset(_name: str, text: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, text.split(","))))
+
+
+def _check_reset(names: Collection[str], own: Collection[str]) -> None:
+    for unknown in sorted(set(names) - {*_PARSERS, *own, "all"}):
+        shown = ",".join(sorted(names))
+        raise ConfigError(f"argument reset={shown}: there is no argument {unknown}")
 
 
 def _retry(name: str, text: str) -> tuple[GivenUp, ...]:
@@ -393,9 +474,14 @@ _PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "take": _take,
     "query": _query,
 }
-_OWN: Final[dict[str, tuple[str, ...]]] = {
-    "sitemap": ("sites", "slice"),
-    "resourcesync": ("sources", "audit"),
-    "ckan": ("portals", "organization", "group", "q", "fq"),
-    "sparql": ("endpoints", "graphs", "skip_graphs", "take", "query"),
-}
+_PATTERNS: Final = frozenset({"allow", "deny"})
+_LISTS_OR_FILES: Final = frozenset({"seeds", "graphs", "skip_graphs", *NAMED})
+# Those that not all spiders take; `RdfSpider.takes` says which one does.
+OF_SOURCES: Final = frozenset(
+    {
+        *("sites", "slice"),
+        *("sources", "audit"),
+        *("portals", "organization", "group", "q", "fq"),
+        *("endpoints", "graphs", "skip_graphs", "take", "query"),
+    }
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of, inlined
+from rdfcrawl.arguments import NAMED, ArgumentSet, CrawlArguments, inlined
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ class Member:
 
     Attributes:
         spider: its name.
-        takes: whose arguments it takes (`RdfSpider.takes`).
+        accepts: which arguments it takes.
         given: its arguments, as texts.
         has_seeds: it brings seeds of its own.
     """
 
     spider: str = "linkeddata"
-    takes: str = "linkeddata"
+    accepts: ArgumentSet = field(default_factory=ArgumentSet)
     given: Mapping[str, str] = field(default_factory=dict)
     has_seeds: bool = False
 
@@ -73,7 +73,7 @@ def agree(
         ConfigError: a value contradicts what is kept, and is not reset; or `reset`
             names what the spider does not take.
     """
-    kept = [name for name in arguments_of(member.takes) if name not in _OF_ONE_COMMAND]
+    kept = [name for name in member.accepts.names if name not in _OF_ONE_COMMAND]
     reset = _names(member.given.get("reset", ""), kept)
     given = {
         name: inlined(name, member.given[name]) for name in kept if name in member.given
@@ -87,13 +87,13 @@ def agree(
             texts[name] = _united(name, texts.get(name), text)
         elif name in reset | _OF_ONE_RUN or _is_raised_budget(name, text, stored):
             texts[name] = text
-        elif not _is_same(name, text, stored.get(name), member.takes):
+        elif not _is_same(name, text, stored.get(name), member.accepts):
             raise _contradiction(name, member, stored.get(name), crawl_id)
     changed = frozenset(
         name
         for name in kept
         if name not in {*NAMED, *_OF_ONE_RUN}
-        and not _is_same(name, texts.get(name), stored.get(name), member.takes)
+        and not _is_same(name, texts.get(name), stored.get(name), member.accepts)
     )
     return Agreed(texts, changed)
 
@@ -109,13 +109,15 @@ def _names(text: str, kept: list[str]) -> frozenset[str]:
     return names
 
 
-def _value(name: str, text: str | None, takes: str) -> object:
+def _value(name: str, text: str | None, accepts: ArgumentSet) -> object:
     given = {} if text is None else {name: text}
-    return getattr(CrawlArguments.parse(given, takes), name)
+    return getattr(accepts.parse(given), name)
 
 
-def _is_same(name: str, text: str | None, other: str | None, takes: str) -> bool:
-    return text == other or _value(name, text, takes) == _value(name, other, takes)
+def _is_same(
+    name: str, text: str | None, other: str | None, accepts: ArgumentSet
+) -> bool:
+    return text == other or _value(name, text, accepts) == _value(name, other, accepts)
 
 
 def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
@@ -130,7 +132,7 @@ def _united(name: str, before: str | None, text: str) -> str:
     """Return the sources that were named ever; those of a file, without the file."""
     named: dict[str, None] = {}
     for part in (before or "", text):
-        urls = getattr(CrawlArguments.parse({name: part}, NAMED[name]), name)
+        urls = getattr(CrawlArguments.parse({name: part}, (name,)), name)
         named |= dict.fromkeys(urls)
     return inlined(name, ",".join(named))
 

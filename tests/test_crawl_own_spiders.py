@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from scrapy import Request
 from scrapy.exceptions import DropItem
 
 from rdfcrawl import settings as project_settings
+from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.spiders.ckan import CkanSpider
@@ -69,10 +73,53 @@ class ReturnsItemsSpider(LinkedDataSpider):
         return [{"visited": response.url}]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PortalArguments(CrawlArguments):
+    """Ours, and one more."""
+
+    min_rows: int = 1
+
+
 class PortalsSpider(CkanSpider):
-    """The CKAN spider by another name."""
+    """The CKAN spider by another name, with arguments and settings of its own."""
 
     name = "portals"
+    arguments_class = PortalArguments
+    arguments: PortalArguments
+    custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "CRAWL_ID": "of-portals",
+        "ITEM_PIPELINES": {f"{__name__}.Watchful": 950},
+    }
+
+    def __init__(self, *args: Any, colour: str = "", **kw: Any) -> None:
+        """Take an argument as spiders of Scrapy do."""
+        super().__init__(*args, **kw)
+        self.colour = colour
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Tell what the arguments are."""
+        self.logger.warning(
+            "MIN_ROWS=%r COLOUR=%r", self.arguments.min_rows, self.colour
+        )
+        async for each in super().start():
+            yield each
+
+
+class StartsSpider(LinkedDataSpider):
+    """Begins in a way of its own: first a page that is no document, then a seed."""
+
+    name = "starts"
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Ask for a list, by an ordinary request."""
+        yield Request(os.environ["OWN_SEED"], callback=self.parse_list)
+        yield {"began": True}
+
+    async def parse_list(self, response: Response) -> AsyncIterator[Any]:
+        """Yield what the list names, a good while later."""
+        await asyncio.sleep(1.5)
+        for line in response.text.split():
+            yield Request(line)
 
 
 class Watchful:
@@ -120,6 +167,7 @@ def results(
 ) -> dict[str, CrawlResult]:
     """Return what came of all crawls."""
     feeds = tmp_path_factory.mktemp("feeds")
+    by_workers = tmp_path_factory.mktemp("workers")
     standard = project_settings.ITEM_PIPELINES
     seed = f"-aseeds={site.url('/a')}"
 
@@ -147,7 +195,20 @@ def results(
         "nothing": crawl(
             "linkeddata", seed, ITEM_PIPELINES=pipelines(ReturnsNothing=350)
         ),
-        "portals": crawl("portals", f"-aportals={site.url('/')}", "-aq=water"),
+        "portals": commands.start(
+            *("crawl", "portals", f"-aportals={site.url('/')}", "-aq=water"),
+            *("-amin_rows=7", "-acolour=blue"),
+            SPIDER_MODULES=__name__,
+            CRAWL_ID=None,
+        ).wait(),
+        "wrong": crawl("portals", "-amin_rows=many"),
+        "portals by workers": commands.start(
+            *("workers", "-n1", "portals", f"-aportals={site.url('/')}"),
+            *("-amin_rows=7", "-acolour=blue"),
+            folder=by_workers,
+            SPIDER_MODULES=__name__,
+        ).wait(),
+        "log of workers": (by_workers / "of-portals").rglob("worker-*.log"),
         "workers": commands.start(
             *("workers", "-n1", "linkeddata", seed),
             *("-o", str(feeds / "workers.jsonl")),
@@ -279,3 +340,40 @@ def test_spider_by_another_name_keeps_its_arguments(
     result = results["portals"]
     assert result.code == 0, result.stderr
     assert "unknown" not in result.stderr
+    assert "MIN_ROWS=7 COLOUR='blue'" in result.stderr
+
+
+def test_own_argument_that_is_wrong_is_refused(results: dict[str, CrawlResult]) -> None:
+    """If an argument of one's own is wrong, then one line says so before the crawl."""
+    result = results["wrong"]
+    assert result.code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("scrapy: argument min_rows=many: must be int")
+
+
+def test_workers_have_own_arguments_and_settings(results: dict[str, Any]) -> None:
+    """If several workers run a spider, then its arguments and settings count."""
+    result = results["portals by workers"]
+    assert result.code == 0, result.stderr
+    (log,) = results["log of workers"]
+    text = log.read_text()
+    assert "MIN_ROWS=7 COLOUR='blue'" in text
+    assert "test_crawl_own_spiders.Watchful" in text
+
+
+def test_crawl_waits_for_what_a_start_of_ones_own_asks_for(
+    commands: Commands, loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If `start` asks for a list, then what that names is crawled, within its scope."""
+    host = "127.94.0.7"
+    server = loopback({"/a": loopback.response(GOOD)}, host=host)
+    server.pages["/b"] = loopback.response(GOOD)
+    listed = server.url("/a").encode()
+    server.pages["/list"] = loopback.response(listed, "text/plain")
+    monkeypatch.setenv("OWN_SEED", server.url("/list"))
+    result = commands.start(
+        *("crawl", "starts", "-ascope=host"), SPIDER_MODULES=__name__, CRAWL_ID="starts"
+    ).wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == {server.url("/a"), server.url("/b")}
+    assert server.targets.count("/list") == 1

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import default_settings
+from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import get_project_settings
 from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
-from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.arguments import ArgumentSet, CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.binary import find_server
@@ -377,7 +378,9 @@ def test_commands_in_pages_are_accepted(
         assert words[1] in commands()
         given = [pair.partition("=") for pair in after("-a", words)]
         spider = next((word for word in words if word in SPIDERS), "linkeddata")
-        CrawlArguments.parse({name: value for name, _, value in given}, spider)
+        spiders = get_spider_loader(get_project_settings())
+        accepts: ArgumentSet = spiders.load(spider).accepts()  # type: ignore[attr-defined]
+        accepts.parse({name: value for name, _, value in given})
         assert {pair.partition("=")[0] for pair in after("-s", words)} <= told
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from rdfcrawl.arguments import ArgumentSet
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.remembered import Agreed, Member, agree
 
 
-def member(takes: str = "linkeddata", **given: str) -> Member:
+def member(takes: tuple[str, ...] = (), **given: str) -> Member:
     """Return a spider with its arguments."""
-    return Member(spider=takes, takes=takes, given=given)
+    return Member(accepts=ArgumentSet(takes), given=given)
 
 
 def test_audit_is_for_one_run() -> None:
     """If a run is an audit, then it is one until it is over, and the next is not."""
-    audit = member("resourcesync", audit="1")
+    audit = member(("sources", "audit"), audit="1")
     first = agree({}, audit, "c")
     assert first == Agreed({"audit": "1"})
-    plain = member("resourcesync")
+    plain = member(("sources", "audit"))
     assert agree(first.texts, plain, "c").texts == {"audit": "1"}
     assert agree(first.texts, plain, "c", is_new_run=True).texts == {}
 
@@ -40,7 +41,9 @@ def test_lower_budget_is_a_contradiction(before: str, text: str) -> None:
 def test_named_sources_are_added_up() -> None:
     """If sources are named later, then those named before are named still."""
     stored = {"portals": "http://a/"}
-    texts = agree(stored, member("ckan", portals="http://b/,http://a/"), "c").texts
+    texts = agree(
+        stored, member(("portals",), portals="http://b/,http://a/"), "c"
+    ).texts
     assert texts == {"portals": "http://a/,http://b/"}
 
 

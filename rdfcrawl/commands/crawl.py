@@ -129,7 +129,6 @@ def check_operator(
     Returns:
         The settings with those of the spider.
     """
-    from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.extract.options import ExtractOptions
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
@@ -140,8 +139,7 @@ def check_operator(
     spider.update_settings(settings)
     try:
         merge_components(settings)
-        given = spider.given(arguments, settings)
-        parsed = CrawlArguments.parse(given, spider.takes)
+        parsed = spider.accepts().parse(spider.given(arguments, settings))
         options = SpiderOptions.from_settings(settings, spider.name).introduced(
             settings
         )

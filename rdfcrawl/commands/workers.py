@@ -82,13 +82,12 @@ class Command(BaseRunSpiderCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.arguments import texts_of
         from rdfcrawl.progress.crew import Crew
 
         if self.settings is None:
             return
         settings = check_operator(spider, opts.spargs, self.settings)
-        given = texts_of(spider.given(opts.spargs, settings))
+        given = spider.given(opts.spargs, settings)
         configure_logging(self.settings)
         crew = Crew(
             spider.name,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.arguments import NAMED, CrawlArguments
+from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links import Extent
 from rdfcrawl.remembered import BUDGETS, Member, agree
@@ -69,15 +69,19 @@ class Profiles:
                 self._frontier.crawl_id,
                 is_new_run=(await self._frontier.counts()).is_over,
             )
-            row = {"spider": member.spider, "takes": member.takes}
-            text = json.dumps(row | {"arguments": agreed.texts}, sort_keys=True)
+            row = {
+                "spider": member.spider,
+                "takes": member.accepts.takes,
+                "arguments": agreed.texts,
+            }
+            text = json.dumps(row, sort_keys=True)
             if not found:
                 if not await self._redis.hsetnx(self._name, str(self.own), text):
                     continue  # another spider was faster
             elif agreed.texts != stored:
                 await self._check_change(member, agreed.texts, agreed.changed)
                 await self._redis.hset(self._name, str(self.own), text)
-            self._know(self.own, row | {"arguments": agreed.texts})
+            self.arguments[self.own] = member.accepts.parse(agreed.texts)
             self._tell(member, agreed.texts)
             return
 
@@ -94,7 +98,7 @@ class Profiles:
             )
         if "scope" not in changed:
             return
-        wanted = CrawlArguments.parse(texts, member.takes).scope
+        wanted = member.accepts.parse(texts).scope
         if wanted is not Extent.ANY and not member.has_seeds:
             raise ConfigError(
                 f"argument reset=scope: scope={wanted} is made of the seeds; give them,"
@@ -124,7 +128,11 @@ class Profiles:
         return len(self.arguments) > before
 
     def _know(self, number: int, row: dict[str, Any]) -> None:
-        self.arguments[number] = CrawlArguments.parse(row["arguments"], row["takes"])
+        """Read the arguments of another spider, whose own ones mean nothing here."""
+        takes = row["takes"]
+        ours = {*arguments_of(takes)} & row["arguments"].keys()
+        texts = {name: row["arguments"][name] for name in ours}
+        self.arguments[number] = CrawlArguments.parse(texts, takes)
 
     async def _rows(self) -> dict[int, dict[str, Any]]:
         found = await self._redis.hgetall(self._name)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+from redis.exceptions import RedisError
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.defer import deferred_from_coro
@@ -28,7 +30,7 @@ from rdfcrawl.frontier.slow_places import SlowHosts, SlowPlaces
 from rdfcrawl.frontier.visiting import makes_visits
 from rdfcrawl.records import MAX_RETRIES, Document, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
-from rdfcrawl.uri import BadUri
+from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,10 +87,12 @@ class FrontierScheduler(BaseScheduler):
         self._looked_at = 0.0
         self._stopped_at = 0.0
         self._watcher: asyncio.Task[None] | None = None
+        self._taker: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._has_paused = False
         self._has_left = False
         self._callback: Callable[[Response], Any] | None = None
+        self._arriving: list[str] = []  # seeds that the spider yielded
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -113,7 +117,8 @@ class FrontierScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         """Whether the crawl, of which this is one worker, goes on."""
         is_over = self.session is None or self.session.worker.is_over
-        return not is_over or self._memory.has_pending_requests()
+        has_own = self._arriving or self._memory.has_pending_requests()
+        return not is_over or bool(has_own)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a request that a spider yielded."""
@@ -121,11 +126,10 @@ class FrontierScheduler(BaseScheduler):
         if session is None or not _is_plain(request):
             return self._memory.enqueue_request(request)
         try:
-            candidate = session.intake.seed(request.url)
+            self._arriving.append(requestable(request.url))
         except BadUri as fault:
             logger.warning("%s: %s", request.url[:200], fault)
             return False
-        session.worker.offer([candidate])
         return True
 
     def next_request(self) -> Request | None:
@@ -217,6 +221,7 @@ class FrontierScheduler(BaseScheduler):
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
+        self._taker = asyncio.create_task(self._take_in(self.session))
 
     async def _close(self, reason: str) -> None:
         session = self.session
@@ -242,16 +247,42 @@ class FrontierScheduler(BaseScheduler):
         finally:
             self._engine.let_go()
 
+    async def _take_in(self, session: CrawlSession) -> None:
+        """Add the seeds that the spider yields."""
+        with suppress(RedisError):  # the worker stops, and offers what is left
+            while True:
+                await asyncio.sleep(_WATCH_SECS)
+                if self._arriving:
+                    seeds = self._arriving.copy()
+                    await session.add_seeds(seeds)
+                    del self._arriving[: len(seeds)]
+
+    @property
+    def _has_started(self) -> bool:
+        """Whether the spider has nothing more to hand in of its own.
+
+        The answer to an ordinary request may lead to seeds: as long as there is one,
+        the crawl is not over, on no worker.
+        """
+        n_ordinary = len(self._engine.in_progress) - len(self._out) - 1  # it is held
+        return (
+            self._engine.has_started
+            and n_ordinary <= 0
+            and not self._arriving
+            and not self._memory.has_pending_requests()
+        )
+
     def _look(self, session: CrawlSession) -> None:
-        session.worker.has_started = self._engine.has_started
         if session.worker.gone is not None and not self._is_stopping:
             self._stop(str(session.worker.gone), reason="frontier_gone")
         if self._pauses() != self._has_paused:
             self._has_paused = not self._has_paused
             self._engine.wake()
-        in_progress = self._engine.in_progress
-        for request in [r for r in self._out if r not in in_progress]:
-            self._finish(request)
+        if not self._arriving:  # else those of a visit might come after it
+            in_progress = self._engine.in_progress
+            for request in [r for r in self._out if r not in in_progress]:
+                self._finish(request)
+        session.worker.has_started = self._has_started
         now = monotonic()
         if self._engine.is_closing and not self._stopped_at:
             self._stopped_at = now
@@ -332,6 +363,10 @@ class FrontierScheduler(BaseScheduler):
         if self._has_left:
             return
         self._has_left = True
+        if self._taker:
+            self._taker.cancel()
+        session.worker.offer(map(session.intake.seed, self._arriving))
+        self._arriving.clear()
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()

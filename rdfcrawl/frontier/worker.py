@@ -221,12 +221,12 @@ class Worker:
 
     @property
     def has_started(self) -> bool:
-        """Whether the spider has handed in all of its seeds; told at once."""
+        """Whether the spider has no seeds to hand in; told at once."""
         return self._has_started
 
     @has_started.setter
     def has_started(self, has_started: bool) -> None:
-        if has_started and not self._has_started:
+        if has_started != self._has_started:
             self._tell_now.set()
         self._has_started = has_started
 

@@ -9,7 +9,6 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
@@ -114,7 +113,7 @@ class Crew:
         """Create or join the crawl for all workers; return the first look at it."""
         frontier = link.frontier
         await frontier.open()
-        if CrawlArguments.parse(self._arguments, self._member.takes).fresh:
+        if self._member.accepts.parse(self._arguments).fresh:
             await start_anew(frontier, self._options.paths)
             await frontier.open()
             del self._arguments["fresh"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments import ArgumentSet, CrawlArguments
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
@@ -61,11 +61,15 @@ class RdfSpider(Spider):
         harvesters: read the responses of sources, by its own arguments.
         member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
-        takes: whose arguments it takes: a spider of ours, by its name.
+        takes: which of our arguments a class takes beside those of all spiders and
+            of its bases.
+        arguments_class: what its arguments are read into: a subclass of
+            `CrawlArguments` that has further ones.
         is_onlooker: it looks at a page, and leaves the crawl alone.
     """
 
-    takes: ClassVar[str] = "linkeddata"
+    takes: ClassVar[tuple[str, ...]] = ()
+    arguments_class: ClassVar[type[CrawlArguments] | None] = None
     is_onlooker = False
 
     def __init__(
@@ -90,12 +94,12 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
-        from rdfcrawl.arguments import CrawlArguments, texts_of
         from rdfcrawl.descriptors import hold_to_limit
         from rdfcrawl.options import SpiderOptions
 
+        accepts = cls.accepts()
         given = cls.given(kwargs, crawler.settings)
-        arguments = CrawlArguments.parse(given, cls.takes)
+        arguments = accepts.parse(given)
         if crawler.crawling:
             hold_to_limit(crawler.settings)
         options = SpiderOptions.from_settings(
@@ -104,10 +108,11 @@ class RdfSpider(Spider):
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not is_onlooker:
             options = options.introduced(crawler.settings)
+        passed = {name: kwargs[name] for name in accepts.passed & kwargs.keys()}
         spider = super().from_crawler(
-            crawler, *args, arguments=arguments, options=options
+            crawler, *args, arguments=arguments, options=options, **passed
         )
-        spider.member = cls.member_of(texts_of(given))
+        spider.member = cls.member_of(given)
         spider.is_onlooker = is_onlooker
         if not spider.is_onlooker:
             from rdfcrawl.scrapy_settings import (
@@ -123,18 +128,30 @@ class RdfSpider(Spider):
         return spider
 
     @classmethod
+    def accepts(cls) -> ArgumentSet:
+        """Return which arguments the class takes; its name has no part in that."""
+        from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+
+        takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
+        return ArgumentSet(
+            tuple(sorted(set(takes))),
+            cls.arguments_class or CrawlArguments,
+            _own_parameters(cls),
+        )
+
+    @classmethod
     def member_of(cls, given: Mapping[str, str]) -> Member:
         """Return the spider as it joins a crawl.
 
         Args:
-            given: what `given` returns, as texts.
+            given: what `given` returns.
         """
         from rdfcrawl.arguments import NAMED
         from rdfcrawl.remembered import Member
 
         return Member(
             spider=cls.name,
-            takes=cls.takes,
+            accepts=cls.accepts(),
             given=given,
             has_seeds=bool(
                 getattr(cls, "start_urls", ()) or given.keys() & {"seeds", *NAMED}
@@ -144,18 +161,25 @@ class RdfSpider(Spider):
     @classmethod
     def given(
         cls, arguments: Mapping[str, object], settings: BaseSettings
-    ) -> dict[str, object]:
-        """Return the arguments with what else says the same, as Scrapy has it.
+    ) -> dict[str, str]:
+        """Return the arguments as texts, with what else says the same in Scrapy.
 
         That are `allowed_domains` of the spider, unless there is the argument
         `domains`, and `DEPTH_LIMIT`, if the argument `depth` is no smaller.
 
         Raises:
-            ConfigError: `DEPTH_LIMIT` is no number.
+            ConfigError: `DEPTH_LIMIT` is no number, or an argument has no text.
         """
-        from rdfcrawl.arguments import MAX_DEPTH
+        from rdfcrawl.arguments import MAX_DEPTH, texts_of
 
-        given = dict(arguments)
+        passed = cls.accepts().passed  # from a script, they may be anything
+        given = texts_of(
+            {
+                name: value
+                for name, value in arguments.items()
+                if name not in passed or isinstance(value, str)
+            }
+        )
         if allowed := getattr(cls, "allowed_domains", None):
             given.setdefault("domains", ",".join(allowed))
         try:
@@ -164,8 +188,9 @@ class RdfSpider(Spider):
             value = settings.get("DEPTH_LIMIT")
             raise ConfigError(f"DEPTH_LIMIT={value!r}: want a whole number") from None
         if limit:
-            text = str(given.get("depth", limit)).strip()
-            given["depth"] = limit if text.isdigit() and int(text) > limit else text
+            text = given.get("depth", str(limit))
+            is_more = text.isdigit() and int(text) > limit
+            given["depth"] = str(limit) if is_more else text
         return given
 
     async def start(self) -> AsyncIterator[Document]:
@@ -409,6 +434,21 @@ class RdfSpider(Spider):
             document.faults.append(fault)
             document.is_read, document.chunks = True, None
             await process(document, response=response)
+
+
+def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
+    """Return the keyword arguments that the `__init__` of subclasses name."""
+    from inspect import Parameter, signature
+
+    named = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    ours = {"self", "name", "arguments", "options"}
+    return frozenset(
+        each.name
+        for base in cls.__mro__
+        if "__init__" in vars(base) and not base.__module__.startswith("scrapy.")
+        for each in signature(vars(base)["__init__"]).parameters.values()
+        if each.kind in named and each.name not in ours
+    )
 
 
 def _is_of_command(start: object) -> bool:

@@ -14,7 +14,7 @@ class CkanSpider(RdfSpider):
     """Harvests the portals in `portals`."""
 
     name = "ckan"
-    takes = "ckan"
+    takes = ("portals", "organization", "group", "q", "fq")
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the portals."""

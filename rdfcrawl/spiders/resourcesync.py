@@ -14,7 +14,7 @@ class ResourceSyncSpider(RdfSpider):
     """Synchronizes with the sources in `sources`."""
 
     name = "resourcesync"
-    takes = "resourcesync"
+    takes = ("sources", "audit")
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the sources."""

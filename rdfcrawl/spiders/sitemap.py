@@ -14,7 +14,7 @@ class SitemapSpider(RdfSpider):
     """Reads the sitemaps of the sites in `sites`, and what they list."""
 
     name = "sitemap"
-    takes = "sitemap"
+    takes = ("sites", "slice")
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the sites."""

@@ -14,7 +14,7 @@ class SparqlSpider(RdfSpider):
     """Harvests the endpoints in `endpoints`."""
 
     name = "sparql"
-    takes = "sparql"
+    takes = ("endpoints", "graphs", "skip_graphs", "take", "query")
 
     def named(self) -> tuple[str, ...] | Path:
         """Return the endpoints."""
