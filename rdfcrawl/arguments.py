@@ -43,8 +43,13 @@ MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing th
 MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
 MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
-# Sources that the operator names.
-NAMED: Final = ("sites", "sources", "portals", "endpoints")
+# Sources that the operator names, and what they are.
+NAMED: Final = {
+    "sites": Kind.SITEMAP,
+    "sources": Kind.RESOURCESYNC,
+    "portals": Kind.CKAN,
+    "endpoints": Kind.SPARQL,
+}
 
 # A comma belongs to a URL unless another URL begins after it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split

@@ -25,7 +25,7 @@ from rdfcrawl.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -195,6 +195,7 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
+        from rdfcrawl.arguments import NAMED
         from rdfcrawl.seeds import iter_seeds, iter_typed_seeds
 
         session = self._joined()
@@ -206,13 +207,10 @@ class RdfSpider(Spider):
             await self._add_seeds(seed_group)
         start_urls = _good(self._start_urls(), bad)
         await session.add_seeds(u for u in start_urls if self._may_ask(u, refused))
-        named = _good(iter_seeds(self.named()), bad)
-        allowed = (url for url in named if self._may_ask(url, refused))
-        for group in in_groups(allowed, _SEEDS_AT_ONCE):
-            roots = [self.root(url) for url in group]
-            await session.add_sources(
-                [FollowUp(root, is_part_of_source=True) for root in roots]
-            )
+        for name, kind in NAMED.items():
+            urls = _good(iter_seeds(getattr(self.arguments, name)), bad)
+            allowed = (url for url in urls if self._may_ask(url, refused))
+            await self._add_sources(kind, allowed)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
         for seed in bad:
@@ -248,6 +246,14 @@ class RdfSpider(Spider):
                 ]
             )
 
+    async def _add_sources(self, kind: Kind, urls: Iterable[str]) -> None:
+        """Add sources that the operator named."""
+        for group in in_groups(urls, _SEEDS_AT_ONCE):
+            roots = [self.harvesters.root(kind, url) for url in group]
+            await self._joined().add_sources(
+                [FollowUp(root, is_part_of_source=True) for root in roots]
+            )
+
     def _start_urls(self) -> Iterator[str | BadSeed]:
         """Yield the seeds that the class has, as Scrapy's spiders do."""
         from rdfcrawl.seeds import BadSeed
@@ -258,18 +264,6 @@ class RdfSpider(Spider):
                 yield requestable(text)
             except BadUri as error:
                 yield BadSeed(Path("start_urls"), number, error.fault)
-
-    def named(self) -> tuple[str, ...] | Path:
-        """Return the sources that the operator named, or the file of them."""
-        return ()
-
-    def root(self, url: str) -> Record:
-        """Return the record that the harvest of a source begins with.
-
-        Args:
-            url: that the operator named it by.
-        """
-        return self.harvesters.root(Kind[self.takes.upper()], url)
 
     def _joined(self) -> CrawlSession:
         if self.session is None:

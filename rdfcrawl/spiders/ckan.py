@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rdfcrawl.spiders.base import RdfSpider
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class CkanSpider(RdfSpider):
@@ -15,7 +10,3 @@ class CkanSpider(RdfSpider):
 
     name = "ckan"
     takes = ("portals", "organization", "group", "q", "fq")
-
-    def named(self) -> tuple[str, ...] | Path:
-        """Return the portals."""
-        return self.arguments.portals

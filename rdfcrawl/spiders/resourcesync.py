@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rdfcrawl.spiders.base import RdfSpider
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class ResourceSyncSpider(RdfSpider):
@@ -15,7 +10,3 @@ class ResourceSyncSpider(RdfSpider):
 
     name = "resourcesync"
     takes = ("sources", "audit")
-
-    def named(self) -> tuple[str, ...] | Path:
-        """Return the sources."""
-        return self.arguments.sources

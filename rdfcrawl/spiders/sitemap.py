@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rdfcrawl.spiders.base import RdfSpider
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class SitemapSpider(RdfSpider):
@@ -15,7 +10,3 @@ class SitemapSpider(RdfSpider):
 
     name = "sitemap"
     takes = ("sites", "slice")
-
-    def named(self) -> tuple[str, ...] | Path:
-        """Return the sites."""
-        return self.arguments.sites
