@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from pyoxigraph import RdfFormat
 
+from rdfcrawl.rdf.namespaces import RDF
+
 HEAD_BYTES = 4096  # looked at to tell one format from another
 
 Family = Literal["text", "xml", "json", "html", "binary"]
@@ -263,7 +265,7 @@ _HEXTUPLE = re.compile(
     + rb"\s*\][ \t]*(?:[\r\n]|$)"
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
-_RDF_NAMESPACE = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDF_NAMESPACE = RDF.encode()
 _HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
 _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.relations import strongest_relation
 from rdfcrawl.uri import BadUri, parse_uri, requestable
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 MAX_HEADER_CHARS: Final = 64 * 1024
 MAX_LINKS: Final = 1000  # signposting headers name every file of a data set
 
-JSON_LD_CONTEXT: Final = "http://www.w3.org/ns/json-ld#context"
-JSON_LD: Final = "application/ld+json"
+JSON_LD_CONTEXT: Final = JSON_LD + "context"
+_JSON_LD_TYPE: Final = "application/ld+json"
 
 # Possessive throughout: a header is read once, whatever is in it.
 _TARGET = re.compile(r"<([^<>]*+)>")
@@ -129,7 +130,7 @@ def json_ld_alternate(value: str, *, base: str) -> str:
     """
     for link in parse_link_header(value, base=base):
         is_alternate = Relation.ALTERNATE in link.relations and not link.anchor
-        if is_alternate and link.media_type == JSON_LD:
+        if is_alternate and link.media_type == _JSON_LD_TYPE:
             with suppress(BadUri):
                 return requestable(link.url)
     return ""

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Relation
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     _Find = Callable[[bytes], Iterable[bytes]]
 
-RDF_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are left
 
 # Invariant: a chunk is N-Quads in canonical form (RDF 1.2 N-Quads, "Canonical Form"):

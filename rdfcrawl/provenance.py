@@ -19,6 +19,7 @@ from urllib.parse import quote
 from rdfcrawl import __version__
 from rdfcrawl.errors import LOSSES
 from rdfcrawl.listing import Listing
+from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.records import Kind
 from rdfcrawl.reservations import NOTHING
 from rdfcrawl.uri.lookalike import has_lookalike
@@ -31,20 +32,12 @@ if TYPE_CHECKING:
     from rdfcrawl.reservations import Reservations
 
 GRAPH = "urn:rdfcrawl:provenance"
-VOCABULARY = "urn:rdfcrawl:vocab#"  # a name; there is nothing to dereference
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
 
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_PROV = "http://www.w3.org/ns/prov#"
-_HTTP = "http://www.w3.org/2011/http#"
-_SQ = "http://w3id.org/dice-research/squirrel/vocab#"
-_RC = VOCABULARY
+_RC = RC
 
-_TYPE = f"{_RDF}type"
 _END = f" <{GRAPH}> .\n"
-_INTEGER_END = f'"^^<{_XSD}integer>{_END}'
+_INTEGER_END = f'"^^<{XSD}integer>{_END}'
 
 Status = Literal[
     "SUCCESSFUL", "PARTIAL", "FAILED", "UNCHANGED", "REDIRECTED", "DELETED", "UNKNOWN"
@@ -127,9 +120,9 @@ def describe_worker(worker: Worker) -> bytes:
     """Return N-Quads that describe a worker, to be written once by each worker."""
     subject = f"<{worker.iri}>"
     return (
-        f"{subject} <{_TYPE}> <{_PROV}Agent>{_END}"
-        f"{subject} <{_TYPE}> <{_PROV}SoftwareAgent>{_END}"
-        f"{subject} <{_RDFS}label> {literal(worker.name)}{_END}"
+        f"{subject} <{RDF_TYPE}> <{PROV}Agent>{_END}"
+        f"{subject} <{RDF_TYPE}> <{PROV}SoftwareAgent>{_END}"
+        f"{subject} <{RDFS}label> {literal(worker.name)}{_END}"
         f"{subject} <{_RC}crawl> {literal(worker.crawl)}{_END}"
         f"{subject} <{_RC}software> {literal('rdfcrawl ' + worker.version)}{_END}"
     ).encode()
@@ -154,7 +147,7 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(_entity(document, name, crawled))
     if document.is_deleted:
         graph = graph_iri(document.url)
-        parts.append(f"<{graph}> <{_PROV}wasInvalidatedBy> <{name}>{_END}")
+        parts.append(f"<{graph}> <{PROV}wasInvalidatedBy> <{name}>{_END}")
     if document.status:
         parts.append(_response(document, name))
     if record.chain or len(document.requested) > 1:
@@ -222,8 +215,8 @@ def _activity(
     times = parent = read = ""
     if document.started_ms:
         times = (
-            f"<{name}> <{_PROV}startedAtTime> {_time(document.started_ms)}{_END}"
-            f"<{name}> <{_PROV}endedAtTime> {_time(document.ended_ms)}{_END}"
+            f"<{name}> <{PROV}startedAtTime> {_time(document.started_ms)}{_END}"
+            f"<{name}> <{PROV}endedAtTime> {_time(document.ended_ms)}{_END}"
         )
     if record.parent:
         parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
@@ -241,12 +234,12 @@ def _activity(
         packings = literal(" ".join(document.packings))
         read += f"<{name}> <{_RC}packing> {packings}{_END}"
     return (
-        f"<{name}> <{_TYPE}> <{_PROV}Activity>{_END}"
-        f"<{name}> <{_PROV}wasAssociatedWith> <{worker.iri}>{_END}"
-        f"<{name}> <{_SQ}crawled> {crawled}{_END}"
-        f'<{name}> <{_SQ}status> "{status}"{_END}'
-        f'<{name}> <{_SQ}approxNumberOfTriples> "{n_stored}{_INTEGER_END}'
-        f'<{name}> <{_SQ}depth> "{record.depth}{_INTEGER_END}'
+        f"<{name}> <{RDF_TYPE}> <{PROV}Activity>{_END}"
+        f"<{name}> <{PROV}wasAssociatedWith> <{worker.iri}>{_END}"
+        f"<{name}> <{SQUIRREL}crawled> {crawled}{_END}"
+        f'<{name}> <{SQUIRREL}status> "{status}"{_END}'
+        f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{n_stored}{_INTEGER_END}'
+        f'<{name}> <{SQUIRREL}depth> "{record.depth}{_INTEGER_END}'
         f'<{name}> <{_RC}links> "{document.n_links}{_INTEGER_END}'
         f"{times}{parent}{read}"
     )
@@ -262,7 +255,7 @@ def _task(task: str, activity: str) -> str:
         return f"<{activity}> <{_RC}task> {literal(task)}{_END}"
     return (
         f'<{activity}> <{_RC}source> "sitemap"{_END}'
-        f'<{activity}> <{_RC}priority> "{listing.priority}"^^<{_XSD}decimal>{_END}'
+        f'<{activity}> <{_RC}priority> "{listing.priority}"^^<{XSD}decimal>{_END}'
         f"<{activity}> <{_RC}listedAt> {_time(listing.listed * 1000)}{_END}"
     )
 
@@ -270,10 +263,10 @@ def _task(task: str, activity: str) -> str:
 def _entity(document: Document, activity: str, crawled: str) -> str:
     graph = graph_iri(document.url)
     return (
-        f"<{graph}> <{_TYPE}> <{_PROV}Entity>{_END}"
-        f"<{graph}> <{_TYPE}> <{_SQ}ResultGraph>{_END}"
-        f"<{graph}> <{_PROV}wasGeneratedBy> <{activity}>{_END}"
-        f"<{graph}> <{_SQ}containsDataOf> {crawled}{_END}"
+        f"<{graph}> <{RDF_TYPE}> <{PROV}Entity>{_END}"
+        f"<{graph}> <{RDF_TYPE}> <{SQUIRREL}ResultGraph>{_END}"
+        f"<{graph}> <{PROV}wasGeneratedBy> <{activity}>{_END}"
+        f"<{graph}> <{SQUIRREL}containsDataOf> {crawled}{_END}"
     )
 
 
@@ -292,9 +285,9 @@ def _response(document: Document, activity: str) -> str:
     if document.requested:  # else it is one of several that the answer stands for
         n_bytes = f'<{name}> <{_RC}bytes> "{document.n_bytes}{_INTEGER_END}'
     return (
-        f"<{activity}> <{_PROV}used> <{name}>{_END}"
-        f"<{name}> <{_TYPE}> <{_HTTP}Response>{_END}"
-        f'<{name}> <{_HTTP}statusCodeValue> "{document.status}{_INTEGER_END}'
+        f"<{activity}> <{PROV}used> <{name}>{_END}"
+        f"<{name}> <{RDF_TYPE}> <{HTTP}Response>{_END}"
+        f'<{name}> <{HTTP}statusCodeValue> "{document.status}{_INTEGER_END}'
         f"{n_bytes}{declared}"
     )
 
@@ -302,10 +295,10 @@ def _response(document: Document, activity: str) -> str:
 def _redirects(urls: Sequence[str], activity: str) -> str:
     """Return an `rdf:List` of all URLs that were asked for, the last one included."""
     names = [f"{activity}:hop:{position:02}" for position in range(len(urls))]
-    rests = [*names[1:], f"{_RDF}nil"]
+    rests = [*names[1:], f"{RDF}nil"]
     cells = "".join(
-        f"<{name}> <{_RDF}first> {iri_or_literal(url)}{_END}"
-        f"<{name}> <{_RDF}rest> <{rest}>{_END}"
+        f"<{name}> <{RDF}first> {iri_or_literal(url)}{_END}"
+        f"<{name}> <{RDF}rest> <{rest}>{_END}"
         for name, rest, url in zip(names, rests, urls, strict=True)
     )
     return f"<{activity}> <{_RC}redirects> <{names[0]}>{_END}{cells}"
@@ -315,9 +308,9 @@ def _extracted(extracted: Mapping[str, int], activity: str) -> str:
     """Return how many statements each extractor has given."""
     return "".join(
         f"<{activity}> <{_RC}extraction> <{activity}:extraction:{extractor}>{_END}"
-        f"<{activity}:extraction:{extractor}> <{_TYPE}> <{_RC}Extraction>{_END}"
+        f"<{activity}:extraction:{extractor}> <{RDF_TYPE}> <{_RC}Extraction>{_END}"
         f'<{activity}:extraction:{extractor}> <{_RC}extractor> "{extractor}"{_END}'
-        f"<{activity}:extraction:{extractor}> <{_SQ}approxNumberOfTriples>"
+        f"<{activity}:extraction:{extractor}> <{SQUIRREL}approxNumberOfTriples>"
         f' "{n_quads}{_INTEGER_END}'
         for extractor, n_quads in extracted.items()
     )
@@ -340,9 +333,9 @@ def _member(member: Member, name: str) -> str:
         else ""
     )
     return (
-        f"<{name}> <{_TYPE}> <{_RC}Member>{_END}"
-        f"<{name}> <{_RDFS}label> {literal(member.name)}{_END}"
-        f'<{name}> <{_SQ}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
+        f"<{name}> <{RDF_TYPE}> <{_RC}Member>{_END}"
+        f"<{name}> <{RDFS}label> {literal(member.name)}{_END}"
+        f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
         f"{read_as}"
     )
 
@@ -374,7 +367,7 @@ def _faults(faults: Sequence[Fault], activity: str) -> str:
 def _fault(fault: Fault, name: str) -> str:
     detail = f"<{name}> <{_RC}detail> {literal(fault.detail)}{_END}"
     return (
-        f"<{name}> <{_TYPE}> <{_RC}Fault>{_END}"
+        f"<{name}> <{RDF_TYPE}> <{_RC}Fault>{_END}"
         f'<{name}> <{_RC}reason> "{fault.reason}"{_END}'
         f'<{name}> <{_RC}count> "{fault.count}{_INTEGER_END}'
         f"{detail if fault.detail else ''}"
@@ -396,7 +389,7 @@ def graph_iri(url: str) -> str:
 def iri_or_literal(url: str) -> str:
     """Return `url` as an N-Quads term: an IRI as `graph_iri`, else an `xsd:anyURI`."""
     iri = _as_iri(url)
-    return f"<{iri}>" if iri else f"{literal(url)}^^<{_XSD}anyURI>"
+    return f"<{iri}>" if iri else f"{literal(url)}^^<{XSD}anyURI>"
 
 
 def literal(text: str) -> str:
@@ -451,7 +444,7 @@ def _digest(*parts: str) -> str:
 
 def _time(unix_ms: int) -> str:
     secs, ms = divmod(unix_ms, 1000)
-    return f'"{_second(secs)}.{ms:03}Z"^^<{_XSD}dateTime>'
+    return f'"{_second(secs)}.{ms:03}Z"^^<{XSD}dateTime>'
 
 
 @lru_cache(maxsize=256)

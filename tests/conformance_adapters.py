@@ -26,9 +26,9 @@ from rdfcrawl.rdf.jsonld.options import Options as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
+from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.terms import RDF
 from rdfcrawl.sitemaps.resourcesync.documents import Reading as SourceReading
 from tests.nasty_statements import stored
 

@@ -23,7 +23,7 @@ from rdfcrawl.frontier.embedded import ensure_server
 from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.guard.policy import MAX_PORT
-from rdfcrawl.provenance import VOCABULARY
+from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
 from rdfcrawl.stores.segment_file import list_segments
 from tests.command_forks import CommandForks
@@ -48,7 +48,7 @@ _PREFIXES = f"""
 PREFIX prov: <http://www.w3.org/ns/prov#>
 PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
 PREFIX sq: <http://w3id.org/dice-research/squirrel/vocab#>
-PREFIX rc: <{VOCABULARY}>
+PREFIX rc: <{RC}>
 PREFIX http: <http://www.w3.org/2011/http#>
 """
 _find_statistics = re.compile(r"^[ {]'([^']+)': ([0-9]+)[,}]$", re.MULTILINE).findall

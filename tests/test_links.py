@@ -14,7 +14,6 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links import (
     MAX_NESTED_TERMS,
-    RDF_TYPE,
     Extent,
     LinkFilter,
     LinkPolicy,
@@ -22,6 +21,7 @@ from rdfcrawl.links import (
     Scope,
     load_patterns,
 )
+from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Link, Relation
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.provenance import (
     GRAPH,
     MAX_FAULTS,
-    VOCABULARY,
     Worker,
     activity_iri,
     describe,
@@ -27,6 +26,7 @@ from rdfcrawl.provenance import (
     literal,
     status_of,
 )
+from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.records import Document, Kind, Record
 from tests.examples import examples
 
@@ -39,7 +39,6 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SQ = "http://w3id.org/dice-research/squirrel/vocab#"
 HTTP = "http://www.w3.org/2011/http#"
-RC = VOCABULARY
 
 WORKER = Worker(name="host-1", crawl="linkeddata", version="0.1.0")
 TURTLE: Any = SimpleNamespace(name="Turtle")

@@ -16,6 +16,16 @@ from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
 from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
 from rdfcrawl.rdf.graphs import is_crawls
+from rdfcrawl.rdf.namespaces import (
+    DCAT,
+    DCTERMS,
+    RDF,
+    RDFS,
+    SCHEMA,
+    SCHEMA_HTTPS,
+    SD,
+    VOID,
+)
 from rdfcrawl.sitemaps.access import Access, Way
 from rdfcrawl.uri import BadUri
 
@@ -24,13 +34,7 @@ if TYPE_CHECKING:
 
 MAX_FACTS: Final = 100_000  # of one document
 
-_VOID = "http://rdfs.org/ns/void#"
-_DCAT = "http://www.w3.org/ns/dcat#"
-_SD = "http://www.w3.org/ns/sparql-service-description#"
-_DCT = "http://purl.org/dc/terms/"
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-_SCHEMA = ("http://schema.org/", "https://schema.org/")
+_SCHEMA = (SCHEMA, SCHEMA_HTTPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,38 +92,38 @@ class Findings:
 
 # Predicates that name a URL, and those that say more of it.
 _WAYS: Final = {
-    _VOID + "dataDump": Way.DUMP,
-    _VOID + "sparqlEndpoint": Way.SPARQL,
-    _SD + "endpoint": Way.SPARQL,
-    _SD + "url": Way.SPARQL,  # of drafts; Virtuoso says both
+    VOID + "dataDump": Way.DUMP,
+    VOID + "sparqlEndpoint": Way.SPARQL,
+    SD + "endpoint": Way.SPARQL,
+    SD + "url": Way.SPARQL,  # of drafts; Virtuoso says both
 }
-_DOWNLOAD: Final = _DCAT + "downloadURL"
-_ACCESS: Final = _DCAT + "accessURL"  # perhaps of a page about the file
+_DOWNLOAD: Final = DCAT + "downloadURL"
+_ACCESS: Final = DCAT + "accessURL"  # perhaps of a page about the file
 _CONTENTS: Final = frozenset(each + "contentUrl" for each in _SCHEMA)  # of any media
 _FILES: Final = frozenset({_DOWNLOAD, _ACCESS}) | _CONTENTS
-_SERVICE: Final = _DCAT + "endpointURL"  # of whatever kind
+_SERVICE: Final = DCAT + "endpointURL"  # of whatever kind
 _PAGES: Final = frozenset(
-    _VOID + name for name in ("rootResource", "exampleResource", "subset")
+    VOID + name for name in ("rootResource", "exampleResource", "subset")
 )
-_SPACE: Final = _VOID + "uriSpace"
-_PATTERN: Final = _VOID + "uriRegexPattern"
+_SPACE: Final = VOID + "uriSpace"
+_PATTERN: Final = VOID + "uriRegexPattern"
 _FORMATS: Final = frozenset(
-    {_DCAT + "mediaType", _DCT + "format", _DCT + "conformsTo"}
+    {DCAT + "mediaType", DCTERMS + "format", DCTERMS + "conformsTo"}
     | {each + "encodingFormat" for each in _SCHEMA}
 )
 _PARTS: Final = frozenset(
-    {_DCAT + "distribution", _DCAT + "accessService"}
+    {DCAT + "distribution", DCAT + "accessService"}
     | {each + "distribution" for each in _SCHEMA}
 )
-_SERVED: Final = _DCAT + "servesDataset"
-_LABELS: Final = frozenset({_RDF + "value", _RDFS + "label"})  # of formats
+_SERVED: Final = DCAT + "servesDataset"
+_LABELS: Final = frozenset({RDF + "value", RDFS + "label"})  # of formats
 
 # What every such predicate has in it: a chunk without any of these is not looked at.
 # Long ones are found faster.
 _MARKS: Final = (
-    _SD.encode(),
-    _VOID.encode(),
-    _DCAT.encode(),
+    SD.encode(),
+    VOID.encode(),
+    DCAT.encode(),
     b"://schema.org/",
 )
 _PREDICATES: Final = (
@@ -201,7 +205,7 @@ class AccessScan:
             self._files.setdefault((subject, url), predicate)
         else:
             self._named[subject, url, _WAYS[predicate]] = None
-            if not predicate.startswith(_SD):
+            if not predicate.startswith(SD):
                 self._datasets.add(subject)
 
     def found(self, document_url: str) -> list[Named]:

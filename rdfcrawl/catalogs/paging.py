@@ -14,25 +14,28 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
+from rdfcrawl.rdf.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, requestable
 
 MAX_RELATIONS: Final = 20_000  # of one page
-_HYDRA: Final = b"http://www.w3.org/ns/hydra/core#"
-_TREE: Final = b"https://w3id.org/tree#"
-_LDES: Final = b"https://w3id.org/ldes#"
-_DATASET: Final = b"http://www.w3.org/ns/dcat#Dataset"
-_TYPE: Final = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_DATASET: Final = f"{DCAT}Dataset".encode()
+_TYPE: Final = RDF_TYPE.encode()
 
 _find = re.compile(
     rb"\n(<[^>]*+>|_:[^ ]*+) "
     rb"<(%s(?:next|nextPage|view|member)|%s(?:view|relation|node)|%simmutable)> "
     rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
-    % (re.escape(_HYDRA), re.escape(_TREE), re.escape(_LDES))
+    % (re.escape(HYDRA.encode()), re.escape(TREE.encode()), re.escape(LDES.encode()))
 ).findall
 _find_types = re.compile(
     rb"\n(<[^>]*+>|_:[^ ]*+) <%s> "
     rb"<(%s(?:PartialCollectionView|PagedCollection)|%sNode|%s)> "
-    % (re.escape(_TYPE), re.escape(_HYDRA), re.escape(_TREE), re.escape(_DATASET))
+    % (
+        re.escape(_TYPE),
+        re.escape(HYDRA.encode()),
+        re.escape(TREE.encode()),
+        re.escape(_DATASET),
+    )
 ).findall
 _is_immutable = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE).search
 
@@ -80,7 +83,9 @@ class PagingScan:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next statements: whole lines of canonical N-Quads."""
-        is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
+        is_paged = (
+            HYDRA.encode() in chunk or TREE.encode() in chunk or LDES.encode() in chunk
+        )
         if not is_paged and _DATASET not in chunk:
             return
         self._has_any = True
@@ -124,7 +129,7 @@ class PagingScan:
 
     def _take(self, subject: bytes, predicate: bytes, target: bytes) -> None:
         name = predicate.rpartition(b"#")[2]
-        is_hydra = predicate.startswith(_HYDRA)
+        is_hydra = predicate.startswith(HYDRA.encode())
         if name == b"member":
             self._add_member(target)
         elif len(self._relations) + len(self._nodes) >= 2 * MAX_RELATIONS:

@@ -20,6 +20,7 @@ import pyoxigraph as ox
 
 from rdfcrawl.dataweb.web import GRAPH_PREFIX
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MAX_SURPLUS = 2_000_000  # different statements that are remembered
 MAX_SAMPLES = 20
 
-_XSD_TIME = "http://www.w3.org/2001/XMLSchema#time"
+_XSD_TIME = f"{XSD}time"
 _SUFFIXES = (".nq", ".nt")
 _PACKED = (".gz", ".bz2", ".xz")
 

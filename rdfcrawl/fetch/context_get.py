@@ -21,6 +21,7 @@ from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.http_links import json_ld_alternate
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
+from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ACCEPT: Final = (
-    'application/ld+json;profile="http://www.w3.org/ns/json-ld#context", '
+    f'application/ld+json;profile="{JSON_LD}context", '
     "application/ld+json;q=0.9, application/json;q=0.8, */*;q=0.1"
 )
 _JSON: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?json").fullmatch

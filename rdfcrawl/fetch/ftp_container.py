@@ -19,19 +19,19 @@ from rdfcrawl.fetch.ftp_listing import (
     parse_list_line,
     parse_name,
 )
-from rdfcrawl.rdf.terms import RDF, XSD, iri, statement
+from rdfcrawl.rdf.namespaces import DCTERMS, LDP, POSIX_STAT, RDF_TYPE, XSD
+from rdfcrawl.rdf.terms import iri, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 MEDIA_TYPE: Final = "application/n-triples"
 
-_LDP: Final = "http://www.w3.org/ns/ldp#"
-_TYPE: Final = iri(f"{RDF}type")
-_CONTAINER: Final = iri(f"{_LDP}BasicContainer")
-_CONTAINS: Final = iri(f"{_LDP}contains")
-_MODIFIED: Final = iri("http://purl.org/dc/terms/modified")
-_SIZE: Final = iri("http://www.w3.org/ns/posix/stat#size")
+_TYPE: Final = iri(RDF_TYPE)
+_CONTAINER: Final = iri(f"{LDP}BasicContainer")
+_CONTAINS: Final = iri(f"{LDP}contains")
+_MODIFIED: Final = iri(f"{DCTERMS}modified")
+_SIZE: Final = iri(f"{POSIX_STAT}size")
 _DATE_TIME: Final = iri(f"{XSD}dateTime")
 _INTEGER: Final = iri(f"{XSD}integer")
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.dataset import Sample
-from rdfcrawl.provenance import VOCABULARY, graph_iri
+from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule
+from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import compare_sample
@@ -170,4 +171,4 @@ def _report(sample: Sample, found: SampleDifference, graph_name: str) -> Iterabl
     ):
         for triple in triples:
             text = literal(triple.decode())
-            yield statement(subject, iri(VOCABULARY + name), text, graph)
+            yield statement(subject, iri(RC + name), text, graph)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.access import AccessScan
 from rdfcrawl.catalogs.paging import PagingScan
 from rdfcrawl.catalogs.sparql.services import ServiceScan
+from rdfcrawl.rdf.namespaces import VOID
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 # Whatever is looked for has one of these in it; long ones are found faster.
 _MARKS: Final = (
     b"http://www.w3.org/ns/",
-    b"http://rdfs.org/ns/void#",
+    VOID.encode(),
     b"https://w3id.org/",
     b"://schema.org/",
 )

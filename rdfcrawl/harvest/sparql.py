@@ -28,8 +28,9 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.tasks import Task, has_moved, read_task
-from rdfcrawl.provenance import VOCABULARY, graph_iri
-from rdfcrawl.rdf.terms import XSD, iri, literal, statement
+from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.namespaces import RC, XSD
+from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
@@ -442,6 +443,6 @@ def _checks(document: Document, outcome: Outcome) -> Iterator[str]:
         node = iri(f"{graph_iri(document.url)}.{number}")
         for name, value in (("wanted", check.want), ("read", check.got)):
             text = literal(str(value), datatype=f"{XSD}integer")
-            yield statement(node, iri(f"{VOCABULARY}{name}"), text, graph)
+            yield statement(node, iri(f"{RC}{name}"), text, graph)
         endpoint = iri(graph_iri(document.record.url))
-        yield statement(node, iri(f"{VOCABULARY}partitionOf"), endpoint, graph)
+        yield statement(node, iri(f"{RC}partitionOf"), endpoint, graph)

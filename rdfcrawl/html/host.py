@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rdfcrawl.rdf.namespaces import XHTML
+
 _HEAD_CHARS = 8192
-_XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 
 _DECLARATION = re.compile(r"\s*<\?xml[\s?]", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+([^\s>\[]+)([^>\[]*)", re.IGNORECASE)
@@ -77,7 +78,7 @@ def sniff_host(text: str, *, media_type: str = "", version: str = "") -> Host:
         is_declared_xml
         or bool(_DECLARATION.match(head))
         or "XHTML" in public_id
-        or (name == "html" and _XHTML_NAMESPACE in attributes)
+        or (name == "html" and XHTML in attributes)
     )
     found = _VERSION.search(attributes)
     if not found and "+RDFA 1.0" in public_id:

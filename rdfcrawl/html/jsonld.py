@@ -13,6 +13,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.rdf.jsonld.options import Options
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
+from rdfcrawl.rdf.namespaces import JSON_LD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 MAX_BLOCKS: Final = 1000
 MEDIA_TYPE: Final = "application/ld+json"
 
-_NS: Final = "http://www.w3.org/ns/json-ld#"
 # Scripts of these profiles are for other scripts and say nothing themselves.
-_NO_DATA: Final = frozenset((_NS + "context", _NS + "frame"))
+_NO_DATA: Final = frozenset((JSON_LD + "context", JSON_LD + "frame"))
 _PROFILE = re.compile(
     r""";\s*profile\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""", re.IGNORECASE
 )

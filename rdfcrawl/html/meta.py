@@ -22,6 +22,7 @@ from lxml.html import HtmlElement, document_fromstring
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.scope import prefix_pairs
+from rdfcrawl.rdf.namespaces import DC, DCTERMS
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from rdfcrawl.html.page import Page
 
 MAX_TAGS: Final = 5000
-DC: Final = "http://purl.org/dc/elements/1.1/"
-DCTERMS: Final = "http://purl.org/dc/terms/"
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_NAME_CHARS: Final = 1000  # extruct takes the square of the time for long ones

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve, root_of
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
-from rdfcrawl.rdf.terms import RDF, XSD, iri, literal, statement
+from rdfcrawl.rdf.namespaces import RDF_TYPE, XSD
+from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +39,7 @@ _MAX_KNOWN: Final = 1024  # names remembered, unless they are longer than this
 _MAX_KNOWN_CHARS: Final = 1024
 _GATHERED: Final = 64  # lines that are handed on together
 _NAMES: Final = frozenset({"itemprop", "itemprop-reverse"})
-_TYPE: Final = iri(RDF + "type")
+_TYPE: Final = iri(RDF_TYPE)
 # HTML Standard 5.2.4 "Values"
 _URL_ATTRIBUTES: Final = {
     **dict.fromkeys(("a", "area", "link"), "href"),

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.rdf.namespaces import XSD
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,7 +39,7 @@ _TEXT: Final = rb"[^\"\\\x00-\x1f\x7f\xef]*+"
 _STRING: Final = (
     rb'"' + _TEXT + rb'(?:(?:\\[tbnrf"\\]|\xef(?!\xbf[\xbe\xbf]))' + _TEXT + rb')*+"'
 )
-_XSD_STRING: Final = b"http://www.w3.org/2001/XMLSchema#string"
+_XSD_STRING: Final = f"{XSD}string".encode()
 _NO_DATATYPE: Final = (
     rb"(?!<http://www\.w3\.org/(?:2001/XMLSchema#string"
     rb"|1999/02/22-rdf-syntax-ns#(?:dirLang|lang)String)>)"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.namespaces import RDF, XSD
 from rdfcrawl.rdf.nesting import is_json_too_deep
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 _N_FIELDS: Final = 6
 # What the datatype says of a value that is no literal; the second of each is what
 # older documents have.
-_IRI_TYPES = frozenset({"globalId", terms.RDF + "namedNode"})
-_BLANK_TYPES = frozenset({"localId", terms.RDF + "blankNode"})
+_IRI_TYPES = frozenset({"globalId", RDF + "namedNode"})
+_BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 # Version 0.1 has xsd:string in its example of a text with a language.
-_LANGUAGE_TYPES = frozenset({"", terms.RDF + "langString", terms.XSD + "string"})
+_LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 
 def read_hextuples(  # one signature for all readers

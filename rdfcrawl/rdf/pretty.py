@@ -11,18 +11,17 @@ from typing import Any, Final
 import pyoxigraph
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple
 
-from rdfcrawl.rdf.terms import RDF, XSD
+from rdfcrawl.rdf.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
 
-_TYPE: Final = NamedNode(RDF + "type")
+_TYPE: Final = NamedNode(RDF_TYPE)
 _IRI: Final = re.compile(r"<([^>]*)>")
 # What prefix.cc and most publishers call them; the table of RDFa lacks them.
 _MORE_PREFIXES: Final = {
     "xsd": XSD,
-    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "geo": WGS84,
     "dbo": "http://dbpedia.org/ontology/",
     "mf": "http://microformats.org/profile/",
 }
-_HTTPS_SCHEMA: Final = "https://schema.org/"
 
 
 def pretty(n_quads: bytes) -> str:
@@ -52,8 +51,8 @@ def used_prefixes(n_quads: str) -> dict[str, str]:
     namespaces = {_namespace_of(iri) for iri in _IRI.findall(n_quads)}
     table = json.loads((files("rdfcrawl") / "data/rdfa_context.json").read_text())
     known: dict[str, str] = {**_MORE_PREFIXES, **table["prefixes"]}
-    if _HTTPS_SCHEMA in namespaces and known["schema"] not in namespaces:
-        known["schema"] = _HTTPS_SCHEMA
+    if SCHEMA_HTTPS in namespaces and known["schema"] not in namespaces:
+        known["schema"] = SCHEMA_HTTPS
     by_namespace = {namespace: prefix for prefix, namespace in known.items()}
     return {
         by_namespace[namespace]: namespace

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
 
 if TYPE_CHECKING:
@@ -174,6 +175,6 @@ def _literal(value: str, keys: dict[str, Any]) -> str:
         raise ValueError("language or datatype is empty")
     if not isinstance(language, str | None) or not isinstance(datatype, str | None):
         raise ValueError("language or datatype is no string")  # noqa: TRY004
-    if language and datatype not in (None, terms.RDF + "langString"):
+    if language and datatype not in (None, RDF + "langString"):
         raise ValueError("it has a language and another datatype")
     return terms.literal(value, language=language or "", datatype=datatype or "")

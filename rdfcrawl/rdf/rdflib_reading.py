@@ -15,6 +15,7 @@ from rdfcrawl import formats
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
+from rdfcrawl.rdf.namespaces import RDF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ MAX_BYTES: Final = 256 * 1024
 
 # RDF/XML section 6.1.4: these may come without namespace.
 _OLD_ATTRIBUTES: Final = frozenset({"ID", "about", "resource", "parseType", "type"})
-_PARSE_TYPE: Final = f"{terms.RDF} parseType"
+_PARSE_TYPE: Final = f"{RDF} parseType"
 _NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
 
 

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import re
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-XSD = "http://www.w3.org/2001/XMLSchema#"
-
 # N-Quads IRIREF has none of these unescaped; escaped ones are refused by `check`.
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
 _IN_LITERAL = re.compile(r'["\\\n\r\ud800-\udfff]')

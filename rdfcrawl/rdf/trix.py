@@ -16,6 +16,7 @@ from xml.parsers import expat
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
+from rdfcrawl.rdf.namespaces import RDF, TRIX, XML
 from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import Environment
     from rdfcrawl.rdf.limits import ParseLimits
 
-NAMESPACES: Final = frozenset({"", "http://www.w3.org/2004/03/trix/trix-1/"})
-_LANG: Final = SEPARATOR.join(("http://www.w3.org/XML/1998/namespace", "lang", "xml"))
-_XML_LITERAL: Final = terms.RDF + "XMLLiteral"
+NAMESPACES: Final = frozenset({"", TRIX})
+_LANG: Final = SEPARATOR.join((XML, "lang", "xml"))
+_XML_LITERAL: Final = RDF + "XMLLiteral"
 _N_TERMS: Final = 3
 _MAX_GRAPH_NAMES: Final = 8  # of one graph: each of them repeats its statements
 # Of one tag or declaration, which the XML parser keeps until it is complete.

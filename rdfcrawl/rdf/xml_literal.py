@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
+from rdfcrawl.rdf.namespaces import XML
+
 SEPARATOR: Final = " "  # of expat, between namespace, name and prefix
-_XML: Final = "http://www.w3.org/XML/1998/namespace"
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _VALUE: Final = str.maketrans(
     {
@@ -98,7 +99,7 @@ class XmlContent:
         """Return what an element uses and its ancestors do not declare."""
         new: dict[str, str] = {}
         for prefix, namespace in used.items():
-            if namespace == _XML:
+            if namespace == XML:
                 continue
             around = self._declared[prefix]
             if (around[-1] if around else "") != namespace:

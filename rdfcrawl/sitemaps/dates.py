@@ -13,6 +13,8 @@ from enum import IntEnum
 from functools import lru_cache, total_ordering
 from typing import Final
 
+from rdfcrawl.rdf.namespaces import DCTERMS, XSD
+
 _MAX_CHARS: Final = 80
 # Seconds without a zone, a space for `T` and zones without a colon are not in the
 # note, but common.
@@ -25,8 +27,7 @@ _W3C = re.compile(
 _DAY_NAME = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?[0-9]{1,2}\s+[A-Za-z]{3}\s+[0-9]{2,4}\s"
 )
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-_W3CDTF = "http://purl.org/dc/terms/W3CDTF"
+_W3CDTF = DCTERMS + "W3CDTF"
 
 
 class Precision(IntEnum):
@@ -116,14 +117,14 @@ class PointInTime:
         """IRI of the datatype of `text`; XML Schema has none for a minute."""
         match self.precision:
             case Precision.YEAR:
-                return _XSD + "gYear"
+                return XSD + "gYear"
             case Precision.MONTH:
-                return _XSD + "gYearMonth"
+                return XSD + "gYearMonth"
             case Precision.DAY:
-                return _XSD + "date"
+                return XSD + "date"
             case Precision.MINUTE:
                 return _W3CDTF
-        return _XSD + "dateTime"
+        return XSD + "dateTime"
 
 
 @lru_cache(maxsize=1024)

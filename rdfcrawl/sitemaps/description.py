@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, is_crawls
-from rdfcrawl.rdf.terms import RDF, XSD, blank, iri, literal, statement
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
+from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.access import Claim
 from rdfcrawl.sitemaps.extensions import name_of
-from rdfcrawl.sitemaps.facts import DCTERMS, RC
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.sitemaps.semantic import Dataset, Location
 
-VOID: Final = "http://rdfs.org/ns/void#"
-DCAT: Final = "http://www.w3.org/ns/dcat#"
 _OWN_NAME: Final = f"{CRAWL_NAMES}dataset:"
 _FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"
 _EU_FREQUENCY: Final = {
@@ -102,8 +100,8 @@ class _Describer:
         self._graph = iri(graph) if graph else ""
 
     def lines(self) -> Iterator[str]:
-        yield self._say(RDF + "type", iri(VOID + "Dataset"))
-        yield self._say(RDF + "type", iri(DCAT + "Dataset"))
+        yield self._say(RDF_TYPE, iri(VOID + "Dataset"))
+        yield self._say(RDF_TYPE, iri(DCAT + "Dataset"))
         yield self._say(RC + "declaredBy", iri(graph_iri(self._sitemap)))
         yield from self._about()
         yield from self._dumps()
@@ -142,7 +140,7 @@ class _Describer:
                 file, node = iri(graph_iri(place.url)), self._node(place.url)
                 yield self._say(VOID + "dataDump", file)
                 yield self._say(DCAT + "distribution", node)
-                yield self._say(RDF + "type", iri(DCAT + "Distribution"), node)
+                yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
                 yield self._say(DCAT + "downloadURL", file, node)
                 if kind == "fragment" or are_parts:
                     yield self._say(RC + "partOfDump", _TRUE, node)
@@ -156,10 +154,10 @@ class _Describer:
             service = self._node(f"service {place.url}")
             yield self._say(VOID + "sparqlEndpoint", endpoint)
             yield self._say(DCAT + "distribution", node)
-            yield self._say(RDF + "type", iri(DCAT + "Distribution"), node)
+            yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
             yield self._say(DCAT + "accessURL", endpoint, node)
             yield self._say(DCAT + "accessService", service, node)
-            yield self._say(RDF + "type", iri(DCAT + "DataService"), service)
+            yield self._say(RDF_TYPE, iri(DCAT + "DataService"), service)
             yield self._say(DCAT + "endpointURL", endpoint, service)
             yield self._say(DCAT + "servesDataset", self._subject, service)
             yield from self._weight(place, node)

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.provenance import VOCABULARY, graph_iri
-from rdfcrawl.rdf.terms import RDF, XSD, blank, iri, literal, statement
+from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.namespaces import DCTERMS, RC, RDF_TYPE, SCHEMA, XHV, XSD
+from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.extensions import name_of
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.sitemaps.entry import Entry, Extension
 
-RC: Final = VOCABULARY
-DCTERMS: Final = "http://purl.org/dc/terms/"
-SCHEMA: Final = "http://schema.org/"
-_XHV = "http://www.w3.org/1999/xhtml/vocab#"
 
 _IMAGE: Final = {
     "caption": "caption",
@@ -117,7 +114,7 @@ def _extension(
             other = _url(extension.value("@href"))
             relation = (extension.value("@rel") or "alternate").lower()
             is_known = relation == "alternate"
-            yield say(page, _XHV + relation if is_known else RC + "link", other)
+            yield say(page, XHV + relation if is_known else RC + "link", other)
             language = extension.value("@hreflang")
             is_told = language and language.lower() != "x-default"
             if is_told and other.startswith("<"):
@@ -144,7 +141,7 @@ def _values(
     say: Callable[[str, str, str], str],
 ) -> Iterator[str]:
     if kind:
-        yield say(subject, RDF + "type", iri(SCHEMA + kind))
+        yield say(subject, RDF_TYPE, iri(SCHEMA + kind))
     for name, text in extension.values:
         if name == "loc" and subject == _url(text):
             continue

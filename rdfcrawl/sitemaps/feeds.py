@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.namespaces import ATOM, RELATIONS
 from rdfcrawl.sitemaps.addresses import url_in, url_of
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.entry import Entry
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 _UPDATED = ("updated", "modified")
 _PUBLISHED = ("published", "pubdate", "issued", "date", "created")
 _KEPT = frozenset({"title", "enclosure", "content", "thumbnail", "group"})
-_RELATIONS = "http://www.iana.org/assignments/relation/"  # RFC 4287 4.2.7.2
-_ATOM = "http://www.w3.org/2005/Atom"
 
 
 def rss_entry(
@@ -40,7 +39,7 @@ def rss_entry(
     """
     url = ""
     for child in item.all("link"):
-        if child.namespace != _ATOM and not child.attribute("href"):
+        if child.namespace != ATOM and not child.attribute("href"):
             url = url or url_in(child, base, log)
     for child in item.all("guid"):
         is_link = (child.attribute("ispermalink") or "true").strip().lower() != "false"
@@ -70,7 +69,7 @@ def _alternate(entry: Element, base: str, log: FaultLog) -> str:
     for link in entry.all("link"):
         href = (link.attribute("href") or "").strip()
         relation = (link.attribute("rel") or "alternate").strip().lower()
-        is_alternate = relation.removeprefix(_RELATIONS) == "alternate"
+        is_alternate = relation.removeprefix(RELATIONS) == "alternate"
         if href and is_alternate and (url := _resolved(href, link, entry, base, log)):
             return url
     return ""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.namespaces import XML
 from rdfcrawl.sitemaps.entities import Entities, TextBuffer
 from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.text import iter_text
@@ -44,7 +45,6 @@ _SPACES = str.maketrans("\t\n\r", "   ")
 _SECTIONS = {"<!--": "-->", "<![CDATA[": "]]>"}
 _INSTRUCTION = re.compile(r"<\?(?:[^?<]++|\?(?!>))*+\?>").match
 _MAY_BE_MARKUP = re.compile(rf"<(?:\Z|!|/(?:\Z|{_NAME})|{_NAME})").match
-_XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 
 class Start(NamedTuple):
@@ -151,7 +151,7 @@ class Tokenizer:
         self._is_data = False  # it is a CDATA section
         self._open: list[str] = []
         self._n_too_deep = 0  # open elements that are not in `_open`
-        self._scopes: list[tuple[int, dict[str, str]]] = [(0, {"xml": _XML_NAMESPACE})]
+        self._scopes: list[tuple[int, dict[str, str]]] = [(0, {"xml": XML})]
         self._starts: dict[str, Start] = {}  # known in this scope, without attributes
         self._ends: dict[str, End] = {}
         self._leaves: set[str] = set()  # names as they are written

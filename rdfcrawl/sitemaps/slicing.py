@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.graphs import GraphRule
+from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.sitemaps.semantic import Slicing
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ TRIPLE: Final = re.compile(
     rb"(?: (?P<graph><[^>\n]*>|_:[^ \n]+))? \.$",
     re.MULTILINE,
 )
-_RDF = b"<http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDF = f"<{RDF}".encode()
 _REIFIED, _PREDICATE, _OBJECT = (
     _RDF + name for name in (b"subject>", b"predicate>", b"object>")
 )

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import (
-    AGENT_FIELDS,
-    AGENTS,
-    CONTACT_FIELDS,
-    DCAT,
-    DCT,
-    FOAF,
-    PROV,
-    VCARD,
-    Field,
-)
+from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, AGENTS, CONTACT_FIELDS, Field
 from rdfcrawl.catalogs.ckan.values import Fields, is_empty, iter_objects, text_of
 from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,17 +26,17 @@ def iter_agents(
     publishers = list(_iter_said(fields, "publisher"))
     organization = next(iter_objects(fields.get("organization")), None)
     for one in publishers:
-        yield from _agent(one, dataset, f"{DCT}publisher", writer)
+        yield from _agent(one, dataset, f"{DCTERMS}publisher", writer)
     if organization is not None:
         # Whoever keeps the entry publishes it, unless somebody else is said to.
-        predicate = f"{PROV}wasAttributedTo" if publishers else f"{DCT}publisher"
+        predicate = f"{PROV}wasAttributedTo" if publishers else f"{DCTERMS}publisher"
         yield from _organization(organization, dataset, predicate, portal, writer)
     for key, predicate in AGENTS:
         for one in _iter_said(fields, key):
             yield from _agent(one, dataset, predicate, writer)
     author = {"name": fields.get("author"), "email": fields.get("author_email")}
     if _says_something(author) and not any(_iter_said(fields, "creator")):
-        yield from _agent(author, dataset, f"{DCT}creator", writer)
+        yield from _agent(author, dataset, f"{DCTERMS}creator", writer)
     for one in _iter_contacts(fields):
         node = writer.node(one.get("uri"))
         yield terms.statement(dataset, f"<{DCAT}contactPoint>", node)
@@ -122,4 +113,4 @@ def _organization(
     yield from iter_fields(fields, _ORGANIZATION_FIELDS, node, writer)
 
 
-_ORGANIZATION_FIELDS: Final = (Field(("description",), f"{DCT}description"),)
+_ORGANIZATION_FIELDS: Final = (Field(("description",), f"{DCTERMS}description"),)

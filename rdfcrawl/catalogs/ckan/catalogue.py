@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, DCAT, DCT, FOAF, Shape
+from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, Shape
 from rdfcrawl.catalogs.ckan.values import Fields, iter_texts
 from rdfcrawl.catalogs.ckan.writing import (
     TYPE,
@@ -21,6 +21,7 @@ from rdfcrawl.catalogs.ckan.writing import (
     only_terms,
 )
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -60,14 +61,14 @@ def iter_catalogue(
         for text, language in iter_texts(value):
             literal = writer.literal(text, language=language)
             yield from only_terms(
-                (terms.statement(catalogue, f"<{DCT}{name}>", literal),)
+                (terms.statement(catalogue, f"<{DCTERMS}{name}>", literal),)
             )
     language = fields.text("locale_default")
     for term, lines in writer.iter_objects(language, Shape.LANGUAGE):
-        yield terms.statement(catalogue, f"<{DCT}language>", term)
+        yield terms.statement(catalogue, f"<{DCTERMS}language>", term)
         yield from lines
     publisher = writer.new_blank()
-    yield terms.statement(catalogue, f"<{DCT}publisher>", publisher)
+    yield terms.statement(catalogue, f"<{DCTERMS}publisher>", publisher)
     yield terms.statement(publisher, TYPE, f"<{FOAF}Agent>")
     agent = Fields({"name": title, "homepage": f"{portal.url}/"})
     yield from only_terms(iter_fields(agent, AGENT_FIELDS, publisher, writer))

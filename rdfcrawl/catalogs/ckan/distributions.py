@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import (
-    DCAT,
-    DCT,
-    RESOURCE_FIELDS,
-    SERVICE_FIELDS,
-    SPDX,
-    Shape,
-)
+from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, Shape
 from rdfcrawl.catalogs.ckan.places import iter_retention
 from rdfcrawl.catalogs.ckan.values import Fields, iter_objects
 from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SPDX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -125,7 +119,7 @@ def _formats(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
         file_format = ""
     for text, predicate, shape in (
         (media_type, f"{DCAT}mediaType", Shape.MEDIA_TYPE),
-        (file_format, f"{DCT}format", Shape.FILE_TYPE),
+        (file_format, f"{DCTERMS}format", Shape.FILE_TYPE),
     ):
         for term, lines in writer.iter_objects(text, shape):
             yield terms.statement(node, f"<{predicate}>", term)

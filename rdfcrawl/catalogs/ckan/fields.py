@@ -10,22 +10,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-DCT: Final = "http://purl.org/dc/terms/"
-DCAT: Final = "http://www.w3.org/ns/dcat#"
-DCATAP: Final = "http://data.europa.eu/r5r/"
-FOAF: Final = "http://xmlns.com/foaf/0.1/"
-RDFS: Final = "http://www.w3.org/2000/01/rdf-schema#"
-SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
-ADMS: Final = "http://www.w3.org/ns/adms#"
-OWL: Final = "http://www.w3.org/2002/07/owl#"
-PROV: Final = "http://www.w3.org/ns/prov#"
-VCARD: Final = "http://www.w3.org/2006/vcard/ns#"
-SPDX: Final = "http://spdx.org/rdf/terms#"
-LOCN: Final = "http://www.w3.org/ns/locn#"
-GEO: Final = "http://www.opengis.net/ont/geosparql#"
-HEALTH: Final = "http://healthdataportal.eu/ns/health#"
-DPV: Final = "https://w3id.org/dpv#"
-DCATUS: Final = "http://resources.data.gov/ontology/dcat-us#"
+from rdfcrawl.rdf.namespaces import (
+    ADMS,
+    DCAT,
+    DCATAP,
+    DCATUS,
+    DCTERMS,
+    DPV,
+    FOAF,
+    HEALTH,
+    OWL,
+    PROV,
+    VCARD,
+)
 
 
 class Shape(StrEnum):
@@ -77,23 +74,23 @@ def _list(keys: str, predicate: str, shape: Shape = Shape.IRI_OR_TEXT) -> Field:
 
 DATASET_FIELDS: Final = (
     # CKAN itself
-    _field("title_translated title", f"{DCT}title"),
-    _field("notes_translated notes description", f"{DCT}description"),
+    _field("title_translated title", f"{DCTERMS}title"),
+    _field("notes_translated notes description", f"{DCTERMS}description"),
     _field("url landing_page landingPage", f"{DCAT}landingPage", Shape.IRI),
     _field("version", f"{OWL}versionInfo"),
     _field("version", f"{DCAT}version"),
     _field(
         "issued release_date date_released metadata_created",
-        f"{DCT}issued",
+        f"{DCTERMS}issued",
         Shape.DATE,
     ),
     _field(
         "modified date_modified last_updated metadata_modified",
-        f"{DCT}modified",
+        f"{DCTERMS}modified",
         Shape.DATE,
     ),
     # DCAT-AP
-    _list("identifier guid id", f"{DCT}identifier", Shape.TEXT),
+    _list("identifier guid id", f"{DCTERMS}identifier", Shape.TEXT),
     _list(
         "alternate_identifier alternative_identifier other_identifier",
         f"{ADMS}identifier",
@@ -103,25 +100,25 @@ DATASET_FIELDS: Final = (
     _field(
         "frequency accrual_periodicity accrualPeriodicity frequency-of-update "
         "update_frequency",
-        f"{DCT}accrualPeriodicity",
+        f"{DCTERMS}accrualPeriodicity",
         Shape.FREQUENCY,
     ),
-    _list("dcat_type", f"{DCT}type"),
-    _list("language metadata-language", f"{DCT}language", Shape.LANGUAGE),
+    _list("dcat_type", f"{DCTERMS}type"),
+    _list("language metadata-language", f"{DCTERMS}language", Shape.LANGUAGE),
     _list("theme themes", f"{DCAT}theme", Shape.CONCEPT),
-    _list("conforms_to conformsTo", f"{DCT}conformsTo", Shape.STATEMENT),
+    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", Shape.STATEMENT),
     _list("documentation page", f"{FOAF}page"),
-    _list("related_resource", f"{DCT}relation"),
-    _list("references", f"{DCT}references"),
-    _list("has_version", f"{DCT}hasVersion"),
-    _list("is_version_of", f"{DCT}isVersionOf"),
-    _list("has_part", f"{DCT}hasPart"),
-    _list("is_part_of", f"{DCT}isPartOf"),
-    _list("source", f"{DCT}source"),
+    _list("related_resource", f"{DCTERMS}relation"),
+    _list("references", f"{DCTERMS}references"),
+    _list("has_version", f"{DCTERMS}hasVersion"),
+    _list("is_version_of", f"{DCTERMS}isVersionOf"),
+    _list("has_part", f"{DCTERMS}hasPart"),
+    _list("is_part_of", f"{DCTERMS}isPartOf"),
+    _list("source", f"{DCTERMS}source"),
     _list("sample", f"{ADMS}sample"),
-    _list("access_rights accessRights", f"{DCT}accessRights", Shape.STATEMENT),
-    _list("rights", f"{DCT}rights", Shape.STATEMENT),
-    _list("provenance lineage", f"{DCT}provenance", Shape.STATEMENT),
+    _list("access_rights accessRights", f"{DCTERMS}accessRights", Shape.STATEMENT),
+    _list("rights", f"{DCTERMS}rights", Shape.STATEMENT),
+    _list("provenance lineage", f"{DCTERMS}provenance", Shape.STATEMENT),
     _field("status", f"{ADMS}status", Shape.IRI_OR_TEXT),
     # DCAT-AP 2 and 3
     _field("temporal_resolution", f"{DCAT}temporalResolution", Shape.DURATION),
@@ -130,7 +127,7 @@ DATASET_FIELDS: Final = (
         f"{DCAT}spatialResolutionInMeters",
         Shape.DECIMAL,
     ),
-    _list("is_referenced_by", f"{DCT}isReferencedBy"),
+    _list("is_referenced_by", f"{DCTERMS}isReferencedBy"),
     _list("applicable_legislation", f"{DCATAP}applicableLegislation"),
     _list("hvd_category", f"{DCATAP}hvdCategory", Shape.CONCEPT),
     _list("was_generated_by", f"{PROV}wasGeneratedBy"),
@@ -160,20 +157,20 @@ DATASET_FIELDS: Final = (
 )
 
 RESOURCE_FIELDS: Final = (
-    _field("name_translated name", f"{DCT}title"),
-    _field("description_translated description", f"{DCT}description"),
-    _list("identifier", f"{DCT}identifier", Shape.TEXT),
+    _field("name_translated name", f"{DCTERMS}title"),
+    _field("description_translated description", f"{DCTERMS}description"),
+    _list("identifier", f"{DCTERMS}identifier", Shape.TEXT),
     _field("status", f"{ADMS}status", Shape.IRI_OR_TEXT),
-    _field("license license_url license_id", f"{DCT}license", Shape.LICENCE),
-    _list("rights", f"{DCT}rights", Shape.STATEMENT),
-    _list("access_rights", f"{DCT}accessRights", Shape.STATEMENT),
+    _field("license license_url license_id", f"{DCTERMS}license", Shape.LICENCE),
+    _list("rights", f"{DCTERMS}rights", Shape.STATEMENT),
+    _list("access_rights", f"{DCTERMS}accessRights", Shape.STATEMENT),
     _list("documentation page", f"{FOAF}page"),
-    _list("language", f"{DCT}language", Shape.LANGUAGE),
-    _list("conforms_to conformsTo", f"{DCT}conformsTo", Shape.STATEMENT),
-    _field("issued created", f"{DCT}issued", Shape.DATE),
+    _list("language", f"{DCTERMS}language", Shape.LANGUAGE),
+    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", Shape.STATEMENT),
+    _field("issued created", f"{DCTERMS}issued", Shape.DATE),
     _field(
         "modified last_modified metadata_modified",
-        f"{DCT}modified",
+        f"{DCTERMS}modified",
         Shape.DATE,
     ),
     _field("size byte_size", f"{DCAT}byteSize", Shape.COUNT),
@@ -190,23 +187,23 @@ RESOURCE_FIELDS: Final = (
 )
 
 SERVICE_FIELDS: Final = (
-    _field("title_translated title", f"{DCT}title"),
-    _field("description_translated description", f"{DCT}description"),
+    _field("title_translated title", f"{DCTERMS}title"),
+    _field("description_translated description", f"{DCTERMS}description"),
     _list("endpoint_url", f"{DCAT}endpointURL", Shape.IRI),
     _list("endpoint_description", f"{DCAT}endpointDescription"),
     _list("serves_dataset", f"{DCAT}servesDataset", Shape.IRI),
     _field("availability", f"{DCATAP}availability", Shape.IRI_OR_TEXT),
-    _field("license", f"{DCT}license", Shape.LICENCE),
-    _list("access_rights", f"{DCT}accessRights", Shape.STATEMENT),
-    _list("conforms_to", f"{DCT}conformsTo", Shape.STATEMENT),
+    _field("license", f"{DCTERMS}license", Shape.LICENCE),
+    _list("access_rights", f"{DCTERMS}accessRights", Shape.STATEMENT),
+    _list("conforms_to", f"{DCTERMS}conformsTo", Shape.STATEMENT),
 )
 
 AGENT_FIELDS: Final = (
     _field("name_translated name title", f"{FOAF}name"),
     _field("email mail", f"{FOAF}mbox", Shape.MAIL),
     _field("url homepage", f"{FOAF}homepage", Shape.IRI),
-    _field("type", f"{DCT}type", Shape.IRI_OR_TEXT),
-    _list("identifier", f"{DCT}identifier", Shape.TEXT),
+    _field("type", f"{DCTERMS}type", Shape.IRI_OR_TEXT),
+    _list("identifier", f"{DCTERMS}identifier", Shape.TEXT),
 )
 
 CONTACT_FIELDS: Final = (
@@ -219,19 +216,19 @@ CONTACT_FIELDS: Final = (
 
 # Agents beside the publisher: key of the list, or prefix of flat keys
 AGENTS: Final = (
-    ("creator", f"{DCT}creator"),
-    ("contributor", f"{DCT}contributor"),
+    ("creator", f"{DCTERMS}creator"),
+    ("contributor", f"{DCTERMS}contributor"),
     ("hdab", f"{HEALTH}hdab"),
 )
 
 # `type` of an entry of relationships_as_subject
 RELATIONSHIPS: Final = {
-    "depends_on": f"{DCT}requires",
-    "dependency_of": f"{DCT}isRequiredBy",
+    "depends_on": f"{DCTERMS}requires",
+    "dependency_of": f"{DCTERMS}isRequiredBy",
     "derives_from": f"{PROV}wasDerivedFrom",
     "has_derivation": f"{PROV}hadDerivation",
-    "child_of": f"{DCT}isPartOf",
-    "parent_of": f"{DCT}hasPart",
-    "links_to": f"{DCT}references",
-    "linked_from": f"{DCT}isReferencedBy",
+    "child_of": f"{DCTERMS}isPartOf",
+    "parent_of": f"{DCTERMS}hasPart",
+    "links_to": f"{DCTERMS}references",
+    "linked_from": f"{DCTERMS}isReferencedBy",
 }

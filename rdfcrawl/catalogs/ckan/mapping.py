@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.catalogs.ckan import vocabularies
 from rdfcrawl.catalogs.ckan.agents import iter_agents
 from rdfcrawl.catalogs.ckan.distributions import iter_distributions
-from rdfcrawl.catalogs.ckan.fields import (
-    DATASET_FIELDS,
-    DCAT,
-    DCT,
-    RDFS,
-    RELATIONSHIPS,
-    SKOS,
-)
+from rdfcrawl.catalogs.ckan.fields import DATASET_FIELDS, RELATIONSHIPS
 from rdfcrawl.catalogs.ckan.places import iter_spatial, iter_temporal
 from rdfcrawl.catalogs.ckan.values import (
     Fields,
@@ -37,6 +30,7 @@ from rdfcrawl.catalogs.ckan.writing import (
 )
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RDFS, SKOS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -127,12 +121,12 @@ def _licence(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
     if not (node or title or own_id):
         return
     node = node or writer.new_blank()
-    yield terms.statement(dataset, f"<{DCT}license>", node)
-    yield terms.statement(node, TYPE, f"<{DCT}LicenseDocument>")
+    yield terms.statement(dataset, f"<{DCTERMS}license>", node)
+    yield terms.statement(node, TYPE, f"<{DCTERMS}LicenseDocument>")
     if title:
         yield terms.statement(node, f"<{RDFS}label>", writer.literal(title))
     if own_id and not writer.iri(own_id):
-        yield terms.statement(node, f"<{DCT}identifier>", writer.literal(own_id))
+        yield terms.statement(node, f"<{DCTERMS}identifier>", writer.literal(own_id))
 
 
 def _keywords(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:

@@ -13,10 +13,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.catalogs.ckan.fields import DCAT
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.http_links import parse_link_header
-from rdfcrawl.rdf.terms import RDF
+from rdfcrawl.rdf.namespaces import DCAT, HYDRA, RDF
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
     from rdfcrawl.faultlog import FaultLog
 
-HYDRA: Final = "http://www.w3.org/ns/hydra/core#"
 MAX_PAGES: Final = 100_000  # of one catalogue; ckanext-dcat has 100 datasets on each
 _MAX_NEXT: Final = 100  # statements of one page that name another
 _EXTENSIONS: Final = ("ttl", "rdf", "jsonld")  # best first: what is read fastest

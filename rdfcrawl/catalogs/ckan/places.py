@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import DCAT, DCT, GEO, HEALTH, LOCN, SKOS
 from rdfcrawl.catalogs.ckan.values import (
     Fields,
     decoded,
@@ -19,6 +18,7 @@ from rdfcrawl.catalogs.ckan.values import (
 from rdfcrawl.catalogs.ckan.writing import TYPE
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, GEOSPARQL, HEALTH, LOCN, SKOS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ def iter_spatial(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
 def iter_temporal(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
     """Yield the lines of the periods that the data cover, or are kept for."""
     for one in iter_objects(fields.get("temporal_coverage")):
-        yield from _period(one, dataset, f"{DCT}temporal", writer)
+        yield from _period(one, dataset, f"{DCTERMS}temporal", writer)
     flat = {
         "start": fields.get("temporal_start", "temporal-extent-begin"),
         "end": fields.get("temporal_end", "temporal-extent-end"),
@@ -97,7 +97,7 @@ def iter_temporal(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]
     if isinstance(temporal, str) and temporal.count("/") == 1:  # ISO 8601 interval
         start, _, end = temporal.partition("/")
         flat = {"start": flat["start"] or start, "end": flat["end"] or end}
-    yield from _period(flat, dataset, f"{DCT}temporal", writer)
+    yield from _period(flat, dataset, f"{DCTERMS}temporal", writer)
     yield from iter_retention(fields, dataset, writer)
 
 
@@ -179,8 +179,8 @@ def _place(place: Mapping[str, Any], dataset: str, writer: Writer) -> Iterator[s
             for literal in _geometries(value, writer)
         )
     if lines or not node.startswith("_:"):
-        yield terms.statement(dataset, f"<{DCT}spatial>", node)
-        yield terms.statement(node, TYPE, f"<{DCT}Location>")
+        yield terms.statement(dataset, f"<{DCTERMS}spatial>", node)
+        yield terms.statement(node, TYPE, f"<{DCTERMS}Location>")
         yield from lines
 
 
@@ -199,16 +199,16 @@ def _geometries(value: Any, writer: Writer) -> Iterator[str]:
                 *((west, north), (west, south)),
             )
         )
-        yield writer.literal(f"POLYGON (({ring}))", datatype=f"{GEO}wktLiteral")
+        yield writer.literal(f"POLYGON (({ring}))", datatype=f"{GEOSPARQL}wktLiteral")
     elif text and _WKT(text):
         crs = r"<http://www.opengis.net/def/crs/EPSG/0/\1> "
-        yield writer.literal(_SRID.sub(crs, text), datatype=f"{GEO}wktLiteral")
+        yield writer.literal(_SRID.sub(crs, text), datatype=f"{GEOSPARQL}wktLiteral")
     elif text:
         yield writer.unsuitable(text, "no geometry")
     elif wkt := wkt_of(value):
         compact = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        yield writer.literal(compact, datatype=f"{GEO}geoJSONLiteral")
-        yield writer.literal(wkt, datatype=f"{GEO}wktLiteral")
+        yield writer.literal(compact, datatype=f"{GEOSPARQL}geoJSONLiteral")
+        yield writer.literal(wkt, datatype=f"{GEOSPARQL}wktLiteral")
     elif _is_geometry(value):
         writer.log.note(Reason.BAD_TERM, f"no geometry: {value!r:.200}")
 
@@ -223,7 +223,7 @@ def _period(
         return
     node = writer.new_blank()
     yield terms.statement(subject, f"<{predicate}>", node)
-    yield terms.statement(node, TYPE, f"<{DCT}PeriodOfTime>")
+    yield terms.statement(node, TYPE, f"<{DCTERMS}PeriodOfTime>")
     for text, name in ((start, "startDate"), (end, "endDate")):
         if text and (term := writer.date(text)):
             yield terms.statement(node, f"<{DCAT}{name}>", term)

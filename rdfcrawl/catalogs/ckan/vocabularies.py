@@ -10,8 +10,9 @@ import re
 from typing import Final
 from urllib.parse import quote
 
+from rdfcrawl.rdf.namespaces import MEDIA_TYPES
+
 EU: Final = "http://publications.europa.eu/resource/authority/"
-MEDIA_TYPES: Final = "https://www.iana.org/assignments/media-types/"
 
 _MEDIA_TYPE = re.compile(
     r"(application|audio|font|image|message|model|multipart|text|video)"

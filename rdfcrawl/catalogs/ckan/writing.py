@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import NamedNode
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import ADMS, DCT, RDFS, SKOS, Shape
+from rdfcrawl.catalogs.ckan.fields import Shape
 from rdfcrawl.catalogs.ckan.times import date_time
 from rdfcrawl.catalogs.ckan.values import (
     is_empty,
@@ -22,7 +22,7 @@ from rdfcrawl.catalogs.ckan.values import (
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import MAX_CHARS, mended_iri, note_mended
-from rdfcrawl.rdf.terms import RDF, XSD
+from rdfcrawl.rdf.namespaces import ADMS, DCTERMS, RDF, RDFS, SKOS, XSD
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Writer:
             return iri, []
         node = self.new_blank()
         label = self._labels(node, f"<{RDFS}label>", text)
-        return node, [terms.statement(node, TYPE, f"<{DCT}{kind}>"), *label]
+        return node, [terms.statement(node, TYPE, f"<{DCTERMS}{kind}>"), *label]
 
     def date(self, text: str) -> str:
         """Return a date or time with its datatype; a literal if it is free text."""
@@ -260,10 +260,10 @@ _NAMED: Final = {
 }
 # What a text says where the range is no vocabulary.
 _CLASSES: Final = {
-    f"{DCT}accessRights": f"{DCT}RightsStatement",
-    f"{DCT}rights": f"{DCT}RightsStatement",
-    f"{DCT}conformsTo": f"{DCT}Standard",
-    f"{DCT}provenance": f"{DCT}ProvenanceStatement",
+    f"{DCTERMS}accessRights": f"{DCTERMS}RightsStatement",
+    f"{DCTERMS}rights": f"{DCTERMS}RightsStatement",
+    f"{DCTERMS}conformsTo": f"{DCTERMS}Standard",
+    f"{DCTERMS}provenance": f"{DCTERMS}ProvenanceStatement",
 }
 
 

@@ -12,22 +12,21 @@ from rdfcrawl.catalogs.sparql.queries import (
     subject_term,
     text,
 )
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.catalogs.sparql.tasks import Part, Task
 
-DCAT: Final = "http://www.w3.org/ns/dcat#"
-DCT: Final = "http://purl.org/dc/terms/"
 DATASET: Final = f"<{DCAT}Dataset>"
 _KNOTTED = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"
 # What is told along with a dataset; the objects of other properties are left alone.
 _TOLD_ALONG: Final = (
     f"?r <{DCAT}distribution> {{}} .",
     f"?r <{DCAT}contactPoint> {{}} .",
-    f"?r <{DCT}publisher> {{}} .",
-    f"?r <{DCT}creator> {{}} .",
+    f"?r <{DCTERMS}publisher> {{}} .",
+    f"?r <{DCTERMS}creator> {{}} .",
     f"?r <{DCAT}distribution> ?d . ?d <{DCAT}accessService> {{}} .",
 )
 _OF_CATALOG = f"{{}} <{DCAT}dataset> ?r ."

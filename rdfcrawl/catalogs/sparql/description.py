@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Final
 import pyoxigraph as ox
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.terms import RDF
+from rdfcrawl.rdf.namespaces import RDF_TYPE, SD, VOID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
 
-SD: Final = "http://www.w3.org/ns/sparql-service-description#"
-VOID: Final = "http://rdfs.org/ns/void#"
 MAX_STATEMENTS: Final = 200_000
 MAX_GRAPHS: Final = 100_000
 
@@ -76,7 +74,7 @@ def read_description(
     Source: SPARQL 1.1 Service Description, 3; VoID, 3.2 and 4.6.
     """
     graph = _Statements(chunks, log)
-    services = graph.subjects(f"{RDF}type", f"{SD}Service")
+    services = graph.subjects(RDF_TYPE, f"{SD}Service")
     services |= {s for name in ("endpoint", "url") for s in graph.having(f"{SD}{name}")}
     own = {s for s in services if endpoint and endpoint in _endpoints_of(graph, s)}
     return _describe(graph, sorted(own or services))
@@ -185,7 +183,7 @@ def _iter_triples(
                 log.note(Reason.TOO_MANY_ENTRIES, "statements of a description")
                 return
             predicate = quad.predicate.value
-            if not predicate.startswith((SD, VOID, f"{RDF}type")):
+            if not predicate.startswith((SD, VOID, RDF_TYPE)):
                 continue
             yield _text(quad.subject), predicate, _text(quad.object)
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.catalogs.sparql.queries import RDF_TYPE, is_safe
+from rdfcrawl.catalogs.sparql.queries import is_safe
 from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.namespaces import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.catalogs.sparql.tasks import Naming, Order, Part, Task
 
-RDF_TYPE: Final = f"{terms.RDF}type"
 MAX_KEY_CHARS: Final = 400
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
 # SPARQL 1.1, 19.2: an escape is undone before the query is parsed, so that an escaped

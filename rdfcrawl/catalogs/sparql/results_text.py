@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.catalogs.sparql.cells import Cell, Row
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.terms import XSD
+from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

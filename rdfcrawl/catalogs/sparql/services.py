@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 
-from rdfcrawl.catalogs.sparql.description import SD
 from rdfcrawl.catalogs.sparql.recognition import is_file, is_query
+from rdfcrawl.rdf.namespaces import SD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

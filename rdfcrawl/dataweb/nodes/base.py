@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyoxigraph as ox
 
+from rdfcrawl.rdf.namespaces import RDF_TYPE as _RDF_TYPE
+from rdfcrawl.rdf.namespaces import RDFS
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable, Iterator
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.config import NodeKind
     from rdfcrawl.dataweb.messages import Request, Response
 
-RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+RDF_TYPE = f"<{_RDF_TYPE}>"
+LABEL = f"<{RDFS}label>"
+SEE_ALSO = f"<{RDFS}seeAlso>"
 ROBOTS_PATH = "/robots.txt"
 RULES_PATHS = (ROBOTS_PATH, "/.well-known/tdmrep.json")
 

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize, to_ntriples
+from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.site import (
     EPOCH,
     HTML,
@@ -23,6 +23,7 @@ from rdfcrawl.dataweb.nodes.site import (
     respond,
 )
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, MEDIA_TYPES, VOID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-VOID = "http://rdfs.org/ns/void#"
-DCAT = "http://www.w3.org/ns/dcat#"
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 WELL_KNOWN_VOID = "/.well-known/void"
 CATALOG_PATH, PAGE_PATH = "/catalog.ttl", "/datasets.html"
 _DATA = re.compile(r"/data/([a-z-]+)(?:/([0-9]{1,6})|\.(nt\.gz|nt|ttl))\Z")
@@ -234,10 +232,10 @@ class CatalogNode(Site):
                 yield service, RDF_TYPE, f"<{DCAT}DataService>"
                 yield service, f"<{DCAT}endpointURL>", f"<{url}>"
                 protocol = "<http://www.w3.org/TR/sparql11-protocol/>"
-                yield service, "<http://purl.org/dc/terms/conformsTo>", protocol
+                yield service, f"<{DCTERMS}conformsTo>", protocol
             else:
                 yield distribution, f"<{DCAT}downloadURL>", dump
-                gzip = "<https://www.iana.org/assignments/media-types/application/gzip>"
+                gzip = f"<{MEDIA_TYPES}application/gzip>"
                 yield distribution, f"<{DCAT}compressFormat>", gzip
 
     def _page(self) -> bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response, json_response
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, Node, NodePlan
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import Statement
 
-DCAT = "http://www.w3.org/ns/dcat#"
-DCT_TITLE = "<http://purl.org/dc/terms/title>"
+DCT_TITLE = f"<{DCTERMS}title>"
 
 MAX_ROWS = 1000  # CKAN's own default of ckan.search.rows_max
 DEFAULT_ROWS = 10

@@ -30,6 +30,7 @@ from rdfcrawl.dataweb.nodes.sparql import (
     parse_request,
     respond_boolean,
 )
+from rdfcrawl.rdf.namespaces import SD, VOID, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
     from rdfcrawl.dataweb.nodes.results import Term
 
-VOID = "http://rdfs.org/ns/void#"
-SD = "http://www.w3.org/ns/sparql-service-description#"
-XSD = "http://www.w3.org/2001/XMLSchema#"
 SYSTEM_GRAPH = "http://www.openlinksw.com/schemas/virtrdf#"
 WELL_KNOWN_VOID = "/.well-known/void"
 _INTEGER = f"<{XSD}integer>"

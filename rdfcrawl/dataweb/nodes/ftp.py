@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Request, Response
-from rdfcrawl.dataweb.nodes.base import to_ntriples
+from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
 from rdfcrawl.dataweb.nodes.site import Options, Site, pack
 from rdfcrawl.errors import ConfigError
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.accesslog import AccessLog
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _POLL_SECS = 0.05
 
 

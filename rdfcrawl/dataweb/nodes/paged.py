@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, Response
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize
+from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, SEE_ALSO, serialize
 from rdfcrawl.dataweb.nodes.site import EPOCH, Options, Site, respond, w3c_date
+from rdfcrawl.rdf.namespaces import DCTERMS, HYDRA, LDES, TREE, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-HYDRA = "http://www.w3.org/ns/hydra/core#"
-TREE = "https://w3id.org/tree#"
-LDES = "https://w3id.org/ldes#"
-DCT = "http://purl.org/dc/terms/"
-_XSD = "http://www.w3.org/2001/XMLSchema#"
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
-SEE_ALSO = "<http://www.w3.org/2000/01/rdf-schema#seeAlso>"
 MINUTE = timedelta(minutes=1)
 _PAGE = re.compile(r"/(hydra|hydra-old|link|tree|ldes)(?:\?page=([1-9][0-9]{0,6}))?\Z")
 
@@ -166,7 +160,7 @@ class PagedNode(Site):
         match style:
             case Style.HYDRA:
                 yield collection, RDF_TYPE, f"<{HYDRA}Collection>"
-                total = f'"{self._counts[style]}"^^<{_XSD}integer>'
+                total = f'"{self._counts[style]}"^^<{XSD}integer>'
                 yield collection, f"<{HYDRA}totalItems>", total
                 yield collection, f"<{HYDRA}view>", node
                 yield node, RDF_TYPE, f"<{HYDRA}PartialCollectionView>"
@@ -188,15 +182,15 @@ class PagedNode(Site):
             case Style.LDES:
                 yield collection, RDF_TYPE, f"<{LDES}EventStream>"
                 yield collection, f"<{TREE}view>", f"<{self._page(style, 1)}>"
-                yield collection, f"<{LDES}timestampPath>", f"<{DCT}modified>"
-                yield collection, f"<{LDES}versionOfPath>", f"<{DCT}isVersionOf>"
+                yield collection, f"<{LDES}timestampPath>", f"<{DCTERMS}modified>"
+                yield collection, f"<{LDES}versionOfPath>", f"<{DCTERMS}isVersionOf>"
                 yield node, RDF_TYPE, f"<{TREE}Node>"
                 if page < self._n_pages(style):
                     kind = "GreaterThanOrEqualToRelation"
                     yield from self._relation(style, page, page + 1, kind)
                     first = page * self.options.page_size
                     relation = f"_:r{page + 1}"
-                    yield relation, f"<{TREE}path>", f"<{DCT}modified>"
+                    yield relation, f"<{TREE}path>", f"<{DCTERMS}modified>"
                     yield relation, f"<{TREE}value>", self._time(first)
 
     def _relation(
@@ -223,15 +217,15 @@ class PagedNode(Site):
 
     def _time(self, number: int) -> str:
         when: datetime = EPOCH + number * MINUTE
-        return f'"{w3c_date(when)}"^^<{_XSD}dateTime>'
+        return f'"{w3c_date(when)}"^^<{XSD}dateTime>'
 
     def _member(self, style: Style, number: int) -> Iterator[Statement]:
         member = self._iri(style, number)
         yield member, LABEL, f'"Member {number} of {style}"@en'
         if style is Style.LDES:
             version_of = f"<{self.origin}/{style}#thing-{number % 7}>"
-            yield member, f"<{DCT}isVersionOf>", version_of
-            yield member, f"<{DCT}modified>", self._time(number)
+            yield member, f"<{DCTERMS}isVersionOf>", version_of
+            yield member, f"<{DCTERMS}modified>", self._time(number)
         if style is self.options.styles[0]:
             for link in self.plan.links[number :: self.options.n_members]:
                 yield member, f"<{self.origin}/ontology#next>", f"<{link}>"

@@ -13,7 +13,6 @@ from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response, json_response
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.portal_datasets import (
-    DCAT,
     N_GROUPS,
     N_ORGANIZATIONS,
     Datasets,
@@ -25,6 +24,7 @@ from rdfcrawl.dataweb.nodes.portal_datasets import (
 from rdfcrawl.dataweb.nodes.portal_index import Index
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery
 from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, Options, Site, respond
+from rdfcrawl.rdf.namespaces import DCAT, HYDRA, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-HYDRA = "http://www.w3.org/ns/hydra/core#"
 DEFAULT_ROWS = 10
 
 _ACTION = re.compile(r"/api/(?:3/)?action/([a-z_]{1,50})/?\Z")
@@ -377,7 +376,7 @@ def _hydra(
     base: str, page: int, following: int, n_items: int, n_pages: int
 ) -> Iterator[Statement]:
     view = f"<{base}{page}>"
-    integer = "http://www.w3.org/2001/XMLSchema#integer"
+    integer = f"{XSD}integer"
     yield view, RDF_TYPE, f"<{HYDRA}PagedCollection>"
     yield view, f"<{HYDRA}totalItems>", f'"{n_items}"^^<{integer}>'
     yield view, f"<{HYDRA}firstPage>", f"<{base}1>"

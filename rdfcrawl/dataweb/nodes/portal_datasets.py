@@ -9,8 +9,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE
+from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE
 from rdfcrawl.dataweb.nodes.site import DAY, EPOCH, TURTLE
+from rdfcrawl.rdf.namespaces import DCAT, XSD
+from rdfcrawl.rdf.namespaces import DCTERMS as DCT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.dataweb.nodes.base import Statement
 
-DCAT, DCT = "http://www.w3.org/ns/dcat#", "http://purl.org/dc/terms/"
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 N_ORGANIZATIONS, N_GROUPS, N_TAGS = 20, 7, 50
 SPACING = timedelta(minutes=30)  # between the changes of two datasets, at first
 _LOW = (1 << 48) - 1
@@ -267,7 +267,7 @@ class Datasets:
         yield dataset, f"<{DCT}title>", f'"{self.title(number)}"'
         yield dataset, f"<{DCT}identifier>", f'"{self.id_of(number)}"'
         when = f"{self.modified(number):%Y-%m-%dT%H:%M:%S}"
-        xsd = "http://www.w3.org/2001/XMLSchema#dateTime"
+        xsd = f"{XSD}dateTime"
         yield dataset, f"<{DCT}modified>", f'"{when}"^^<{xsd}>'
         for nth in range(self.n_resources(number)):
             distribution = f"<{self.origin}/resource/{number}-{nth}>"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan
+from rdfcrawl.dataweb.nodes.base import SEE_ALSO, Node, NodePlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.base import Statement
 
 ENTRANCE_PATH = "/dataset-0/resource-0"
-_SEE_ALSO = "<http://www.w3.org/2000/01/rdf-schema#seeAlso>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,7 @@ class RdfaNode(Node):
         """
         entrance = f"<{self.plan.origin}{ENTRANCE_PATH}>"
         for url in self._links():
-            yield entrance, _SEE_ALSO, f"<{url}>"
+            yield entrance, SEE_ALSO, f"<{url}>"
         for number, page in enumerate(self._pages.values()):
             labels: dict[object, str] = {}
             for quad in ox.parse(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response
 from rdfcrawl.dataweb.nodes.resourcesync_documents import (
-    TERMS,
     WELL_KNOWN,
     Facts,
     write_document,
@@ -36,6 +35,7 @@ from rdfcrawl.dataweb.nodes.site import (
     respond,
     w3c_date,
 )
+from rdfcrawl.rdf.namespaces import RESOURCESYNC
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -353,7 +353,9 @@ class ResourceSyncNode(Site):
             name = f"{event.version.number}-{event.version.revision}"
             patch_type = "application/json-patch+json"
             href = f"{self.origin}/patch/{name}"
-            links.append({"rel": f"{TERMS}patch", "href": href, "type": patch_type})
+            links.append(
+                {"rel": f"{RESOURCESYNC}patch", "href": href, "type": patch_type}
+            )
         return write_item(url, md=md, lastmod=lastmod, links=links)
 
     def _links(self, path: str, one: Version) -> list[Facts]:

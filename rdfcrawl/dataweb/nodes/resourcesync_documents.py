@@ -10,15 +10,16 @@ import zipfile
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from rdfcrawl.rdf.namespaces import RESOURCESYNC
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-TERMS = "http://www.openarchives.org/rs/terms/"
 WELL_KNOWN = "/.well-known/resourcesync"
 _HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<{root}'
     ' xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    f' xmlns:rs="{TERMS}">\n'
+    f' xmlns:rs="{RESOURCESYNC}">\n'
 )
 
 Facts = dict[

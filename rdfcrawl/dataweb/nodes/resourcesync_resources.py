@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
-from rdfcrawl.dataweb.nodes.base import to_ntriples
+from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
 from rdfcrawl.dataweb.nodes.site import EPOCH, TURTLE
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.base import Statement
     from rdfcrawl.dataweb.nodes.resourcesync_documents import Facts
 
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 # Extension and media type by number of the resource; the first three are RDF.

@@ -10,8 +10,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
+from rdfcrawl.rdf.namespaces import XSD
+
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
-_XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_XSD_STRING = f"{XSD}string"
 _CONTROLS = {chr(code): f"&#{code};" for code in (9, 10, 13)}
 
 

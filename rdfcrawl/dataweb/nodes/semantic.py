@@ -12,7 +12,7 @@ import pyoxigraph as ox
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, Response, text_response
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize, to_ntriples
+from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.semantic_sitemap import (
     DatasetElement,
     Names,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 SITEMAP_PATH = "/sitemap.xml"
 N_FRAGMENTS = 3
 _URI = re.compile(r"/id/(0|[1-9][0-9]{0,8})\Z")

@@ -14,6 +14,7 @@ import pyoxigraph as ox
 from rdfcrawl.dataweb.config import Profile
 from rdfcrawl.dataweb.nodes.base import serialize
 from rdfcrawl.rdf.hdt import write_hdt
+from rdfcrawl.rdf.namespaces import TRIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +46,7 @@ def _trix(statements: Iterable[Statement]) -> bytes:
         + "</triple>\n"
         for terms in statements
     )  # fmt: skip
-    namespace = "http://www.w3.org/2004/03/trix/trix-1/"
+    namespace = TRIX
     return f'<TriX xmlns="{namespace}"><graph>\n{triples}</graph></TriX>\n'.encode()
 
 

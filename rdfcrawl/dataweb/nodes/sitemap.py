@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Response
-from rdfcrawl.dataweb.nodes.base import to_ntriples
+from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
 from rdfcrawl.dataweb.nodes.site import (
     DAY,
     EPOCH,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
-LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _PAGE = re.compile(r"/page/(0|[1-9][0-9]{0,8})(\?lang=en&v=1)?\Z")
 # Each form of a W3C datetime, coarse to fine.
 _PRECISIONS: tuple[Callable[[datetime], str], ...] = (

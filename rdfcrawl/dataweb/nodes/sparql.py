@@ -20,6 +20,7 @@ from rdfcrawl.dataweb.messages import (
 from rdfcrawl.dataweb.negotiation import RDF_MEDIA_TYPES, RDF_NEGOTIATOR, Negotiator
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, Node, NodePlan, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.results import WRITERS
+from rdfcrawl.rdf.namespaces import SD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 ENDPOINT_PATH = "/sparql"
 MAX_ROWS = 10_000  # `ResultSetMaxRows` of a stock Virtuoso; what is beyond is cut off
 
-_SD = "http://www.w3.org/ns/sparql-service-description#"
 RESULTS = Negotiator(
     {
         "application/sparql-results+json": ox.QueryResultsFormat.JSON,
@@ -142,10 +142,10 @@ class SparqlNode(Node):
     def _description(self) -> Iterator[Statement]:
         """SPARQL 1.1 Service Description, as far as it holds for this endpoint."""
         service = f"<{self.plan.origin}{ENDPOINT_PATH}>"
-        yield service, RDF_TYPE, f"<{_SD}Service>"
-        yield service, f"<{_SD}endpoint>", service
-        yield service, f"<{_SD}supportedLanguage>", f"<{_SD}SPARQL11Query>"
-        yield service, f"<{_SD}feature>", f"<{_SD}UnionDefaultGraph>"
+        yield service, RDF_TYPE, f"<{SD}Service>"
+        yield service, f"<{SD}endpoint>", service
+        yield service, f"<{SD}supportedLanguage>", f"<{SD}SPARQL11Query>"
+        yield service, f"<{SD}feature>", f"<{SD}UnionDefaultGraph>"
 
 
 def parse_request(request: Request) -> SparqlQuery | None:

@@ -9,7 +9,7 @@ from rdfcrawl.html.microformats.mapping import Kind
 from rdfcrawl.html.rdfa.iris import escape_url
 from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.terms import XSD
+from rdfcrawl.rdf.namespaces import RDF, XSD
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 _HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE)
@@ -54,7 +54,7 @@ def value_term(text: str, kind: Kind, language: str) -> str:
 def markup_term(html: str, text: str, language: str) -> str:
     """Return the value of an `e-*` property: markup only if there is some."""
     if "<" in html:
-        return terms.literal(html, datatype=terms.RDF + "HTML")
+        return terms.literal(html, datatype=RDF + "HTML")
     return terms.literal(text, language=language)
 
 

@@ -9,6 +9,7 @@ from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE
 from rdfcrawl.html.microformats.mapping import Kind, item_types
 from rdfcrawl.html.microformats.values import markup_term, value_term
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
 
 # What microformats 1 call an item by: mf2py makes it an item of its own once more.
 _OWN_NAMES = frozenset({"name", "url", "photo"})
-_TYPE = terms.iri(terms.RDF + "type")
+_TYPE = terms.iri(RDF_TYPE)
 
 
 class _Open:

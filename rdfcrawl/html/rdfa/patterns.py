@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import RDF_TYPE, RDFA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
 Triple = tuple[str, str, str]
 
 _STEP = 64  # characters that looking at a pattern counts for
-_RDFA = "http://www.w3.org/ns/rdfa#"
-_TYPE = terms.iri(terms.RDF + "type")
-COPY = terms.iri(_RDFA + "copy")
-PATTERN = terms.iri(_RDFA + "Pattern")
+_TYPE = terms.iri(RDF_TYPE)
+COPY = terms.iri(RDFA + "copy")
+PATTERN = terms.iri(RDFA + "Pattern")
 
 
 def copy_patterns(triples: Iterable[Triple], budget: Budget) -> Iterator[Triple]:

@@ -17,6 +17,7 @@ from rdfcrawl.html.rdfa.scope import Names, Scope
 from rdfcrawl.html.rdfa.subjects import Element, find_subject, find_subject_first
 from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,15 +31,14 @@ if TYPE_CHECKING:
 
 Triple = tuple[str, str, str]
 
-_TYPE = terms.iri(terms.RDF + "type")
-_FIRST = terms.iri(terms.RDF + "first")
-_REST = terms.iri(terms.RDF + "rest")
-_NIL = terms.iri(terms.RDF + "nil")
-_XML_LITERAL = terms.RDF + "XMLLiteral"
-_HTML_LITERAL = terms.RDF + "HTML"
+_TYPE = terms.iri(RDF_TYPE)
+_FIRST = terms.iri(RDF + "first")
+_REST = terms.iri(RDF + "rest")
+_NIL = terms.iri(RDF + "nil")
+_XML_LITERAL = RDF + "XMLLiteral"
+_HTML_LITERAL = RDF + "HTML"
 _FORMS = {_XML_LITERAL: Form.XML, _HTML_LITERAL: Form.HTML}
-_USES_VOCABULARY = terms.iri("http://www.w3.org/ns/rdfa#usesVocabulary")
-_XHTML = "http://www.w3.org/1999/xhtml"
+_USES_VOCABULARY = terms.iri(RDFA + "usesVocabulary")
 
 # An element without any of these (and without `xmlns`) changes nothing.
 _RELEVANT = frozenset(
@@ -134,7 +134,7 @@ class Processor:
         self._names = Names(
             host,
             document=document,
-            default_namespace="" if is_xml else _XHTML,
+            default_namespace="" if is_xml else XHTML,
             budget=budget,
         )
         self._recorder = Recorder(budget)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.rdf.terms import XSD
+from rdfcrawl.rdf.namespaces import XSD
 
 _ZONE = r"(?:Z|[+-]\d\d:\d\d)?"
 _DATE = r"-?\d{4,}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"

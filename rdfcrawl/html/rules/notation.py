@@ -26,7 +26,7 @@ from rdfcrawl.html.rules.values import (
     read_selector,
     read_value,
 )
-from rdfcrawl.rdf.terms import RDF
+from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Relation
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _types(entry: Entry | None, context: Context) -> Iterator[Property]:
         value = read_value(node, context, member.line, is_iri=True)
         if not value.is_iri:
             raise Misfit(member.line, "a type is an IRI")
-        yield Property("type", RDF + "type", is_inverse=False, source=value)
+        yield Property("type", RDF_TYPE, is_inverse=False, source=value)
 
 
 def _properties(entry: Entry | None, context: Context) -> Iterator[Property]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.html.rules.names import resolved
 from rdfcrawl.html.rules.selectors import Json
 from rdfcrawl.html.rules.texts import collapsed
-from rdfcrawl.rdf.terms import XSD
+from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.crc import crc16
+from rdfcrawl.rdf.namespaces import HDT
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.hdt.cursor import Cursor
 
 MAGIC = b"$HDT"
-HDT = "http://purl.org/HDT/hdt#"
 GLOBAL_FORMAT = f"<{HDT}HDTv1>"
 HEADER_FORMAT = "ntriples"
 DICTIONARY_FORMAT = f"<{HDT}dictionaryFour>"

@@ -11,7 +11,6 @@ from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,
     GLOBAL_FORMAT,
-    HDT,
     HEADER_FORMAT,
     TRIPLES_FORMAT,
     Control,
@@ -22,6 +21,7 @@ from rdfcrawl.rdf.hdt.numbering import DictionaryWriter
 from rdfcrawl.rdf.hdt.runs import iter_runs
 from rdfcrawl.rdf.hdt.spill import Spills
 from rdfcrawl.rdf.hdt.triples_writer import KeyCodec, TriplesWriter, sort_triples
+from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 MEMORY_BYTES: Final = 256 * 2**20
 _ORDER_SPO = "1"
 _MAPPING = "1"  # as hdt-cpp writes; all readers number objects after shared terms
-_VOID = "http://rdfs.org/ns/void#"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +131,7 @@ def _write(
 def _header(base: str, dictionary: DictionaryWriter, n_triples: int) -> bytes:
     """Return what the header says of the dataset, as N-Triples."""
     about = terms.iri(base)
-    is_a = terms.iri(terms.RDF + "type")
+    is_a = terms.iri(RDF_TYPE)
     counts = {
         "triples": n_triples,
         "properties": dictionary.counts["p"],
@@ -141,9 +140,9 @@ def _header(base: str, dictionary: DictionaryWriter, n_triples: int) -> bytes:
     }
     lines = [
         terms.statement(about, is_a, terms.iri(HDT + "Dataset")),
-        terms.statement(about, is_a, terms.iri(_VOID + "Dataset")),
+        terms.statement(about, is_a, terms.iri(VOID + "Dataset")),
     ]
     for name, count in counts.items():
         count_term = terms.literal(str(count))
-        lines.append(terms.statement(about, terms.iri(_VOID + name), count_term))
+        lines.append(terms.statement(about, terms.iri(VOID + name), count_term))
     return "".join(lines).encode()

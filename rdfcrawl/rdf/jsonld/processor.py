@@ -17,7 +17,7 @@ from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
 from rdfcrawl.rdf.jsonld.bundled import BUNDLED
-from rdfcrawl.rdf.terms import XSD
+from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader

@@ -7,12 +7,22 @@ name in the namespace of ResourceSync, and a link its registered relation.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.terms import RDF, XSD
+from rdfcrawl.rdf.namespaces import (
+    DCAT,
+    DCTERMS,
+    MEDIA_TYPES,
+    PROV,
+    RDF_TYPE,
+    RELATIONS,
+    RESOURCESYNC,
+    SPDX,
+    XSD,
+)
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.resourcesync.documents import TERMS, Change
+from rdfcrawl.sitemaps.resourcesync.documents import Change
 from rdfcrawl.sitemaps.resourcesync.times import text_of
 
 if TYPE_CHECKING:
@@ -22,12 +32,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
 
-_DCT: Final = "http://purl.org/dc/terms/"
-_DCAT: Final = "http://www.w3.org/ns/dcat#"
-_SPDX: Final = "http://spdx.org/rdf/terms#"
-_PROV: Final = "http://www.w3.org/ns/prov#"
-_RELATION: Final = "http://www.iana.org/assignments/relation/"
-_MEDIA_TYPE: Final = "https://www.iana.org/assignments/media-types/"
 _IS_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+").fullmatch
 _IS_TOKEN = re.compile(r"[a-z][a-z0-9.-]*", re.IGNORECASE).fullmatch
 _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
@@ -49,19 +53,19 @@ def describe(
         return terms.statement(of, terms.iri(predicate), obj, context)
 
     if not version.is_snapshot:
-        yield line(TERMS + "change", terms.literal(version.change.value))
+        yield line(RESOURCESYNC + "change", terms.literal(version.change.value))
         if version.as_of_us is not None:
-            predicate = TERMS + "datetime"
+            predicate = RESOURCESYNC + "datetime"
             if version.change is Change.DELETED:
-                predicate = _PROV + "invalidatedAtTime"
+                predicate = PROV + "invalidatedAtTime"
             yield line(predicate, _time(text_of(version.as_of_us)))
     if version.modified_us is not None:
         modified = entry.lastmod if entry is not None else text_of(version.modified_us)
-        yield line(_DCT + "modified", _time(modified))
+        yield line(DCTERMS + "modified", _time(modified))
     if _IS_MEDIA_TYPE(version.media_type):
-        yield line(_DCAT + "mediaType", terms.iri(_MEDIA_TYPE + version.media_type))
+        yield line(DCAT + "mediaType", terms.iri(MEDIA_TYPES + version.media_type))
     if version.encoding:
-        yield line(TERMS + "encoding", terms.literal(version.encoding))
+        yield line(RESOURCESYNC + "encoding", terms.literal(version.encoding))
     yield from _fixity(version.fixity, version.uri, subject, context)
     if entry is not None:
         yield from _links(entry.links, subject, context)
@@ -81,11 +85,11 @@ def describe_document(heading: Heading, *, graph: str = "") -> Iterator[str]:
 
     facts = heading.facts
     if facts.capability is not None:
-        yield line(TERMS + "capability", terms.literal(facts.capability.value))
+        yield line(RESOURCESYNC + "capability", terms.literal(facts.capability.value))
     for name in ("at", "completed", "from", "until"):
         time = facts.time(name)
         if time:
-            yield line(TERMS + name, _time(time))
+            yield line(RESOURCESYNC + name, _time(time))
     yield from _links(heading.links, subject, context)
 
 
@@ -104,22 +108,22 @@ def _fixity(fixity: Fixity, uri: str, subject: str, context: str) -> Iterator[st
 
     if fixity.length is not None:
         length = terms.literal(str(fixity.length), datatype=XSD + "nonNegativeInteger")
-        yield line(subject, _DCAT + "byteSize", length)
+        yield line(subject, DCAT + "byteSize", length)
     for name, digest in fixity.digests:
         node = terms.blank(f"{name} {uri}")
         value = terms.literal(digest.hex(), datatype=XSD + "hexBinary")
-        yield line(subject, _SPDX + "checksum", node)
-        yield line(node, RDF + "type", terms.iri(_SPDX + "Checksum"))
-        algorithm = terms.iri(f"{_SPDX}checksumAlgorithm_{name}")
-        yield line(node, _SPDX + "algorithm", algorithm)
-        yield line(node, _SPDX + "checksumValue", value)
+        yield line(subject, SPDX + "checksum", node)
+        yield line(node, RDF_TYPE, terms.iri(SPDX + "Checksum"))
+        algorithm = terms.iri(f"{SPDX}checksumAlgorithm_{name}")
+        yield line(node, SPDX + "algorithm", algorithm)
+        yield line(node, SPDX + "checksumValue", value)
 
 
 def _predicate(link: RsLink) -> str:
     """Return the relation of a link as an IRI; empty if it is none."""
     if _HAS_SCHEME(link.rel):
         return link.rel
-    return _RELATION + link.rel.lower() if _IS_TOKEN(link.rel) else ""
+    return RELATIONS + link.rel.lower() if _IS_TOKEN(link.rel) else ""
 
 
 def _time(text: str) -> str:

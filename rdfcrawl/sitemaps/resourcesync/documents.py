@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.namespaces import RESOURCESYNC
 from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
     End,
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 
-TERMS: Final = "http://www.openarchives.org/rs/terms/"
-PATCH: Final = TERMS + "patch"
+PATCH: Final = RESOURCESYNC + "patch"
 _TERMS = re.compile(r"https?://(?:www\.)?openarchives\.org/rs/terms/?").fullmatch
 _IS_PLAIN = re.compile(r"https?://[a-z0-9./_~?=&%-]++").fullmatch
 _USUAL_HASH = re.compile(r"md5:[0-9a-f]{32}|sha-256:[0-9a-f]{64}").fullmatch
