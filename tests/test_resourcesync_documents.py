@@ -207,7 +207,7 @@ def test_reading_goes_on_where_it_ended() -> None:
 _VERY_MANY = """
 import io, resource
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.bytesource import Source
+from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.sitemaps.resourcesync.plan import follow
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
 from rdfcrawl.sitemaps.resourcesync.documents import Reading
@@ -239,7 +239,7 @@ def rss():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 def count(n):
-    source = Source(stream=io.BufferedReader(Endless(n), 1 << 18))
+    source = ByteSource(stream=io.BufferedReader(Endless(n), 1 << 18))
     reading = Reading(source, url="http://e.example/list", log=FaultLog())
     n_read = sum(1 for _ in reading)
     assert reading.is_complete
