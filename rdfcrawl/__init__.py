@@ -1,8 +1,85 @@
 """rdfcrawl, the crawler for the Web of Data.
 
-A Scrapy project: `scrapy crawl linkeddata -a seeds=…` follows RDF links from
-document to document and leaves N-Quads with provenance. The rooms of the house,
-from the roof to the ground, are listed in `docs/architecture.md`.
+`scrapy crawl linkeddata -a seeds=…` follows RDF links from document to document and
+leaves N-Quads with provenance; the command `rdfcrawl` does the same without a Scrapy
+project. The names in `__all__` are what other projects build on (`docs/api.md`). They
+are imported when they are first used, so that `import rdfcrawl` costs nothing. The
+rooms of the house, from the roof to the ground, are listed in `docs/architecture.md`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdfcrawl.addon import Addon as Addon
+    from rdfcrawl.errors import ConfigError as ConfigError
+    from rdfcrawl.errors import Fault as Fault
+    from rdfcrawl.errors import Reason as Reason
+    from rdfcrawl.errors import SourceFault as SourceFault
+    from rdfcrawl.errors import StoreFault as StoreFault
+    from rdfcrawl.records import Document as Document
+    from rdfcrawl.spiders.base import RdfSpider as RdfSpider
+    from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
+    from rdfcrawl.spiders.linkeddata import LinkedDataSpider as LinkedDataSpider
+    from rdfcrawl.spiders.resourcesync import ResourceSyncSpider as ResourceSyncSpider
+    from rdfcrawl.spiders.sitemap import SitemapSpider as SitemapSpider
+    from rdfcrawl.spiders.sparql import SparqlSpider as SparqlSpider
+    from rdfcrawl.stores.protocol import DocumentWriter as DocumentWriter
+    from rdfcrawl.stores.protocol import Store as Store
+
 __version__ = "0.1.0"
+
+# Public name -> the module that defines it.
+_HOMES = {
+    "Addon": "addon",
+    "CkanSpider": "spiders.ckan",
+    "ConfigError": "errors",
+    "Document": "records",
+    "DocumentWriter": "stores.protocol",
+    "Fault": "errors",
+    "LinkedDataSpider": "spiders.linkeddata",
+    "RdfSpider": "spiders.base",
+    "Reason": "errors",
+    "ResourceSyncSpider": "spiders.resourcesync",
+    "SitemapSpider": "spiders.sitemap",
+    "SourceFault": "errors",
+    "SparqlSpider": "spiders.sparql",
+    "Store": "stores.protocol",
+    "StoreFault": "errors",
+}
+
+__all__ = [
+    "Addon",
+    "CkanSpider",
+    "ConfigError",
+    "Document",
+    "DocumentWriter",
+    "Fault",
+    "LinkedDataSpider",
+    "RdfSpider",
+    "Reason",
+    "ResourceSyncSpider",
+    "SitemapSpider",
+    "SourceFault",
+    "SparqlSpider",
+    "Store",
+    "StoreFault",
+    "__version__",
+]
+
+if not TYPE_CHECKING:  # or any name would be one of the package to a type checker
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used (PEP 562)."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module  # noqa: PLC0415 (not for `import rdfcrawl`)
+
+        value = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

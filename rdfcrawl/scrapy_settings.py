@@ -1,7 +1,9 @@
-"""Scrapy's own settings where visits meet them: kept in force, told of, or refused.
+"""The settings of our spiders in any Scrapy project.
 
-A visit is one request of Scrapy for many URIs. What acts on the request of one URI
-has no effect on it, unless `FETCH_WITH_SCRAPY` is on; `docs/scrapy.md` has the list.
+Defaults are added below what the project sets, and Scrapy's own settings are kept in
+force, told of, or refused where visits meet them. A visit is one request of Scrapy for
+many URIs. What acts on the request of one URI has no effect on it, unless
+`FETCH_WITH_SCRAPY` is on; `docs/scrapy.md` has the list.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies
 
-from scrapy.settings import default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.utils.misc import load_object
 
-from rdfcrawl import settings as project_settings
+from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.setting_values import is_on, number
 
@@ -47,6 +49,8 @@ WITHOUT_EFFECT: Final = {
     "SCHEDULER_FLUSH_ON_START": "-a fresh=1 does that",
     "URLLENGTH_LIMIT": "a URL of more than 2083 characters is a fault",
 }
+# Values among them that visits keep to; `scrapy startproject` writes it.
+_HOLDS: Final = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
 # They act on the request of one URI, by middlewares or by Scrapy's downloader.
 ONLY_WITH_SCRAPY: Final = (
     "AUTOTHROTTLE_ENABLED",
@@ -82,13 +86,13 @@ ATTRIBUTES: Final = {
     "start_requests": "the method start",
     "user_agent": "USER_AGENT",
 }
-_MERGED: Final = (
-    "DOWNLOADER_MIDDLEWARES",
-    "DOWNLOAD_HANDLERS",
-    "DOWNLOAD_SLOTS",
-    "EXTENSIONS",
-    "ITEM_PIPELINES",
+_MERGED: Final = tuple(
+    name for name, value in vars(defaults).items() if isinstance(value, dict)
 )
+_PLAIN: Final = tuple(
+    name for name in vars(defaults) if name.isupper() and name not in _MERGED
+)
+_ADDON: Final = SETTINGS_PRIORITIES["addon"]
 # Scrapy imports each of them at every start, with all that it needs, to be told then
 # that it is off: setting that switches it -> its path.
 _SWITCHED: Final = {
@@ -116,33 +120,69 @@ _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
 _HTTP_HANDLER: Final = "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler"
+_TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
+_OUR_TUNNEL_ERROR: Final = "rdfcrawl.fetch.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
-def merge_components(settings: BaseSettings) -> None:
-    """Keep our components beside those that a spider or a command line sets.
+def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
+    """Add our defaults to the settings of one crawler, below what anybody has set.
 
-    Scrapy replaces such a setting as a whole, and visits would lose their pipelines.
-    One of ours that is set to None stays off; one of Scrapy's that its own setting
-    switches off is not even imported.
+    Components of ours stand beside those of the project, the spider and the command
+    line: Scrapy replaces such a setting as a whole, and visits would lose their
+    pipelines. One of ours that is set to None stays off; one of Scrapy's that its own
+    setting switches off is not even imported.
+
+    Args:
+        settings: of a spider of ours; those of other spiders stay as they are.
+        wants_pipelines: False for commands of Scrapy that look at one page.
 
     Raises:
         ConfigError: one line that names the setting.
     """
+    for name in _PLAIN:
+        if (settings.getpriority(name) or 0) < _ADDON:
+            settings.set(name, getattr(defaults, name), "addon")
+    _set_scheduler(settings)
+    _set_retry_exceptions(settings)
     for name, switched in _SWITCHED.items():
         _leave_out(settings, name, switched)
     for name in _MERGED:
-        ours: dict[str, Any] = getattr(project_settings, name)
-        theirs = settings.getdict(name)
-        missing = dict(ours)
-        for key in theirs:
-            # Most keys are ours: what they stand for need not be imported to see that.
-            known = key if key in ours else _path_of(name, key)
-            missing.pop(known, None)
-        if missing:
-            priority = settings.getpriority(name) or 0
-            settings.set(name, {**missing, **theirs}, priority)
+        if wants_pipelines or name != "ITEM_PIPELINES":
+            _merge(settings, name)
+
+
+def _set_scheduler(settings: BaseSettings) -> None:
+    """Take the frontier's scheduler in a project whose other spiders have another.
+
+    A spider of ours, or a command line, that names another one is refused later.
+    """
+    is_of_project = settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES["project"]
+    if is_of_project and not _is_a(settings["SCHEDULER"], _SCHEDULER):
+        settings.set("SCHEDULER", _SCHEDULER, "project")
+
+
+def _set_retry_exceptions(settings: BaseSettings) -> None:
+    """Take Scrapy's list, without an import of its HTTP handler at every start."""
+    name = "RETRY_EXCEPTIONS"
+    if (settings.getpriority(name) or 0) < _ADDON:
+        listed = settings.getlist(name)
+        known = [_OUR_TUNNEL_ERROR if e == _TUNNEL_ERROR else e for e in listed]
+        settings.set(name, known, "addon")
+
+
+def _merge(settings: BaseSettings, name: str) -> None:
+    ours: dict[str, Any] = getattr(defaults, name)
+    theirs = settings.getdict(name)
+    missing = dict(ours)
+    for key in theirs:
+        # Most keys are ours: what they stand for need not be imported to see that.
+        known = key if key in ours else _path_of(name, key)
+        missing.pop(known, None)
+    if missing:
+        priority = max(_ADDON, settings.getpriority(name) or 0)
+        settings.set(name, {**missing, **theirs}, priority)
 
 
 def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
@@ -232,9 +272,13 @@ def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
 
 
 def _is_changed(settings: BaseSettings, name: str) -> bool:
-    """Tell whether a setting has another value than the project gives it."""
+    """Tell whether a setting has another value than our default."""
+    if (settings.getpriority(name) or 0) <= _ADDON:
+        return False
+    if name in _HOLDS and settings.getint(name) == _HOLDS[name]:
+        return False
     scrapys = vars(default_settings).get(name)  # getattr warns of old names
-    default = getattr(project_settings, name, scrapys)
+    default = getattr(defaults, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
         return is_on(settings, name) != default

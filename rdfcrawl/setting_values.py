@@ -1,10 +1,14 @@
-"""Numbers, switches and choices in the settings, checked."""
+"""Numbers, switches and choices in the settings, checked.
+
+Where nothing is set, they are our defaults.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,6 +19,11 @@ E = TypeVar("E", bound=StrEnum)
 _MAX_INT = 2**53
 
 
+def value_of(settings: BaseSettings, name: str) -> Any:
+    """Return a setting, or our default if nobody has set it, not even Scrapy."""
+    return settings[name] if name in settings else getattr(defaults, name, None)
+
+
 def number(
     settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
 ) -> float:
@@ -23,7 +32,7 @@ def number(
     Raises:
         ConfigError: it is none, or out of range.
     """
-    value = settings.get(name)
+    value = value_of(settings, name)
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -52,7 +61,7 @@ def is_on(settings: BaseSettings, name: str) -> bool:
         ConfigError: it is neither True nor False.
     """
     try:
-        return settings.getbool(name)
+        return settings.getbool(name, default=bool(getattr(defaults, name, False)))
     except ValueError:
         value = settings.get(name)
         raise ConfigError(f"{name}={value!r}: want True or False") from None
@@ -64,7 +73,7 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
     Raises:
         ConfigError: it names none.
     """
-    value = settings.get(name)
+    value = value_of(settings, name)
     try:
         return kind(str(value))
     except ValueError:

@@ -45,6 +45,7 @@ SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
 _fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_READERS = {"is_on", "one_of", "value_of"}  # of settings, beside those of numbers
 _code = re.compile(r"`([^`]+)`").findall
 
 
@@ -111,7 +112,7 @@ def settings_read() -> dict[str, tuple[float, float] | None]:
                 match given[0]:
                     case ast.Constant(str(name)):
                         found.setdefault(name, None)
-        elif isinstance(called, ast.Name) and called.id in {"is_on", "one_of"}:
+        elif isinstance(called, ast.Name) and called.id in _READERS:
             match given[1]:
                 case ast.Constant(str(name)):
                     found[name] = None
@@ -373,7 +374,7 @@ def test_commands_in_pages_are_accepted(
     told = names(read("settings.md"), "setting")
     for line in block.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
-        if words[:1] != ["scrapy"]:
+        if words[:1] not in (["scrapy"], ["rdfcrawl"]):
             continue
         assert words[1] in commands()
         given = [pair.partition("=") for pair in after("-a", words)]

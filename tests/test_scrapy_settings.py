@@ -24,9 +24,9 @@ from rdfcrawl.scrapy_settings import (
     ATTRIBUTES,
     ONLY_WITH_SCRAPY,
     WITHOUT_EFFECT,
+    apply_defaults,
     check_components,
     iter_warnings,
-    merge_components,
 )
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
@@ -140,7 +140,7 @@ def settings_with(**changes: Any) -> Settings:
     """Return the settings of the project as a command line changes them."""
     settings = get_project_settings()
     settings.setdict(changes, priority="cmdline")
-    merge_components(settings)
+    apply_defaults(settings)
     return settings
 
 

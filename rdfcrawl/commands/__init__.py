@@ -1,8 +1,7 @@
-"""Commands of `scrapy`, beside its own.
+"""Commands of `scrapy` and of `rdfcrawl`.
 
-Scrapy imports them for its command line alone, before anything slow.
+`scrapy` finds them where rdfcrawl is installed (entry points `scrapy.commands`), and in
+a clone by `COMMANDS_MODULE`. It imports them for its command line alone, before
+anything slow. Those that stand in for commands of Scrapy do what Scrapy's do in
+projects without spiders of ours.
 """
-
-from rdfcrawl.progress.stopping import tell_interrupts
-
-tell_interrupts()

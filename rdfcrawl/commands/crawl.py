@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from scrapy import signals
+from scrapy.addons import AddonManager
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 from scrapy.crawler import CrawlerProcess
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.project import inside_project
 
+from rdfcrawl import defaults
+from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.garbage import look_rarely
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy import Spider
     from scrapy.crawler import Crawler, CrawlerProcessBase
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
@@ -36,6 +42,7 @@ _TALKATIVE = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
+_SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql")
 _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
@@ -46,26 +53,36 @@ class Command(ScrapyCrawlCommand):
     has finished without seeds of the operator that the guard refused.
     """
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options; spare a terminal Scrapy's account of itself."""
-        look_rarely()  # here already: what is imported from now on is no garbage
         super().process_options(args, opts)
         settings = self.settings
-        if settings and settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
+        if settings is None or len(args) != 1:
+            return
+        loader = load_spiders(settings.copy())  # which Scrapy is still to change
+        check_name(args[0], loader)
+        if not is_ours(loader.load(args[0])):
+            return
+        look_rarely()
+        # Both are of the process, too; libuv's loop is the quicker one.
+        settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
+        settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
+        if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
             for name in _TALKATIVE:  # not by level: Scrapy resets levels
                 logging.getLogger(name).addFilter(_is_no_list)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, then crawl."""
-        from rdfcrawl.spiders.base import RdfSpider
-
         if len(args) != 1 or self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return
-        loader = self.crawler_process.spider_loader
-        check_name(args[0], loader)
-        spider = loader.load(args[0])
-        if not issubclass(spider, RdfSpider):
+        spider = self.crawler_process.spider_loader.load(args[0])
+        if not is_ours(spider):
             super().run(args, opts)
             return
         check_operator(spider, opts.spargs, self.settings)
@@ -115,10 +132,35 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     return failed_exit_code(crawler.settings) if failed else 0
 
 
+def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
+    """Return the spiders of a project, those that add-ons bring among them."""
+    AddonManager.load_pre_crawler_settings(settings)
+    return get_spider_loader(settings)
+
+
+def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:
+    """Tell whether a spider is a subclass of ours; imports nothing to find out."""
+    base = sys.modules.get("rdfcrawl.spiders.base")
+    return base is not None and issubclass(spider, base.RdfSpider)
+
+
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
     """Exit with 2 and one line if there is no spider of this name."""
-    if spider not in loader.list():
-        fail(f"spider {spider}: unknown; there are {', '.join(loader.list())}")
+    names = loader.list()
+    if spider in names:
+        return
+    if names:
+        there = f"there are {', '.join(names)}"
+    else:
+        there = "there is none" if inside_project() else "there is no project here"
+    hint = ""
+    if spider in _SPIDERS:
+        hint = (
+            '; ADDONS = {"rdfcrawl.Addon": 500} in the settings brings it'
+            if inside_project()
+            else f"; `rdfcrawl crawl {spider}` needs none"
+        )
+    fail(f"spider {spider}: unknown; {there}{hint}")
 
 
 def check_operator(
@@ -132,13 +174,13 @@ def check_operator(
     from rdfcrawl.extract.options import ExtractOptions
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
-    from rdfcrawl.scrapy_settings import check_components, merge_components
+    from rdfcrawl.scrapy_settings import apply_defaults, check_components
     from rdfcrawl.stores.options import segment_limits
 
     settings = settings.copy()
-    spider.update_settings(settings)
     try:
-        merge_components(settings)
+        spider.update_settings(settings)
+        apply_defaults(settings)  # if a subclass has an `update_settings` of its own
         parsed = spider.accepts().parse(spider.given(arguments, settings))
         options = SpiderOptions.from_settings(settings, spider.name).introduced(
             settings
@@ -172,19 +214,6 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
             )
             if refusal:
                 raise ConfigError(f"argument {name}: {refusal}")
-
-
-def fail(message: str) -> NoReturn:
-    """Tell the operator what is wrong, and exit with 2.
-
-    A log file gets it too: under scrapyd, nobody reads standard error.
-    """
-    from rdfcrawl.progress.logformatter import has_log_file
-
-    if has_log_file():
-        logger.error("%s", message)
-    sys.stderr.write(f"scrapy: {message}\n")
-    sys.exit(2)
 
 
 def _is_no_list(record: logging.LogRecord) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from rdfcrawl.console import tell_interrupts
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the two actions and their options."""
+        tell_interrupts()
         super().add_options(parser)
         actions = parser.add_subparsers(dest="action", metavar="serve | recall")
         _add_serve_options(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.commands.crawl import fail
+from rdfcrawl.console import fail, program, tell_interrupts
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `--dir`."""
+        tell_interrupts()
         super().add_options(parser)
         parser.add_argument(
             "--dir", default="demo", metavar="DIR", help="folder of the demo (demo)"
@@ -91,7 +92,7 @@ def _check_redis(settings: BaseSettings | None) -> None:
 def _crawl(folder: Path, overrides: list[str]) -> int:
     from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME
 
-    command = ["scrapy", "workers", "-n", "2", "linkeddata"]
+    command = [program(), "workers", "-n", "2", "linkeddata"]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]

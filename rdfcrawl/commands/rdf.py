@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, cast
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.commands.crawl import fail
+from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError, SourceFault
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
+        tell_interrupts()
         super().add_options(parser)
         add = parser.add_argument
         add("--rules", metavar="PATH", help="file or folder of scraping rules")
@@ -98,9 +99,11 @@ class Command(ScrapyCommand):
         from rdfcrawl.links import LinkPolicy
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.robots.options import robots_agent
+        from rdfcrawl.scrapy_settings import apply_defaults
         from rdfcrawl.setting_values import is_on
 
         settings = cast("BaseSettings", self.settings)
+        apply_defaults(settings)
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
         try:

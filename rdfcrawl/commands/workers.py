@@ -7,10 +7,15 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import BaseRunSpiderCommand
-from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.commands.crawl import check_name, check_operator, fail
+from rdfcrawl.commands.crawl import (
+    check_name,
+    check_operator,
+    is_ours,
+    load_spiders,
+)
+from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -41,6 +46,7 @@ class Command(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `-n` to the options of `crawl`."""
+        tell_interrupts()
         super().add_options(parser)
         parser.add_argument(
             "-n",
@@ -54,7 +60,6 @@ class Command(BaseRunSpiderCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, run the workers, wait for their end."""
         from rdfcrawl.progress.forks import begin
-        from rdfcrawl.spiders.base import RdfSpider
 
         if self.settings is None or len(args) != 1:
             fail("workers: want the name of one spider")
@@ -63,10 +68,10 @@ class Command(BaseRunSpiderCommand):
         if opts.output or opts.overwrite_output:
             fail("workers: -o, -O: each worker would write the file of the others")
         name = args[0]
-        loader = get_spider_loader(self.settings)
+        loader = load_spiders(self.settings)
         check_name(name, loader)
         spider = loader.load(name)
-        if not issubclass(spider, RdfSpider):
+        if not is_ours(spider):
             fail(f"workers: spider {name}: shares no frontier; want one of ours")
         # First of all: what is checked may start threads, and they are not forked.
         forks = begin() if _may_fork(self.settings) else None

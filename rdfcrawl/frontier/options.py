@@ -17,7 +17,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.records import NO_BUDGET, Budget
-from rdfcrawl.setting_values import integer, is_on, number, one_of
+from rdfcrawl.setting_values import integer, is_on, number, one_of, value_of
 from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
 from rdfcrawl.uri.traps import TrapLimits
 
@@ -41,7 +41,7 @@ class CrawlPaths:
     @classmethod
     def from_settings(cls, settings: BaseSettings, crawl_id: str) -> Self:
         """Return the folders of a crawl; nothing is made."""
-        folder = Path(str(settings.get("CRAWL_DIR"))).expanduser().absolute()
+        folder = Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
         return cls(root=folder / crawl_id)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.guard.policy import Guard, parse_networks, parse_ports
 from rdfcrawl.setting_values import integer
@@ -23,7 +24,7 @@ def guard_of(settings: BaseSettings) -> Guard:
         ConfigError: a setting is wrong.
     """
     networks = settings.getlist("GUARD_ALLOW_NETS")
-    ports = settings.getlist("GUARD_PORTS")
+    ports = settings.getlist("GUARD_PORTS", defaults.GUARD_PORTS.split(","))
     return Guard(
         _parsed("GUARD_ALLOW_NETS", networks, parse_networks, "10.0.0.0/8,fd00::/8"),
         _parsed("GUARD_PORTS", ports, parse_ports, "80,443,1024-65535"),

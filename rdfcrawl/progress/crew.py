@@ -9,6 +9,7 @@ import sys
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
@@ -192,7 +193,7 @@ class Crew:
 async def _start_process(words: Sequence[str], out: Path) -> Worker:
     with out.open("ab") as file:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "scrapy", *words),
+            *(sys.executable, "-m", program(), *words),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=file,
             stderr=file,

@@ -24,6 +24,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from rdfcrawl.console import program
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -301,13 +303,13 @@ def _leave_streams(out: str) -> None:
 
 
 def _run(words: list[str], out: str) -> NoReturn:
-    """Go on as `scrapy <words>`."""
-    from scrapy.cmdline import execute  # noqa: PLC0415 (imported by the command line)
-
+    """Go on as `scrapy <words>`, or as `rdfcrawl <words>`."""
+    is_ours = program() == "rdfcrawl"
+    line = import_module("rdfcrawl.cli" if is_ours else "scrapy.cmdline")
     _leave_streams(out)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_CREW)
     sys.argv[1:] = words
-    execute(sys.argv)
+    line.execute(sys.argv)
     sys.exit(0)
 
 

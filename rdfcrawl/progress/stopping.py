@@ -1,17 +1,12 @@
-"""Ctrl-C before a crawl has begun: told in one line, and nothing left open."""
+"""Ctrl-C before a crawl has begun: nothing is left open."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from typing import TYPE_CHECKING
 
 from scrapy.crawler import Crawler
 
 from rdfcrawl.frontier.engine import EngineView
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 _LOOK_SECS = 0.02
 
@@ -30,20 +25,3 @@ class StoppableCrawler(Crawler):
         while self.crawling and not (engine.is_running or engine.is_closing):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECS)
         await super().stop_async()
-
-
-def tell_interrupts() -> None:
-    """Tell of a Ctrl-C that nobody handles in one line, in place of a traceback."""
-    tell_others = sys.excepthook
-
-    def tell(
-        kind: type[BaseException],
-        error: BaseException,
-        traceback: TracebackType | None,
-    ) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            sys.stderr.write("scrapy: interrupted before it had begun\n")
-        else:
-            tell_others(kind, error, traceback)
-
-    sys.excepthook = tell

@@ -88,6 +88,18 @@ class RdfSpider(Spider):
         self._datasets: DatasetRegistry | None = None
 
     @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Set what the class has as `custom_settings`, and our defaults below.
+
+        Raises:
+            ConfigError: a setting is wrong.
+        """
+        from rdfcrawl.scrapy_settings import apply_defaults
+
+        super().update_settings(settings)
+        apply_defaults(settings, wants_pipelines=not _is_of_command(cls.start))
+
+    @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Return the spider for a crawler.
 
@@ -96,7 +108,11 @@ class RdfSpider(Spider):
         """
         from rdfcrawl.descriptors import hold_to_limit
         from rdfcrawl.options import SpiderOptions
+        from rdfcrawl.scrapy_settings import apply_defaults
 
+        is_onlooker = not crawler.crawling or _is_of_command(cls.start)
+        if not crawler.settings.frozen:  # a subclass may not have called `super()`
+            apply_defaults(crawler.settings, wants_pipelines=not is_onlooker)
         accepts = cls.accepts()
         given = cls.given(kwargs, crawler.settings)
         arguments = accepts.parse(given)
@@ -105,7 +121,6 @@ class RdfSpider(Spider):
         options = SpiderOptions.from_settings(
             crawler.settings, cls.name, budget=arguments.budget
         )
-        is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not is_onlooker:
             options = options.introduced(crawler.settings)
         passed = {name: kwargs[name] for name in accepts.passed & kwargs.keys()}
@@ -115,13 +130,8 @@ class RdfSpider(Spider):
         spider.member = cls.member_of(given)
         spider.is_onlooker = is_onlooker
         if not spider.is_onlooker:
-            from rdfcrawl.scrapy_settings import (
-                check_components,
-                iter_warnings,
-                merge_components,
-            )
+            from rdfcrawl.scrapy_settings import check_components, iter_warnings
 
-            merge_components(crawler.settings)
             check_components(crawler.settings)
             for line in iter_warnings(crawler.settings, cls):
                 logger.warning("%s", line)

@@ -1,0 +1,37 @@
+"""The add-on for Scrapy projects: `ADDONS = {"rdfcrawl.Addon": 500}`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+SPIDERS: Final = "rdfcrawl.spiders"
+PATH: Final = "rdfcrawl.Addon"
+
+
+class Addon:
+    """Brings our spiders into a Scrapy project.
+
+    Nothing that the project sets is changed, and nothing is set for its other spiders:
+    the defaults of our settings, our scheduler, pipelines and middlewares come with the
+    spider class (`RdfSpider.update_settings`), and our commands with the installation
+    (entry points `scrapy.commands`).
+    """
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Add our spiders to `SPIDER_MODULES`.
+
+        They come first: a spider of the project with the name of one of ours is the one
+        that is taken.
+        """
+        name = "SPIDER_MODULES"
+        modules = settings.getlist(name)
+        if SPIDERS not in modules:
+            priority = settings.getpriority(name) or 0
+            least = SETTINGS_PRIORITIES["addon"]
+            settings.set(name, [SPIDERS, *modules], max(priority, least))

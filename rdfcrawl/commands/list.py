@@ -1,0 +1,21 @@
+"""`scrapy list`, with the spiders that add-ons bring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.addons import AddonManager
+from scrapy.commands.list import Command as ScrapyListCommand
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(ScrapyListCommand):
+    """Lists the spiders that `scrapy crawl` finds."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """List them."""
+        if self.settings is not None:
+            AddonManager.load_pre_crawler_settings(self.settings)
+        super().run(args, opts)

@@ -1,0 +1,50 @@
+"""In whose name commands speak to the operator, and how they fail."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+logger = logging.getLogger(__name__)
+
+
+def program() -> str:
+    """Return the command that was called: `rdfcrawl`, or else `scrapy`."""
+    path = Path(sys.argv[0])
+    name = path.parent.name if path.stem == "__main__" else path.stem
+    return "rdfcrawl" if name == "rdfcrawl" else "scrapy"
+
+
+def fail(message: str) -> NoReturn:
+    """Tell the operator what is wrong, and exit with 2.
+
+    A log file gets it too: under scrapyd, nobody reads standard error.
+    """
+    from rdfcrawl.progress.logformatter import has_log_file  # noqa: PLC0415 (rarely)
+
+    if has_log_file():
+        logger.error("%s", message)
+    sys.stderr.write(f"{program()}: {message}\n")
+    sys.exit(2)
+
+
+def tell_interrupts() -> None:
+    """Tell of a Ctrl-C that nobody handles in one line, in place of a traceback."""
+    tell_others = sys.excepthook
+
+    def tell(
+        kind: type[BaseException],
+        error: BaseException,
+        traceback: TracebackType | None,
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.stderr.write(f"{program()}: interrupted before it had begun\n")
+        else:
+            tell_others(kind, error, traceback)
+
+    sys.excepthook = tell

