@@ -18,10 +18,10 @@ from urllib.parse import quote
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import LOSSES
-from rdfcrawl.listing import Listing
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.records import Kind
 from rdfcrawl.reservations import NOTHING
+from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.records import Document, Member
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.tasks.text import Task
 
 GRAPH = "urn:rdfcrawl:provenance"
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
@@ -173,7 +174,7 @@ def activity_iri(document: Document, worker: Worker) -> str:
     record = document.record
     names = [worker.iri, record.url, str(document.started_ms)]
     if record.kind.is_source:
-        names += [record.task, document.url]
+        names += [record.task_text(), document.url]
     key = _digest(*names)
     return f"urn:rdfcrawl:activity:{key}"
 
@@ -220,7 +221,7 @@ def _activity(
         )
     if record.parent:
         parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
-    if record.task:
+    if record.task is not None:
         parent += _task(record.task, name)
     if document.format is not None:
         read = (
@@ -245,18 +246,19 @@ def _activity(
     )
 
 
-def _task(task: str, activity: str) -> str:
+def _task(task: Task, activity: str) -> str:
     """Return what a record's task says: what a sitemap listed, or part of a source.
 
     A URI that links have led to was first seen when its parent was crawled.
     """
-    listing = Listing.decode(task)
-    if listing is None:
-        return f"<{activity}> <{_RC}task> {literal(task)}{_END}"
+    if not isinstance(task, ListedPage):
+        from rdfcrawl.tasks.text import describe_task  # noqa: PLC0415
+
+        return f"<{activity}> <{_RC}task> {literal(describe_task(task))}{_END}"
     return (
         f'<{activity}> <{_RC}source> "sitemap"{_END}'
-        f'<{activity}> <{_RC}priority> "{listing.priority}"^^<{XSD}decimal>{_END}'
-        f"<{activity}> <{_RC}listedAt> {_time(listing.listed * 1000)}{_END}"
+        f'<{activity}> <{_RC}priority> "{task.priority}"^^<{XSD}decimal>{_END}'
+        f"<{activity}> <{_RC}listedAt> {_time(task.listed_secs * 1000)}{_END}"
     )
 
 

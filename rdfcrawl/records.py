@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
-    from asyncio import Task
+    import asyncio
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.tasks.text import Task
 
 # Counts while a machine sleeps, too, and is set by nobody.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _BEGAN_NS: Final = time.time_ns() - time.clock_gettime_ns(_CLOCK)
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
-MAX_TASK_CHARS: Final = 8192
 
 
 class Kind(IntEnum):
@@ -103,10 +103,9 @@ class Record:
         chain: URLs that redirected here from other hosts, in order.
         lost: 1 if a worker died that held it: it is handled with care since; else 0.
         retries: times it was tried and put back; 0 to `MAX_RETRIES`.
-        task: which part of a source is meant (a page, a partition, a cursor), in the
-            words of its kind; ASCII without control characters, at most
-            `MAX_TASK_CHARS`. Records of sources are the same if URL, kind and task
-            are; of others, if URL and `change` are.
+        task: what it is for beyond its URL: which step of a source is meant, or what
+            a page is a part of (`tasks.text`). Records of sources are the same if URL,
+            kind and task are; of others, if URL and `change` are.
         change: stands for a change of a document that was seen before, and for which
             it is fetched again; empty for all others.
         profile: number of the arguments that it is dealt with by: those of the spider
@@ -122,10 +121,22 @@ class Record:
     chain: tuple[str, ...] = ()
     lost: int = 0
     retries: int = 0
-    task: str = ""
+    task: Task | None = None
     change: str = ""
     profile: int = 0
     blame: int = 0
+
+    def task_text(self) -> str:
+        """Return the text of its task; empty if it has none.
+
+        Raises:
+            SourceFault: `TOO_LARGE`: it is longer than a record holds.
+        """
+        if self.task is None:  # as of most
+            return ""
+        from rdfcrawl.tasks.text import encode_task  # noqa: PLC0415
+
+        return encode_task(self.task)
 
 
 class Urgency(IntEnum):
@@ -338,7 +349,7 @@ class Visit:
     is_put_off: bool = False
     is_lost: bool = False
     step_at: float = 0.0
-    task: Task[Any] | None = None
+    task: asyncio.Task[Any] | None = None
     is_cut: bool = False
     unreadable: dict[int, bytes] = field(default_factory=dict)
     failed: list[int] = field(default_factory=list)

@@ -17,6 +17,7 @@ from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.records import Kind, Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse
+from rdfcrawl.tasks.pages import SamplePage
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,18 @@ async def run(
 
 def record_of(url: str, task: str = "0") -> Record:
     """Return a record of a source."""
-    return Record(url, Kind.CKAN, task=task)
+    return Record(url, Kind.CKAN, task=task_of(task))
+
+
+def task_of(name: str) -> SamplePage:
+    """Return a task that has a name."""
+    return SamplePage("", name)
+
+
+def name_of(record: Record) -> str:
+    """Return the name of a record's task."""
+    assert isinstance(record.task, SamplePage)
+    return record.task.uri
 
 
 async def test_question_that_fails_costs_its_record_alone(
@@ -88,10 +100,10 @@ async def test_question_that_fails_costs_its_record_alone(
     server = await raw_server({"*": raw_server.response(b"{}")})
 
     async def question(record: Record) -> Question | None:
-        if record.task == "bad":
+        if name_of(record) == "bad":
             raise SourceFault(Reason.BAD_TERM, "no task")
-        if record.task == "bug":
-            raise ValueError(record.task)
+        if name_of(record) == "bug":
+            raise ValueError(name_of(record))
         return None
 
     url = server.url("/")
@@ -99,7 +111,7 @@ async def test_question_that_fails_costs_its_record_alone(
     visit = await run(
         fetch_options(), question, *(record_of(url, task) for task in tasks)
     )
-    found = {d.record.task: [f.reason for f in d.faults] for d in visit.documents}
+    found = {name_of(d.record): [f.reason for f in d.faults] for d in visit.documents}
     assert found == {"1": [], "bad": [Reason.BAD_TERM], "2": []}
     assert [(index, r.retries) for index, r in visit.returned.items()] == [(0, 1)]
     assert server.targets == ["/", "/"]
@@ -114,7 +126,7 @@ async def test_question_that_always_fails_is_a_fault_in_the_end(
     async def question(_record: Record) -> Question | None:
         raise ValueError
 
-    record = Record(server.url("/"), Kind.CKAN, task="0", retries=3)
+    record = Record(server.url("/"), Kind.CKAN, task=task_of("0"), retries=3)
     visit = await run(fetch_options(), question, record)
     assert [d.faults[0].reason for d in visit.documents] == [Reason.INTERNAL]
 
@@ -276,14 +288,14 @@ def test_source_moves_by_as_much_as_what_was_asked(
     url: str, asked: str, target: str, expected: str | None
 ) -> None:
     """If a page of a source is redirected elsewhere, then the source is there."""
-    record = Record(url, Kind.CKAN, task="0 x", retries=2)
+    record = Record(url, Kind.CKAN, task=task_of("0 x"), retries=2)
     if expected is None:
         with pytest.raises(SourceFault) as caught:
             moved(record, [url + asked], target)
         assert caught.value.fault.reason is Reason.REDIRECT_BAD_TARGET
         return
     found = moved(record, [url + asked], target)
-    assert (found.url, found.task, found.retries) == (expected, "0 x", 0)
+    assert (found.url, found.task, found.retries) == (expected, record.task, 0)
     assert found.chain == (url + asked,)
 
 
@@ -296,7 +308,7 @@ async def test_304_is_a_fault_unless_it_was_asked_for(
     )
 
     async def question(record: Record) -> Question | None:
-        headers = (("if-none-match", '"1"'),) if record.task == "again" else ()
+        headers = (("if-none-match", '"1"'),) if name_of(record) == "again" else ()
         return Question(url=record.url, headers=headers)
 
     records = [record_of(server.url("/"), task) for task in ("again", "first")]
@@ -331,7 +343,7 @@ async def test_rules_are_those_for_what_is_asked() -> None:
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /api/")
 
     async def url_of(record: Record) -> str:
-        return record.url + record.task
+        return record.url + name_of(record)
 
     def is_exempt(record: Record) -> bool:
         return record.lost == 1
@@ -339,10 +351,10 @@ async def test_rules_are_those_for_what_is_asked() -> None:
     cache = RobotsCache(fetch, RobotsOptions(), is_exempt=is_exempt, url_of=url_of)
     site = "http://a.example/"
     records = (
-        Record(site, Kind.CKAN, task="api/3"),
-        Record(site, Kind.CKAN, task="api/3", lost=1),
-        Record(site, Kind.CKAN, task="data"),
-        Record(site, Kind.PAGE, task="api/3"),
+        Record(site, Kind.CKAN, task=task_of("api/3")),
+        Record(site, Kind.CKAN, task=task_of("api/3"), lost=1),
+        Record(site, Kind.CKAN, task=task_of("data")),
+        Record(site, Kind.PAGE, task=task_of("api/3")),
     )
     visit = Visit(
         key="k",

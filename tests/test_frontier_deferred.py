@@ -8,6 +8,7 @@ from rdfcrawl.frontier.deferred import Deferred, PutOff
 from rdfcrawl.frontier.outage import Outage
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.records import Kind, Record
+from rdfcrawl.tasks.pages import ListedPage
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
@@ -37,7 +38,9 @@ async def waiting(deferred: Deferred, prefix: str = PREFIX) -> dict[str, PutOff]
 async def test_records_come_back_as_they_were(make_frontier: MakeFrontier) -> None:
     """If records are put off, then they come back whole, each once."""
     deferred = deferred_of(await make_frontier())
-    changed = Record(f"{PREFIX}1", Kind.DUMP, 3, "", task="0.5 7", change="ab")
+    changed = Record(
+        f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(0.5, 7), change="ab"
+    )
     special = PutOff(changed, b"1")
     await deferred.put(PREFIX, [*ALL, special])
     await deferred.put(PREFIX, ALL[:7])

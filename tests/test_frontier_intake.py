@@ -20,7 +20,9 @@ from rdfcrawl.frontier.intake import (
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.kinds import kind_of
 from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
-from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.tasks.pages import DumpPart, SamplePage
+from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
@@ -285,16 +287,23 @@ def test_a_forgotten_link_is_offered_again() -> None:
     assert len(taken(intake, link)) == 1
 
 
+def task_of(text: str) -> SamplePage:
+    """Return a task that has a text in it."""
+    return SamplePage("", text)
+
+
 def test_two_tasks_of_one_source_are_two_records() -> None:
     """If two records differ in their task alone, then a source has both."""
-    records = [Record(PAGE, Kind.SPARQL, task=task) for task in ("0 a", "0 b", "0 a")]
+    records = [
+        Record(PAGE, Kind.SPARQL, task=task_of(task)) for task in ("0 a", "0 b", "0 a")
+    ]
     first, second, third = new_intake().children(map(own, records), [])
     assert first.fingerprint == third.fingerprint != second.fingerprint
 
 
 def test_task_of_a_page_does_not_make_another_page() -> None:
     """If two records of pages differ in their task alone, then they are the same."""
-    records = [Record(PAGE, task=task) for task in ("a", "b")]
+    records = [Record(PAGE, task=task_of(task)) for task in ("a", "b")]
     first, second = new_intake().children(map(own, records), [])
     assert first.fingerprint == second.fingerprint
 
@@ -354,27 +363,30 @@ def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     assert again.fingerprint != intake.seen_only(target.url).fingerprint
 
 
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [
-        ("x" * (MAX_TASK_CHARS + 1), Reason.TOO_LARGE),
-        ("a\0b", Reason.INTERNAL),
-        ("a\nb", Reason.INTERNAL),
-        ("é", Reason.INTERNAL),
-    ],
-)
-def test_task_that_no_record_holds_is_a_fault(task: str, reason: Reason) -> None:
-    """If a task is too long or no plain text, then the others are queued."""
+def test_task_that_no_record_holds_is_a_fault() -> None:
+    """If a task is too long, then the others are queued."""
     faults: list[Fault] = []
-    records = [Record(PAGE, Kind.CKAN, task=each) for each in (task, "0")]
+    records = [
+        Record(PAGE, Kind.CKAN, task=task_of(each))
+        for each in ("x" * MAX_TASK_CHARS, "0")
+    ]
     (found,) = new_intake().children(map(own, records), faults)
     assert unpack(found.item[1:], found.key) == records[1]
-    assert [fault.reason for fault in faults] == [reason]
+    assert [fault.reason for fault in faults] == [Reason.TOO_LARGE]
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\nb", "é", "\ud800", '\\"'])
+def test_task_with_any_character_comes_back(text: str) -> None:
+    """If a task has characters that URLs have not, then it is queued as it is."""
+    record = Record(PAGE, Kind.CKAN, 0, "https://b.example/", task=task_of(text))
+    (found,) = new_intake().children([own(record)], [])
+    assert unpack(found.item[1:], found.key) == record
 
 
 def test_longest_task_comes_back() -> None:
     """If a task is as long as it may be, then it is queued as it is."""
-    record = Record(PAGE, Kind.SPARQL, task="x" * MAX_TASK_CHARS)
+    n = len(encode_task(task_of("")))
+    record = Record(PAGE, Kind.SPARQL, task=task_of("x" * (MAX_TASK_CHARS - n)))
     (found,) = new_intake().children([own(record)], [])
     assert unpack(found.item[1:], found.key) == record
 
@@ -405,7 +417,9 @@ def test_covered_links_are_put_off() -> None:
         Record("https://a.example/2", Kind.PAGE, 1, PAGE)
     ]
     child = FollowUp(Record("https://a.example/id/x/3", depth=1), urgency=Urgency.SOON)
-    part = FollowUp(Record("https://a.example/id/all.nt", Kind.DUMP, 1, task='["d"]'))
+    part = FollowUp(
+        Record("https://a.example/id/all.nt", Kind.DUMP, 1, task=DumpPart("d", 0, 0, 0))
+    )
     (own,) = intake.children([child, part], [])
     assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"
     ((prefix, waiting),) = intake.take_put_off().items()

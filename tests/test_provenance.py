@@ -28,6 +28,7 @@ from rdfcrawl.provenance import (
 )
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.records import Document, Kind, Record
+from rdfcrawl.tasks.source import SourceTask
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -416,7 +417,7 @@ def test_every_term_is_in_the_docs() -> None:
 def test_each_document_of_a_page_is_a_crawl_of_its_own() -> None:
     """If pages and documents of a source begin together, then all are kept apart."""
     url = "http://example.org/sparql"
-    records = [Record(url, Kind.SPARQL, task=f"0! {n}") for n in range(3)]
+    records = [Record(url, Kind.SPARQL, task=SourceTask(n)) for n in range(3)]
     names = {
         activity_iri(document(record=record, url=graph), WORKER)
         for record in records
@@ -427,7 +428,7 @@ def test_each_document_of_a_page_is_a_crawl_of_its_own() -> None:
 
 def test_what_a_source_has_deleted_is_invalidated() -> None:
     """If a source says that a document is gone, then its graph is invalidated."""
-    record = Record("http://example.org/", Kind.CKAN, task="2! {}")
+    record = Record("http://example.org/", Kind.CKAN, task=SourceTask(2, is_named=True))
     gone = document(
         record=record,
         url="http://example.org/d",
@@ -439,6 +440,6 @@ def test_what_a_source_has_deleted_is_invalidated() -> None:
     found = read(describe(gone, WORKER))
     name = activity_iri(gone, WORKER)
     assert found[name][f"{SQ}status"] == ["DELETED"]
-    assert found[name][f"{RC}task"] == ["2! {}"]
+    assert found[name][f"{RC}task"] == ["source(run=2, is_named=True)"]
     assert found["http://example.org/d"] == {f"{PROV}wasInvalidatedBy": [name]}
     assert f"{RC}bytes" not in found[f"{name}:response"]

@@ -6,15 +6,13 @@ that could not be had may be asked for again, and must then find what it found b
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from rdfcrawl.records import Kind, Record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.frontier.state_store import StateStore
+    from rdfcrawl.records import Record
 
 MAX_DEFERRED: Final = 100_000  # URLs below one prefix
 _TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the record
@@ -76,18 +74,15 @@ class Deferred:
 
 
 def _entry(waiting: PutOff) -> tuple[str, str]:
+    from rdfcrawl.tasks.records import encode_record  # noqa: PLC0415
+
     record, band = waiting
-    value = [int(record.kind), record.depth, record.parent, record.task, band.decode()]
-    if record.profile:
-        value.append(record.profile)
-    return f"{record.url} {record.change}", json.dumps(value)
+    text = f"{band.decode()} {encode_record(record)}"
+    return f"{record.url} {record.change}", text
 
 
 def _put_off(key: str, text: str) -> PutOff:
-    url, _, change = key.partition(" ")
-    kind, depth, parent, task, band, *rest = json.loads(text)
-    profile = rest[0] if rest else 0
-    record = Record(
-        url, Kind(kind), depth, parent, task=task, change=change, profile=profile
-    )
-    return PutOff(record, band.encode())
+    from rdfcrawl.tasks.records import decode_record  # noqa: PLC0415
+
+    band, _, rest = text.partition(" ")
+    return PutOff(decode_record(key.partition(" ")[0], rest), band.encode())

@@ -12,7 +12,8 @@ from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
-from rdfcrawl.records import MAX_TASK_CHARS, Record, Urgency
+from rdfcrawl.records import Record, Urgency
+from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import (
     BadUri,
     NormalForm,
@@ -283,7 +284,7 @@ class Intake:
             record = child.record
             try:
                 url = to_requestable(record.url)
-                _check_task(record.task)
+                task = record.task_text()
             except SourceFault as error:
                 bad.append(error.fault)
                 continue
@@ -311,7 +312,7 @@ class Intake:
             band = _BANDS[child.urgency]
             is_exempt = child.is_part_of_source or _takes_dataset(record)
             if is_exempt or not self._puts_off(record, band):
-                candidates.append(self.candidate(record, band))
+                candidates.append(self._candidate(record, band, task))
         self.turned.bad += len(bad)
         self.turned.trap += len(traps)
         faults += _summed(bad, traps)
@@ -415,14 +416,17 @@ class Intake:
             record: to be queued.
             band: of its host's queue.
         """
+        return self._candidate(record, band, record.task_text())
+
+    def _candidate(self, record: Record, band: bytes, task: str) -> Candidate:
         url = record.url
         key = self._key_of(url)
         name = self._normalize(url)
         if record.kind.is_source:
-            name = f"{name} {int(record.kind)} {record.task}"
+            name = f"{name} {int(record.kind)} {task}"
         elif record.change:
             name = f"{name} {record.change}"
-        item = band + pack(record, key)
+        item = band + pack(record, key, task)
         mark = fingerprint(name)
         return Candidate(self._partition(key), key, mark, item, self._budget)
 
@@ -457,19 +461,7 @@ def _summed(bad: list[Fault], traps: list[str]) -> list[Fault]:
 
 def _takes_dataset(record: Record) -> bool:
     """Tell whether a record is one by which a dataset is taken as a whole."""
-    return record.kind.is_source or record.task.startswith("[")
-
-
-def _check_task(task: str) -> None:
-    """Refuse what a payload cannot hold.
-
-    Raises:
-        SourceFault: `TOO_LARGE` if it is too long, `INTERNAL` if it is no plain text.
-    """
-    if len(task) > MAX_TASK_CHARS:
-        raise SourceFault(Reason.TOO_LARGE, "the task of a source")
-    if not (task.isascii() and task.isprintable()):
-        raise SourceFault(Reason.INTERNAL, "the task of a source is no plain text")
+    return record.kind.is_source or isinstance(record.task, DumpPart)
 
 
 def _parent(url: str) -> str:

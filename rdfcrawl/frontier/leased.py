@@ -8,8 +8,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.frontier.payload import unpack
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.frontier.payload import parent_of, unpack
 from rdfcrawl.records import Document, Record, Visit, now_ms
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
     unreadable: dict[int, bytes] = {}
     try:
         records = tuple([unpack(item, key) for item in items])
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, SourceFault):
         found = [record_of(item, key) for item in items]
         unreadable = {i: items[i] for i, record in enumerate(found) if record is None}
         records = tuple(
@@ -65,7 +65,7 @@ def record_of(item: bytes, key: str) -> Record | None:
     """Return the record of a payload, or None if it is none."""
     try:
         return unpack(item, key)
-    except (ValueError, LookupError):
+    except (ValueError, LookupError, SourceFault):
         return None
 
 
@@ -88,11 +88,11 @@ class Waiting:
         self._is_empty = True
         for candidate in candidates:
             self._is_empty = False
-            record = record_of(candidate.item[1:], candidate.key)
-            if record is None:  # a URI that is only to be marked as seen
+            payload = candidate.item[1:]
+            if not payload:  # a URI that is only to be marked as seen
                 self._has_marks = True
             else:
-                self._parents.add(record.parent)
+                self._parents.add(parent_of(payload, candidate.key))
 
     def has_none_of(self, visit: Visit) -> bool:
         """Tell whether all that a visit led to is queued.

@@ -9,7 +9,7 @@ A payload is small, because there is one per queued URI:
             shares with the URL; p = the rest of the parent
     \0 c    for each URL that redirected here
     \0 \x02 c  if it is fetched again for a change
-    \0 \x01 t  if there is a task
+    \0 \x01 t  if there is a task: its text (`tasks.text`)
     \0 \x03 n  if its profile is not 0
     \0 \x04 n  if it has lost n eighths of a life
 
@@ -20,16 +20,27 @@ is read by position.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import compact, expand
+
+if TYPE_CHECKING:
+    from rdfcrawl.tasks.text import Task
 
 _MAX_SHARED = 255
 _TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # no URL begins so
 _KINDS = {int(kind): kind for kind in Kind}
 
 
-def pack(record: Record, key: str) -> bytes:
-    """Return the payload of a record queued under a politeness key."""
+def pack(record: Record, key: str, task: str | None = None) -> bytes:
+    """Return the payload of a record queued under a politeness key.
+
+    Args:
+        record: to be queued.
+        key: of its URL.
+        task: its `task_text()`, if that is known already.
+    """
     head = int(record.kind)
     if record.lost or record.retries:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
@@ -38,7 +49,7 @@ def pack(record: Record, key: str) -> bytes:
     if (
         parent
         or record.chain
-        or record.task
+        or record.task is not None
         or record.change
         or record.profile
         or record.blame
@@ -48,8 +59,8 @@ def pack(record: Record, key: str) -> bytes:
             text = f"{text}\0{hop}"
         if record.change:
             text = f"{text}\0{_CHANGE}{record.change}"
-        if record.task:
-            text = f"{text}\0{_TASK}{record.task}"
+        if record.task is not None:
+            text = f"{text}\0{_TASK}{record.task_text() if task is None else task}"
         if record.profile:
             text = f"{text}\0{_PROFILE}{record.profile}"
         if record.blame:
@@ -74,6 +85,7 @@ def unpack(payload: bytes, key: str) -> Record:
 
     Raises:
         ValueError, LookupError: it is none.
+        SourceFault: `BAD_RECORD`: its task is none.
     """
     text = payload.decode("latin-1")
     head, depth = payload[0], payload[1]
@@ -87,12 +99,32 @@ def unpack(payload: bytes, key: str) -> Record:
     parent = url[: payload[end + 1]] + tail
     blame = int(chain.pop()[1:]) if chain and chain[-1][:1] == _BLAME else 0
     profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
-    task = chain.pop()[1:] if chain and chain[-1].startswith(_TASK) else ""
+    task = _task(chain.pop()[1:]) if chain and chain[-1].startswith(_TASK) else None
     change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
     hops = tuple(chain)
     return Record(
         url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
     )
+
+
+def parent_of(payload: bytes, key: str) -> str:
+    """Return the parent of the record of a payload, which is not read further.
+
+    Raises:
+        ValueError, LookupError: it is none.
+    """
+    text = payload.decode("latin-1")
+    end = text.find("\0", 2)
+    if end < 0:
+        return ""
+    url = _url(text[2:end], key)
+    return url[: payload[end + 1]] + text[end + 2 :].partition("\0")[0]
+
+
+def _task(text: str) -> Task:
+    from rdfcrawl.tasks.text import decode_task  # noqa: PLC0415
+
+    return decode_task(text)
 
 
 def _begin(head: int, depth: int, url: str, key: str) -> str:

@@ -27,6 +27,7 @@ from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.leaving import Leaving
 from rdfcrawl.links import Extent, LinkFilter, Scope
 from rdfcrawl.remembered import Member
+from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
 if TYPE_CHECKING:
@@ -577,5 +578,5 @@ def _limit_of(document: Document) -> int:
 
     A dump names all that it covers: it must leave room for what others name.
     """
-    is_dump = document.record.task.startswith("[")
+    is_dump = isinstance(document.record.task, DumpPart)
     return MAX_DEFERRED // 2 if is_dump else MAX_DEFERRED

@@ -7,6 +7,7 @@ asked for, and what is not there any more becomes a tombstone.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
@@ -33,9 +34,10 @@ from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.options import ObeyRobots
-from rdfcrawl.harvest.tasks import Task, has_moved, is_named, read_task
+from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
+from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -78,7 +80,7 @@ class CkanHarvester:
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the record that the harvest of a portal begins with."""
-        task = Task(self._context.run, is_named).write()
+        task = SourceTask(self._context.run, is_named)
         return Record(portal_url(url), Kind.CKAN, task=task)
 
     def ignores_robots(self, record: Record) -> bool:
@@ -248,7 +250,7 @@ class CkanHarvester:
     def _queue(self, tasks: Sequence[CkanTask], document: Document) -> None:
         record = document.record
         for each in tasks:
-            task = read_task(record)._replace(words=each.encode()).write()
+            task = replace(read_task(record), words=each.encode())
             child = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
             document.children.append(
                 FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
@@ -365,9 +367,9 @@ def _record(url: str, kind: TargetKind, document: Document) -> Record:
     depth, parent = document.record.depth + 1, document.url
     run = read_task(document.record).run
     if kind is TargetKind.SPARQL:
-        return Record(url, Kind.SPARQL, depth, parent, task=Task(run).write())
+        return Record(url, Kind.SPARQL, depth, parent, task=SourceTask(run))
     if kind is TargetKind.SITEMAP:
-        return Record(url, Kind.SITEMAP, depth, parent, task=Task(run).write())
+        return Record(url, Kind.SITEMAP, depth, parent, task=SourceTask(run))
     return Record(url, _KINDS.get(kind, Kind.PAGE), depth, parent)
 
 

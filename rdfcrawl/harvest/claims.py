@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.harvest.dataset import KnownDataset
-from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
     Claim,
@@ -24,6 +23,7 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class Claims:
         """Have a site asked; return whether it may be."""
         scheme, _, rest = url.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
-        task = Task(self._run, words=ASKED_SITE).write()
+        task = SourceTask(self._run, words=ASKED_SITE)
         depth = document.record.depth
         record = Record(origin + ROBOTS, Kind.SITEMAP, depth, document.url, task=task)
         asked = {x.record.url for x in document.children if x.record.task == task}

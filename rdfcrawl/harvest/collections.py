@@ -9,7 +9,6 @@ changed, and whether they have. A page that says that it never changes is fetche
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
@@ -21,7 +20,8 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Record, Relation
+from rdfcrawl.records import FollowUp, Record, Relation
+from rdfcrawl.tasks.pages import CollectionPage
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.scan import DocumentScan
     from rdfcrawl.records import Document
 
+MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, which is in each task
 MAX_NODES: Final = 1_000_000  # pages of one collection
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
@@ -39,32 +40,6 @@ _COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
 _PAGES: Final = "pages"  # URL -> PageState
 _MEMBERS: Final = "members"  # run and digest of members -> number of the page
 _AT_ONCE: Final = 500
-_TASK = re.compile(r"p([0-9]{1,9})\.([0-9]{1,9}) (\S+)").fullmatch
-
-
-@dataclass(frozen=True, slots=True)
-class PageTask:
-    """Which page of which collection a record is; its task.
-
-    Attributes:
-        run: in which it is asked for.
-        number: links from the first page to here, which has 1.
-        root: URL of the first page.
-    """
-
-    run: int
-    number: int
-    root: str
-
-    def encode(self) -> str:
-        """Return it as the task of a record."""
-        return f"p{self.run}.{self.number} {self.root}"
-
-    @classmethod
-    def decode(cls, task: str) -> Self | None:
-        """Return what `encode` gave; None if a task says something else."""
-        match = _TASK(task)
-        return cls(int(match[1]), int(match[2]), match[3]) if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +47,7 @@ class PageState:
     """What is remembered of a page.
 
     Attributes:
-        number: see `PageTask`.
+        number: see `CollectionPage`.
         depth: of its record.
         run: in which it was read.
         etag, last_modified: of what was read then; empty if it was not read well.
@@ -118,8 +93,8 @@ class CollectionPages:
         What was read in this run does not count: if it is asked for again, its
         statements may have been lost.
         """
-        task = PageTask.decode(record.task)
-        if task is None or not task.run:
+        task = record.task
+        if not isinstance(task, CollectionPage) or not task.run:
             return None
         text = await self._store.get(task.root, _PAGES, record.url)
         state = PageState.from_json(text) if text else None
@@ -140,7 +115,7 @@ class CollectionPages:
                 state = PageState.from_json(text)
                 if state.is_done:
                     continue
-                task = PageTask(self._run, state.number, root)
+                task = CollectionPage(self._run, state.number, root)
                 record = _record(url, state.depth, root, task)
                 group.append(FollowUp(record, change=f"run {self._run}"))
                 if len(group) == _AT_ONCE:
@@ -157,7 +132,7 @@ class CollectionPages:
             scan: has seen its statements.
         """
         record = document.record
-        task = PageTask.decode(record.task)
+        task = record.task if isinstance(record.task, CollectionPage) else None
         if not document.n_quads:
             if task is not None and document.status == 410:
                 await self._gone(task, record)
@@ -169,8 +144,8 @@ class CollectionPages:
         if task is None:
             if not (facts.is_page or named):
                 return self._views(facts, document)
-            task = PageTask(self._run, 1, record.url)
-        if len(task.root) > MAX_TASK_CHARS // 2:
+            task = CollectionPage(self._run, 1, record.url)
+        if len(task.root) > MAX_ROOT_CHARS:
             return NOTHING_FOUND
         log = FaultLog()
         await self._remember(task, facts, document)
@@ -182,13 +157,13 @@ class CollectionPages:
     def _views(self, facts: PagingFacts, document: Document) -> Discovery:
         """Return the first view of what a document describes: each has everything."""
         depth = document.record.depth + 1
-        tasks = [PageTask(self._run, 1, view) for view in facts.views[:1]]
+        tasks = [CollectionPage(self._run, 1, view) for view in facts.views[:1]]
         records = [_record(x.root, depth, document.url, x) for x in tasks]
         return found(*map(FollowUp, records))
 
     async def _choose(
         self,
-        task: PageTask,
+        task: CollectionPage,
         facts: PagingFacts,
         named: list[str],
         document: Document,
@@ -216,7 +191,7 @@ class CollectionPages:
 
     async def _queue(
         self,
-        task: PageTask,
+        task: CollectionPage,
         targets: Iterable[str],
         states: dict[str, PageState],
         document: Document,
@@ -239,7 +214,9 @@ class CollectionPages:
         await self._store.put(task.root, _PAGES, new)
         return follow_ups
 
-    async def _is_new(self, task: PageTask, facts: PagingFacts, log: FaultLog) -> bool:
+    async def _is_new(
+        self, task: CollectionPage, facts: PagingFacts, log: FaultLog
+    ) -> bool:
         """Tell whether a page has members that none before had.
 
         Some servers answer any number of page: with the last one, the first one, or
@@ -259,7 +236,7 @@ class CollectionPages:
     # -- what is remembered ------------------------------------------------------------
 
     async def _remember(
-        self, task: PageTask, facts: PagingFacts, document: Document
+        self, task: CollectionPage, facts: PagingFacts, document: Document
     ) -> None:
         state = PageState(number=task.number, depth=document.record.depth, run=task.run)
         if not (document.faults or document.is_partial):
@@ -275,7 +252,7 @@ class CollectionPages:
         await self._store.put(_CRAWL, _COLLECTIONS, {task.root: ""})
         await self._store.put(task.root, _PAGES, entries)
 
-    async def _gone(self, task: PageTask, record: Record) -> None:
+    async def _gone(self, task: CollectionPage, record: Record) -> None:
         """Ask no more for a page that is over; what it had remains true."""
         state = PageState(number=task.number, depth=record.depth, is_done=True)
         await self._store.put(task.root, _PAGES, {record.url: state.to_json()})
@@ -299,5 +276,5 @@ def _next_of(facts: PagingFacts, document: Document) -> list[str]:
     return named_next(PageFacts(following=tuple(following)), document.url)
 
 
-def _record(url: str, depth: int, parent: str, task: PageTask) -> Record:
-    return Record(url, depth=depth, parent=parent, task=task.encode())
+def _record(url: str, depth: int, parent: str, task: CollectionPage) -> Record:
+    return Record(url, depth=depth, parent=parent, task=task)

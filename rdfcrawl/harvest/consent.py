@@ -9,17 +9,18 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from dataclasses import replace
 from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH
+from rdfcrawl.tasks.records import decode_record, encode_record
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of, site_of
 
@@ -84,7 +85,7 @@ class Consents:
             document: gets the children, and the faults of what is refused.
         """
         texts = dict.fromkeys(map(_spelt, named), "")
-        own = f"{document.record.url} {document.record.task}"
+        own = f"{document.record.url} {document.record.task_text()}"
         for site in sites:
             for table in (_NAMED, _LISTING, _WAITING, _ASKED, _STATE):
                 await self._store.clear(site, f"{table} {self._run - 1}")
@@ -122,7 +123,7 @@ class Consents:
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
             if mark in given:
-                self.take([_from_json(url, text)], document)
+                self.take([_from_text(url, text)], document)
             else:
                 n_refused[mark] += 1
         log = FaultLog()
@@ -174,7 +175,7 @@ class Consents:
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
         room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
-        held = {f"{mark} {x.record.url}": _to_json(x) for x in children}
+        held = {f"{mark} {x.record.url}": _to_text(x) for x in children}
         n_over = 0
         if len(held) > room:  # of what waits already, nothing is too much
             known = await self._store.get_many(site, waiting, held)
@@ -311,7 +312,7 @@ class Foreign:
             Kind.SITEMAP,
             self._document.record.depth,
             self._document.record.url,
-            task=Task(self._context.run, words=words).write(),
+            task=SourceTask(self._context.run, words=words),
         )
         return FollowUp(record, is_part_of_source=True, urgency=Urgency.SOON)
 
@@ -338,13 +339,13 @@ def _spelt(sitemap: str) -> str:
     return sitemap.partition("://")[2]
 
 
-def _to_json(child: FollowUp) -> str:
-    record = child.record
-    rest = (int(record.kind), record.depth, record.parent, record.task)
-    return json.dumps([*rest, int(child.urgency), child.change])
+def _to_text(child: FollowUp) -> str:
+    record = replace(child.record, change=child.change)
+    return f"{int(child.urgency)} {encode_record(record)}"
 
 
-def _from_json(url: str, text: str) -> FollowUp:
-    kind, depth, parent, task, urgency, change = json.loads(text)
-    record = Record(url, Kind(kind), depth, parent, task=task)
-    return FollowUp(record, urgency=Urgency(urgency), change=change)
+def _from_text(url: str, text: str) -> FollowUp:
+    urgency, _, rest = text.partition(" ")
+    record = decode_record(url, rest)
+    waiting = replace(record, change="")
+    return FollowUp(waiting, urgency=Urgency(int(urgency)), change=record.change)

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
-from rdfcrawl.harvest.dataset import KnownDataset, Part, Sample
+from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.harvest.tasks import Task, write_graphs
-from rdfcrawl.records import MAX_TASK_CHARS, FollowUp, Kind, Record
+from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import Way, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
+from rdfcrawl.tasks.pages import DumpPart, SamplePage
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import site_of
 
@@ -39,7 +40,8 @@ _SERVED: Final = "datasets"  # of a file or an endpoint: those that it has data 
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
 _MAX_FAILED: Final = 100_000  # that no dataset has named so far
-_MAX_GRAPHS_CHARS: Final = MAX_TASK_CHARS // 4  # the rest of a task needs room
+_MAX_NAME_CHARS: Final = 4096  # of a dataset, which is in the tasks of its files
+_MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
 _MAX_PLACES: Final = 1000  # of one dataset that are noted
 _WHOLE: Final = frozenset({Way.DUMP, Way.FRAGMENTS, Way.SPARQL})
 
@@ -77,7 +79,7 @@ class DatasetRegistry:
             document: that describes it.
             is_service: it is no dataset, but a service that somebody describes.
         """
-        if not dataset.ways or len(dataset.name) > MAX_TASK_CHARS // 2:
+        if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
         first = dataset.ways[0]
         if is_service and await self.is_taken_otherwise(first.parts[0][0]):
@@ -100,8 +102,8 @@ class DatasetRegistry:
         """
         record = document.record
         url = record.chain[0] if record.chain else record.url
-        part = Part.decode(record.task)
-        return await self._instead_of(url, document, lack, part.dataset if part else "")
+        own = record.task.dataset if isinstance(record.task, DumpPart) else ""
+        return await self._instead_of(url, document, lack, own)
 
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
@@ -246,7 +248,7 @@ class DatasetRegistry:
         places = {
             way.place_of(url): url
             for way in dataset.ways
-            if way.way in _WHOLE and len(write_graphs(way.graphs)) <= _MAX_GRAPHS_CHARS
+            if way.way in _WHOLE and sum(map(len, way.graphs)) <= _MAX_GRAPHS_CHARS
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
@@ -277,12 +279,12 @@ class DatasetRegistry:
             for mirrors in way.parts
         ]
         if way.way is Way.SPARQL:
-            task = Task(self._session.run, graphs=way.graphs).write()
+            whole = SourceTask(self._session.run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
-            return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=task))]
+            return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=whole))]
         files = []
         for number, mirror in enumerate(chosen):
-            task = Part(dataset.name, index, number, mirror).encode()
+            task = DumpPart(dataset.name, index, number, mirror)
             url = way.parts[number][mirror]
             files.append(FollowUp(Record(url, Kind.DUMP, depth, parent, task=task)))
         samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]
@@ -332,7 +334,7 @@ def _page(url: str, document: Document) -> FollowUp:
 
 
 def _sample(uri: str, dataset: str, parent: str, depth: int) -> FollowUp:
-    task = Sample(dataset, uri).encode()
+    task = SamplePage(dataset, uri)
     return FollowUp(
         Record(uri, depth=depth, parent=parent, task=task), is_part_of_source=True
     )

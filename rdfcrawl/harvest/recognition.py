@@ -17,8 +17,8 @@ from rdfcrawl.catalogs.sparql.recognition import (
     TABLE_TYPES,
 )
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, found
-from rdfcrawl.harvest.tasks import Task
 from rdfcrawl.records import FollowUp, Kind, Record
+from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
     from rdfcrawl.harvest.context import HarvestContext
@@ -76,7 +76,7 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Fo
     if not urls:  # as of most documents
         return lists
     record = document.record
-    task = Task(run).write()
+    task = SourceTask(run)
     return lists + [
         FollowUp(Record(url, kind, record.depth + 1, document.url, task=task))
         for kind, url in urls.items()

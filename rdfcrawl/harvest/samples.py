@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.dataset import Sample
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule
@@ -21,16 +20,18 @@ from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import compare_sample
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.sitemaps.slicing import slice_dump
+from rdfcrawl.tasks.pages import SamplePage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rdfcrawl.frontier.state_store import StateStore
-    from rdfcrawl.harvest.dataset import KnownDataset, Part
+    from rdfcrawl.harvest.dataset import KnownDataset
     from rdfcrawl.harvest.datasets import DatasetRegistry
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.samples import SampleDifference
+    from rdfcrawl.tasks.pages import DumpPart
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"
@@ -46,7 +47,9 @@ class Samples:
         self._store = store
         self._datasets = datasets
 
-    async def put_page(self, sample: Sample, quads: bytes, document: Document) -> bytes:
+    async def put_page(
+        self, sample: SamplePage, quads: bytes, document: Document
+    ) -> bytes:
         """Keep what a sample answers; return statements about the differences."""
         await self._put(sample, _PAGE, quads)
         return await self._compare(sample, document)
@@ -54,7 +57,7 @@ class Samples:
     async def put_dump(
         self,
         dataset: KnownDataset,
-        part: Part,
+        part: DumpPart,
         path: Path,
         document: Document,
         *,
@@ -72,18 +75,18 @@ class Samples:
         statements = b""
         said = await asyncio.to_thread(_descriptions, dataset, path, folder)
         for uri in dataset.samples[:MAX_SAMPLES]:
-            sample = Sample(dataset.name, uri)
+            sample = SamplePage(dataset.name, uri)
             quads = said.get(document_of(uri), b"")
             if len(quads) <= MAX_SAMPLE_BYTES:
                 await self._put(sample, str(part.part), quads)
                 statements += await self._compare(sample, document)
         return statements
 
-    async def _put(self, sample: Sample, side: str, quads: bytes) -> None:
+    async def _put(self, sample: SamplePage, side: str, quads: bytes) -> None:
         entry = {f"{side} {sample.uri}": quads.decode()}
         await self._store.put(sample.dataset, _TABLE, entry)
 
-    async def _compare(self, sample: Sample, document: Document) -> bytes:
+    async def _compare(self, sample: SamplePage, document: Document) -> bytes:
         dataset = await self._datasets.known(sample.dataset)
         index = await self._datasets.way_taken(sample.dataset)
         if dataset is None or index is None:
@@ -151,7 +154,7 @@ def iter_line_blocks(path: Path) -> Iterator[bytes]:
             yield block + file.readline()
 
 
-def _graph_of(sample: Sample, document: Document) -> str:
+def _graph_of(sample: SamplePage, document: Document) -> str:
     """Return the graph of a comparison: of the dataset, if its name may be written.
 
     A dataset may be called anything; one without a name has one of ours.
@@ -162,7 +165,9 @@ def _graph_of(sample: Sample, document: Document) -> str:
     return graph_iri(f"{name}#samples")
 
 
-def _report(sample: Sample, found: SampleDifference, graph_name: str) -> Iterable[str]:
+def _report(
+    sample: SamplePage, found: SampleDifference, graph_name: str
+) -> Iterable[str]:
     graph = iri(graph_name)
     subject = iri(sample.uri)
     for name, triples in (

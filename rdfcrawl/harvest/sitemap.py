@@ -25,9 +25,8 @@ from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.resourcesync import listed_at
 from rdfcrawl.harvest.robots import read_robots
-from rdfcrawl.harvest.tasks import Task, has_moved, read_task
+from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
-from rdfcrawl.listing import Listing
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
@@ -36,6 +35,8 @@ from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.sitemaps.tasks import SitemapTask
+from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
@@ -98,7 +99,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     origin = origin_of(url)
     is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
     words = SITE if is_site else ""
-    task = Task(run, is_named, words).write()
+    task = SourceTask(run, is_named, words)
     return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
@@ -151,7 +152,7 @@ class SitemapHarvester:
 
     # -- robots.txt ------------------------------------------------------------------
 
-    async def _robots(self, document: Document, task: Task) -> None:
+    async def _robots(self, document: Document, task: SourceTask) -> None:
         """Queue the sitemaps of a site; without robots.txt, the usual place."""
         origin = origin_of(document.record.url)
         urls = await self._consent(document) or [f"{origin}/sitemap.xml"]
@@ -181,7 +182,7 @@ class SitemapHarvester:
 
     # -- sitemaps --------------------------------------------------------------------
 
-    async def _read(self, document: Document, task: Task) -> AsyncIterator[bytes]:
+    async def _read(self, document: Document, task: SourceTask) -> AsyncIterator[bytes]:
         """Yield what a sitemap says, and make children of what it lists."""
         reading = Reading(
             document, task, Foreign(self._consents, self._context, document)
@@ -291,7 +292,7 @@ class SitemapHarvester:
         """Return the child that a page is."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
-        listing = Listing(priority, document.started_ms // 1000)
+        rank = round(min(max(priority, 0.0), 1.0), 4)
         change = ""
         if entry.lastmod and before.is_before(entry.lastmod):
             change = entry.lastmod.text
@@ -300,7 +301,7 @@ class SitemapHarvester:
             Kind.PAGE,
             document.record.depth + 1,
             document.record.url,
-            task=listing.encode(),
+            task=ListedPage(rank, document.started_ms // 1000),
         )
         urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
         return FollowUp(record, urgency=urgency, change=change)
@@ -357,7 +358,7 @@ class Reading:
         is_index: it lists sitemaps.
     """
 
-    def __init__(self, document: Document, task: Task, foreign: Foreign) -> None:
+    def __init__(self, document: Document, task: SourceTask, foreign: Foreign) -> None:
         self.document = document
         self.words = _words(task)
         self.is_asked = _is_asked(task)
@@ -397,16 +398,16 @@ def _sitemap(
     record = document.record
     text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
     # Whether the operator named the site makes no other record of its sitemaps.
-    task = Task(read_task(record).run, words=text).write()
+    task = SourceTask(read_task(record).run, words=text)
     child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
     return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
 
 
-def _is_site(task: Task) -> bool:
+def _is_site(task: SourceTask) -> bool:
     return task.words in (SITE, ASKED_SITE)
 
 
-def _is_consent(task: Task) -> bool:
+def _is_consent(task: SourceTask) -> bool:
     return task.words.startswith(CONSENT)
 
 
@@ -432,7 +433,7 @@ def _asked_instead(document: Document) -> list[FollowUp]:
     return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
 
 
-def _is_asked(task: Task) -> bool:
+def _is_asked(task: SourceTask) -> bool:
     return task.words.startswith(ASKED)
 
 
@@ -441,7 +442,7 @@ def _key(url: str, words: SitemapTask, *, is_asked: bool) -> str:
     return " ".join((url, ASKED if is_asked else "all", *sorted(words.robots_hosts)))
 
 
-def _words(task: Task) -> SitemapTask:
+def _words(task: SourceTask) -> SitemapTask:
     return SitemapTask.decode(task.words.removeprefix(ASKED).lstrip())
 
 

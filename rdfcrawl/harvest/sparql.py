@@ -27,13 +27,14 @@ from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.memory import Memory
-from rdfcrawl.harvest.tasks import Task, has_moved, read_task
+from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
+from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -75,7 +76,7 @@ class SparqlHarvester:
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the record that the harvest of an endpoint begins with."""
-        return Record(url, Kind.SPARQL, task=Task(self._context.run, is_named).write())
+        return Record(url, Kind.SPARQL, task=SourceTask(self._context.run, is_named))
 
     def ignores_robots(self, _record: Record) -> bool:
         """Return False: robots.txt holds for endpoints."""
@@ -254,7 +255,7 @@ class SparqlHarvester:
         """Queue tasks, and take note that the one of the document is done."""
         record = document.record
         for words in texts:
-            task = read_task(record)._replace(words=words).write()
+            task = replace(read_task(record), words=words)
             child = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
             urgency = Urgency.ORDINARY
             if words.startswith(_PING):

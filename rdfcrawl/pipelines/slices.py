@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.dataset import Part, Sample
 from rdfcrawl.harvest.samples import (
     MAX_SAMPLE_BYTES,
     MAX_SAMPLES,
@@ -27,6 +26,7 @@ from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
+from rdfcrawl.tasks.pages import DumpPart, SamplePage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Iterator
@@ -70,15 +70,15 @@ class SlicesPipeline:
             return other(item)
         document = item
         task = document.record.task
-        if document.chunks is None or not task or document.record.kind.is_source:
+        if document.chunks is None or task is None or document.record.kind.is_source:
             return document
-        if part := Part.decode(task):
+        if isinstance(task, DumpPart):
             datasets = self._spider.harvesters.context.datasets
-            dataset = await datasets.known(part.dataset)
+            dataset = await datasets.known(task.dataset)
             if dataset is not None:
-                document.chunks = self._dump(document, document.chunks, dataset, part)
-        elif sample := Sample.decode(task):
-            document.chunks = self._sample(document, document.chunks, sample)
+                document.chunks = self._dump(document, document.chunks, dataset, task)
+        elif isinstance(task, SamplePage):
+            document.chunks = self._sample(document, document.chunks, task)
         return document
 
     def _wants_slices(self, document: Document) -> bool:
@@ -91,7 +91,7 @@ class SlicesPipeline:
         return Samples(context.state_store, context.datasets)
 
     async def _sample(
-        self, document: Document, chunks: AsyncIterator[bytes], sample: Sample
+        self, document: Document, chunks: AsyncIterator[bytes], sample: SamplePage
     ) -> AsyncIterator[bytes]:
         """Pass the quads of a sample on, and keep them for the comparison."""
         kept: list[bytes] = []
@@ -112,7 +112,7 @@ class SlicesPipeline:
         document: Document,
         chunks: AsyncIterator[bytes],
         dataset: KnownDataset,
-        part: Part,
+        part: DumpPart,
     ) -> AsyncIterator[bytes]:
         """Pass the quads of a dump on, cut if that is wanted; compare the samples.
 

@@ -15,7 +15,6 @@ from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.lists import heading_of
 from rdfcrawl.harvest.robots import read_robots
-from rdfcrawl.harvest.tasks import Task as SourceTask
 from rdfcrawl.harvest.tasks import is_named
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import Page as HtmlPage
@@ -30,6 +29,7 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
 )
 from rdfcrawl.sitemaps.resourcesync.documents import Capability
 from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -88,7 +88,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     is_site = url.removeprefix(origin_of(url)) in ("", "/")
     find = Find("site" if is_site else "given")
     address = of_site(url).url if is_site else url
-    task = SourceTask(run, is_named, find.encode()).write()
+    task = SourceTask(run, is_named, find.encode())
     return Record(address, Kind.RESOURCESYNC, task=task)
 
 
@@ -100,7 +100,7 @@ def listed_at(document: Document, url: str, run: int) -> FollowUp:
         url: of the document of ResourceSync.
         run: of the crawl.
     """
-    task = SourceTask(run, words=Find("list").encode()).write()
+    task = SourceTask(run, words=Find("list").encode())
     depth = document.record.depth + 1
     record = Record(url, Kind.RESOURCESYNC, depth, document.url, task=task)
     return FollowUp(record, urgency=Urgency.SOON)

@@ -66,7 +66,7 @@ class Page:
 
     def memory(self, source: str) -> Memory:
         """Return what is known of a set of resources."""
-        name = f"{self.record.url} {self.record.task}".encode()
+        name = f"{self.record.url} {self.record.task_text()}".encode()
         own = blake2b(name, digest_size=6).hexdigest()
         return Memory(self.context.state_store, source, own, self.run)
 
@@ -94,11 +94,7 @@ class Page:
     def queue(self, url: str, words: str, urgency: Urgency = Urgency.ORDINARY) -> None:
         """Make a record of the same source a child of the answer."""
         record = self.record
-        try:
-            task = read_task(record)._replace(words=words).write()
-        except SourceFault as error:
-            self.note(error)
-            return
+        task = replace(read_task(record), words=words)
         child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
         self.document.children.append(
             FollowUp(child, is_part_of_source=True, urgency=urgency)

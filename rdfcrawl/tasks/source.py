@@ -1,0 +1,25 @@
+"""The task of a record of a source: for which run, named by whom, and which step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTask:
+    """What a record of a source is to do.
+
+    Attributes:
+        run: of the crawl: another run asks again.
+        is_named: the operator named the source; it was not come upon.
+        graphs: of an endpoint that are wanted, see `Access.graphs`; all if empty.
+        words: of the source; ASCII without control characters.
+    """
+
+    TAG: ClassVar = "source"
+
+    run: int
+    is_named: bool = False
+    words: str = ""
+    graphs: tuple[str, ...] = ()
