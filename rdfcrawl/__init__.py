@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
+    from rdfcrawl.arguments import CrawlArguments as CrawlArguments
+    from rdfcrawl.callbacks.parsed_document import ParsedDocument as ParsedDocument
     from rdfcrawl.errors import ConfigError as ConfigError
     from rdfcrawl.errors import Fault as Fault
     from rdfcrawl.errors import Reason as Reason
@@ -35,10 +37,12 @@ _HOMES = {
     "Addon": "addon",
     "CkanSpider": "spiders.ckan",
     "ConfigError": "errors",
+    "CrawlArguments": "arguments",
     "Document": "records",
     "DocumentWriter": "stores.protocol",
     "Fault": "errors",
     "LinkedDataSpider": "spiders.linkeddata",
+    "ParsedDocument": "callbacks.parsed_document",
     "RdfSpider": "spiders.base",
     "Reason": "errors",
     "ResourceSyncSpider": "spiders.resourcesync",
@@ -53,10 +57,12 @@ __all__ = [
     "Addon",
     "CkanSpider",
     "ConfigError",
+    "CrawlArguments",
     "Document",
     "DocumentWriter",
     "Fault",
     "LinkedDataSpider",
+    "ParsedDocument",
     "RdfSpider",
     "Reason",
     "ResourceSyncSpider",

@@ -105,6 +105,7 @@ ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
     "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
+    "rdfcrawl.pipelines.keep.KeepPipeline": 490,
     "rdfcrawl.pipelines.store.StorePipeline": 500,
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
+    from rdfcrawl.pipelines.keep import KeptQuads
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.tasks.text import Task
 
@@ -211,6 +212,7 @@ class Document:
         n_documents: of their own, that it stands for, as a page of a portal does.
         is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
+        kept: a copy of its statements, for the spider's `parse_document`.
         extra: what item pipelines of users have set, for feeds.
     """
 
@@ -255,6 +257,7 @@ class Document:
     is_changed: bool = False
     is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
+    kept: KeptQuads | None = None
     extra: dict[str, object] | None = None
 
     def __repr__(self) -> str:

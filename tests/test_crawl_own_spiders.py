@@ -6,7 +6,10 @@ import asyncio
 import csv
 import json
 import os
+import signal
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -22,28 +25,63 @@ from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
 
 SECRET = "nobody-wants-this-in-a-log"
+N_LARGE = 20_000  # statements, in a spool file
 GOOD = f'<> <urn:x:p> <b>, "{SECRET}" .'.encode()
 
 
 class YieldsItemsSpider(LinkedDataSpider):
-    """Yields an item for each visit, and seeds from an attribute."""
+    """Makes items of documents, and asks for more."""
 
     name = "yields"
 
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        """Yield a dict, as spiders do."""
-        yield {"visited": response.url, "n": len(response.meta["visit"].records)}
+    async def parse_document(self, document: ParsedDocument) -> AsyncIterator[Any]:
+        """Yield what documents say, in items of three kinds, and a request."""
+        for quad in document.quads():
+            yield {"about": document.url, "says": str(quad.object)}
+        if document.media_type == "text/html":
+            for url in document.response.css("a::attr(href)").getall():
+                yield document.response.follow(url)
+            yield Told(document.url, document.response.css("h1::text").get(""))
+        if document.url.endswith("/large"):
+            yield {"lines": sum(1 for _ in document.nquads()), "n": document.n_quads}
+        if document.url.endswith("/a") and not hasattr(self, "has_failed"):
+            self.has_failed = True
+            raise RuntimeError("a bug in parse_document")
+
+
+class DiesSpider(LinkedDataSpider):
+    """Is killed while it looks at the second document."""
+
+    name = "dies"
+
+    def parse_document(self, document: ParsedDocument) -> list[dict[str, str]]:
+        """Return an item, unless it is killed."""
+        path = Path(os.environ["OWN_NOTES"])
+        notes = path.read_text().split()
+        with path.open("a") as file:
+            file.write(f"{document.url}\n")
+        if len(notes) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return [{"about": document.url}]
+
+
+@dataclass
+class Told:
+    """An item that is no dict."""
+
+    page: str
+    title: str
 
 
 class LimitedSpider(LinkedDataSpider):
@@ -58,19 +96,6 @@ class LimitedSpider(LinkedDataSpider):
     custom_settings: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "ITEM_PIPELINES": {f"{__name__}.Watchful": 950}
     }
-
-
-class ReturnsItemsSpider(LinkedDataSpider):
-    """Has a `parse` that is an ordinary function and fails after a while."""
-
-    name = "returns"
-
-    def parse(self, response: Response) -> Any:
-        """Return one item, or fail."""
-        if not hasattr(self, "has_parsed"):
-            self.has_parsed = True
-            raise RuntimeError("a bug in parse")
-        return [{"visited": response.url}]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +183,17 @@ class ReturnsNothing:
 def site(loopback: Loopback) -> RawServer:
     """Return a host with three documents."""
     page = loopback.response(GOOD)
-    return loopback({"/a": page, "/b": page, "/private": page})
+    html = b"<h1>Hello</h1><a href=/large>more</a>"
+    lines = b"".join(b'<> <urn:x:p> "%d" .\n' % n for n in range(N_LARGE))
+    return loopback(
+        {
+            "/a": page,
+            "/b": page,
+            "/private": page,
+            "/page": loopback.response(html, "text/html"),
+            "/large": loopback.response(lines),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +218,9 @@ def results(
 
     return {
         "feeds": feeds,
-        "yields": crawl("yields", seed, "-O", str(feeds / "yields.jsonl")),
-        "returns": crawl("returns", seed, "-O", str(feeds / "returns.jsonl")),
+        "yields": crawl(
+            "yields", f"{seed},{site.url('/page')}", "-O", str(feeds / "yields.jsonl")
+        ),
         "csv": crawl("linkeddata", seed, "-O", str(feeds / "documents.csv")),
         "unknown": crawl("linkeddata", seed, "-O", str(feeds / "documents.nq")),
         "dropped": crawl(
@@ -225,25 +261,57 @@ def feed(results: dict[str, Any], name: str) -> list[dict[str, Any]]:
 def test_items_of_a_visiting_spider_are_exported(
     results: dict[str, CrawlResult], site: RawServer
 ) -> None:
-    """If a spider of one's own yields dicts, then they reach the feed."""
+    """If a spider of one's own makes items of documents, then they reach the feed."""
     result = results["yields"]
     assert result.code == 0, result.stderr
-    assert "Traceback" not in result.stderr, result.stderr
-    own = [item for item in feed(results, "yields.jsonl") if "visited" in item]
-    assert sum(item["n"] for item in own) == 2
-    assert result.graphs == {site.url("/a"), site.url("/b")}
-    assert result.statistics["item_scraped_count"] == 2 + len(own)
+    items = feed(results, "yields.jsonl")
+    said = {(item["about"], item["says"]) for item in items if "about" in item}
+    assert (site.url("/b"), f'"{SECRET}"') in said
+    assert {"page": site.url("/page"), "title": "Hello"} in items
+    assert {"lines": N_LARGE, "n": N_LARGE} in items
+    documents = {item["url"] for item in items if "url" in item}
+    assert documents == {site.url(path) for path in ("/a", "/b", "/page", "/large")}
+    n_items = len([item for item in items if "url" not in item])
+    assert result.statistics["item_scraped_count"] == len(documents) + n_items
 
 
-def test_parse_of_ones_own_does_not_cost_documents(
+def test_bug_in_parse_document_does_not_cost_documents(
     results: dict[str, CrawlResult], site: RawServer
 ) -> None:
-    """If `parse` is overridden and even fails, then the documents are stored."""
-    result = results["returns"]
-    assert result.code == 0, result.stderr
-    assert result.graphs == {site.url("/a"), site.url("/b")}
-    assert site.targets.count("/a") <= len(results)
-    assert "a bug in parse" in result.stderr
+    """If `parse_document` fails, then that is told, and the documents are stored."""
+    result = results["yields"]
+    assert "a bug in parse_document" in result.stderr
+    assert result.statistics["spider_exceptions/RuntimeError"] == 1
+    assert result.graphs == {site.url("/a"), site.url("/b"), site.url("/large")}
+    assert result.statuses(site.url("/a")) == ["SUCCESSFUL"]
+
+
+def test_killed_worker_leaves_no_document_unparsed(
+    commands: Commands,
+    site: RawServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a worker is killed in `parse_document`, then the next one calls it again."""
+    notes = tmp_path / "notes"
+    notes.touch()
+    monkeypatch.setenv("OWN_NOTES", str(notes))
+    folder = commands.folder()
+    crawl = partial(
+        commands.start,
+        *("crawl", "dies", f"-aseeds={site.url('/a')}"),
+        folder=folder,
+        SPIDER_MODULES=__name__,
+        CRAWL_ID="dies",
+        FRONTIER_LEASE_SECS=1,
+    )
+    assert crawl().wait().code == -signal.SIGKILL
+    feed_of_the_second = tmp_path / "items.jsonl"
+    assert crawl("-O", str(feed_of_the_second)).wait().code == 0
+    killed_at = notes.read_text().split()[1]
+    items = [json.loads(line) for line in feed_of_the_second.read_text().splitlines()]
+    assert killed_at in {item.get("about") for item in items}
+    assert set(notes.read_text().split()) == {site.url("/a"), site.url("/b")}
 
 
 def test_feed_tells_what_became_of_documents(
@@ -260,7 +328,7 @@ def test_feed_tells_what_became_of_documents(
     assert (row["quads"], row["status"], row["depth"]) == ("2", "successful", "1")
     assert (row["parent"], row["http_status"]) == (site.url("/a"), "200")
     documents = [item for item in feed(results, "yields.jsonl") if "url" in item]
-    assert {item["url"] for item in documents} == rows.keys()
+    assert {item["url"] for item in documents} >= rows.keys()
     assert documents[0]["faults"] == []
 
 

@@ -27,7 +27,7 @@ from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_places import SlowHosts, SlowPlaces
-from rdfcrawl.frontier.visiting import makes_visits
+from rdfcrawl.frontier.visiting import is_plain, makes_visits
 from rdfcrawl.records import MAX_RETRIES, Document, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.uri import BadUri, requestable
@@ -123,7 +123,7 @@ class FrontierScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Take a request that a spider yielded."""
         session = self.session
-        if session is None or not _is_plain(request):
+        if session is None or not is_plain(request):
             return self._memory.enqueue_request(request)
         try:
             self._arriving.append(requestable(request.url))
@@ -504,16 +504,3 @@ class FrontierScheduler(BaseScheduler):
                 fault.__cause__ = problem
                 self._store_failed(fault)
                 raise fault
-
-
-def _is_plain(request: Request) -> bool:
-    """Whether a request is nothing but its URL, which is all the frontier keeps."""
-    return (
-        request.method == "GET"
-        and not request.body
-        and request.callback is None
-        and request.errback is None
-        and not request.cb_kwargs
-        and not request.headers
-        and not request.dont_filter
-    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 from scrapy.exceptions import NotConfigured
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -25,6 +26,7 @@ class VisitingSpider(Protocol):
     Attributes:
         is_onlooker: it is there to look at one page, for `scrapy fetch` or `shell`, and
             leaves the crawl alone.
+        parses_documents: it has a `parse_document` of its own.
     """
 
     options: SpiderOptions
@@ -32,6 +34,11 @@ class VisitingSpider(Protocol):
     session: CrawlSession | None
     is_onlooker: bool
     member: Member
+
+    @property
+    def parses_documents(self) -> bool:
+        """Whether it has a `parse_document` of its own."""
+        ...
 
     def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for."""
@@ -58,3 +65,16 @@ def visiting_spider(crawler: Crawler) -> VisitingSpider:
 def makes_visits(spider: object) -> TypeGuard[VisitingSpider]:
     """Tell whether a spider takes part in a crawl."""
     return isinstance(spider, VisitingSpider) and not spider.is_onlooker
+
+
+def is_plain(request: Request) -> bool:
+    """Return whether a request is nothing but its URL: it is for a document."""
+    return (
+        request.method == "GET"
+        and not request.body
+        and request.callback is None
+        and request.errback is None
+        and not request.cb_kwargs
+        and not request.headers
+        and not request.dont_filter
+    )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Awaitable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Spider
-from scrapy.utils.misc import arg_to_iter
 
 from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason
 from rdfcrawl.frontier.groups import in_groups
@@ -33,6 +31,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+    from rdfcrawl.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.callbacks.parsing import DocumentParsing
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
@@ -314,29 +314,43 @@ class RdfSpider(Spider):
         return HarvestContext(arguments, self.options, session, self._datasets)
 
     def parse(self, response: Response) -> Any:
+        """Do nothing with an ordinary response that has no callback."""
+        logger.error(
+            "%s has no callback for %s: `scrapy rdf` shows what is read of a page",
+            self.name,
+            response.url,
+        )
+
+    def parse_document(self, document: ParsedDocument) -> Any:
         """Do nothing; a spider of your own may yield items and requests.
 
-        It is called for each visit, when the documents of the visit have been
-        processed, and for ordinary responses without a callback.
+        It is called for each document that was fetched and stored, or that a source
+        has given, before the crawl takes note that it is done.
         """
-        return self._look_at(response)
 
-    async def _look_at(self, response: Response) -> None:
-        if "visit" not in response.meta:
-            logger.error(
-                "%s has no callback for %s: `scrapy rdf` shows what is read of a page",
-                self.name,
-                response.url,
-            )
+    @property
+    def parses_documents(self) -> bool:
+        """Whether it has a `parse_document` of its own."""
+        return type(self).parse_document is not RdfSpider.parse_document
 
-    async def process_visit(self, response: Response) -> Any:
-        """Process the documents of a visit, then give it to a `parse` of the user's."""
+    @cached_property
+    def _parsing(self) -> DocumentParsing | None:
+        if not self.parses_documents:
+            return None
+        from rdfcrawl.callbacks.parsing import DocumentParsing
+
+        return DocumentParsing(
+            self.crawler,
+            self._joined(),
+            self.parse_document,
+            max_bytes=self.options.fetch.max_document_bytes,
+        )
+
+    async def process_visit(self, response: Response) -> None:
+        """Process the documents of a visit."""
         visit: Visit = response.meta["visit"]
         with visit.cuttable():
             await self._process_documents(response)
-        if type(self).parse is RdfSpider.parse:
-            return None
-        return await _collect(self.parse(response))
 
     async def _process_documents(self, response: Response) -> None:
         """Send what a visit brought back through the pipelines, one by one.
@@ -351,6 +365,7 @@ class RdfSpider(Spider):
         transport = transport_of(self.crawler)
         visitor, robots = transport.visitor, transport.robots
         has_files = robots is not None and robots.has_reservations
+        parsing = self._parsing
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
@@ -364,6 +379,8 @@ class RdfSpider(Spider):
                     await self._harvest(document, visit, response)
                 else:
                     await process(document, response=response)
+                    if parsing and visit.index(document) not in visit.returned:
+                        await parsing.parse(document, response)
             except CrawlGone:  # told by whoever stops the crawl
                 n_failed += 1
             except Exception:  # the edge: a page that its source cannot read
@@ -430,6 +447,8 @@ class RdfSpider(Spider):
                     await process(each, response=response)
                     if index in visit.returned:
                         return
+                    if self._parsing:
+                        await self._parsing.parse(each, response)
         except Exception:
             if document.record.retries < MAX_RETRIES:
                 raise
@@ -461,15 +480,6 @@ def _is_of_command(start: object) -> bool:
     `shell` does not; it makes a spider without a crawl.
     """
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
-
-
-async def _collect(output: Any) -> list[Any]:
-    """Return what a callback yields or returns, whatever kind of function it is."""
-    if isinstance(output, Awaitable):
-        output = await output
-    if isinstance(output, AsyncIterable):
-        return [each async for each in output]
-    return list(arg_to_iter(output))
 
 
 def _good(seeds: Iterator[T | BadSeed], bad: list[BadSeed]) -> Iterator[T]:

@@ -1,0 +1,103 @@
+"""A document as `parse_document` of a spider gets it."""
+
+from __future__ import annotations
+
+import io
+from functools import cached_property
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import pyoxigraph as ox
+from scrapy import Request
+from scrapy.http import Headers
+from scrapy.responsetypes import responsetypes
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.http import Response
+
+    from rdfcrawl.records import Document
+
+
+class ParsedDocument:
+    """What was fetched and read; to be used only while `parse_document` runs.
+
+    Args:
+        item: the document, which the item pipelines are done with.
+        max_bytes: longest body that is given as a whole.
+
+    Attributes:
+        item: the document as item pipelines have it.
+        url: final URL after redirects on the same host, without fragment.
+        status: HTTP status.
+        media_type: declared by the server, lower case, without parameters.
+        depth: links followed from a seed.
+        parent: URL of the document that named it; empty for seeds.
+        n_quads: statements in it.
+        faults: all that was wrong, in order.
+    """
+
+    def __init__(self, item: Document, *, max_bytes: int) -> None:
+        self.item = item
+        self.url = item.url
+        self.status = item.status
+        self.media_type = item.media_type
+        self.depth = item.record.depth
+        self.parent = item.record.parent
+        self.n_quads = item.n_quads
+        self.faults: tuple[Fault, ...] = tuple(item.faults)
+        self._max_bytes = max_bytes
+
+    def __repr__(self) -> str:
+        """Return what it is in one line."""
+        return f"<ParsedDocument {self.status} {self.url!r}>"
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield the statements, as the store has them; no more than one is in memory.
+
+        The graph of each is the document's URL, or another one of its origin.
+        """
+        return cast(
+            "Iterator[ox.Quad]",
+            ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
+        )
+
+    def nquads(self) -> BinaryIO:
+        """Return the statements as a file of N-Quads, from its begin."""
+        kept = self.item.kept
+        return io.BytesIO() if kept is None else kept.open()
+
+    def open(self) -> BinaryIO:
+        """Return the decoded body as a file, from its begin."""
+        if self.item.path is not None:
+            return self.item.path.open("rb")
+        return io.BytesIO(self.item.body or b"")
+
+    @cached_property
+    def body(self) -> bytes:
+        """The decoded body.
+
+        Raises:
+            SourceFault: `TOO_LARGE`: it is longer than `DOWNLOAD_MAXSIZE`; `open` it.
+        """
+        if self.item.n_bytes > self._max_bytes:
+            detail = f"{self.item.n_bytes} bytes; open() gives a file"
+            raise SourceFault(Reason.TOO_LARGE, detail)
+        with self.open() as file:
+            return file.read()
+
+    @cached_property
+    def response(self) -> Response:
+        """The answer as Scrapy has it, for selectors and `follow`; see `body`."""
+        charset = f"; charset={self.item.charset}" if self.item.charset else ""
+        headers = Headers({"Content-Type": f"{self.media_type}{charset}"})
+        class_ = responsetypes.from_args(headers, self.url, None, self.body[:5000])
+        return class_(
+            self.url,
+            status=self.status or 200,
+            headers=headers,
+            body=self.body,
+            request=Request(self.url, meta={"depth": self.depth}),
+        )

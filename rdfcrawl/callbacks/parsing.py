@@ -1,0 +1,123 @@
+"""Hands documents to `parse_document` of a user's spider, and its output on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Awaitable
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request
+from scrapy.utils.misc import arg_to_iter
+from twisted.python.failure import Failure
+
+from rdfcrawl.callbacks.parsed_document import ParsedDocument
+from rdfcrawl.frontier.visiting import is_plain
+from rdfcrawl.records import FollowUp, Record, Urgency
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.records import Document
+
+logger = logging.getLogger(__name__)
+
+_REQUESTS_AT_ONCE: Final = 500
+
+
+class DocumentParsing:
+    """Calls a user's method with each document that was fetched and stored.
+
+    Args:
+        crawler: whose pipelines take the items.
+        session: whose frontier takes the requests.
+        parse: the method.
+        max_bytes: longest body that it is given as a whole.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        session: CrawlSession,
+        parse: Callable[[ParsedDocument], Any],
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._crawler = crawler
+        self._session = session
+        self._parse = parse
+        self._max_bytes = max_bytes
+
+    async def parse(self, document: Document, response: Response) -> None:
+        """Call the method, and wait until its items and requests are dealt with.
+
+        Args:
+            document: that the item pipelines are done with.
+            response: of its visit.
+        """
+        kept = document.kept
+        if kept is None:
+            return
+        try:
+            has_any = document.body is not None or document.path is not None
+            is_wanted = has_any or kept.n_bytes
+            if kept.is_whole and is_wanted and document.withheld is None:
+                await self._hand_on(document, response)
+        except Exception:  # the edge: whatever a user's method raises
+            scraper = self._crawler.engine.scraper
+            request = Request(document.url)
+            failure = Failure()  # type: ignore[no-untyped-call]
+            scraper.handle_spider_error(failure, request, response)
+        finally:
+            kept.close()
+
+    async def _hand_on(self, document: Document, response: Response) -> None:
+        engine = self._crawler.engine
+        requests: list[FollowUp] = []
+        parsed = ParsedDocument(document, max_bytes=self._max_bytes)
+        async for each in _iterate(self._parse(parsed)):
+            if not isinstance(each, Request):
+                await engine.scraper.start_itemproc_async(each, response=response)
+            elif is_plain(each):
+                requests += _follow_up(document, each)
+                if len(requests) >= _REQUESTS_AT_ONCE:
+                    await self._add(document, requests)
+            else:
+                engine.crawl(each)
+        await self._add(document, requests)
+
+    async def _add(self, document: Document, requests: list[FollowUp]) -> None:
+        document.children = requests
+        await self._session.add_children(document)
+        await self._session.worker.room()
+        requests.clear()
+
+
+def _follow_up(document: Document, request: Request) -> list[FollowUp]:
+    """Return what a request for another document is in the frontier."""
+    try:
+        url = requestable(request.url)
+    except BadUri as fault:
+        logger.warning("%s: yielded for %s: %s", request.url[:200], document.url, fault)
+        return []
+    urgency = Urgency.ORDINARY
+    if request.priority:
+        urgency = Urgency.SOON if request.priority > 0 else Urgency.LATER
+    record = Record(url, depth=document.record.depth + 1, parent=document.url)
+    return [FollowUp(record, urgency=urgency)]
+
+
+async def _iterate(output: Any) -> AsyncIterator[Any]:
+    """Yield what a method yields or returns, whatever kind of function it is."""
+    if isinstance(output, Awaitable):
+        output = await output
+    if isinstance(output, AsyncIterable):
+        async for each in output:
+            yield each
+    else:
+        for each in arg_to_iter(output):
+            yield each

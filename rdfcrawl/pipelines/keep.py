@@ -1,0 +1,103 @@
+"""Keeps the statements of a document for `parse_document` of a user's spider."""
+
+from __future__ import annotations
+
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from scrapy.exceptions import NotConfigured
+
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.chunks import give_up
+from rdfcrawl.pipelines.items import other
+from rdfcrawl.records import Document
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class KeepPipeline:
+    """Copies what goes to the store, if the spider wants to see it.
+
+    Args:
+        folder: for what is larger than a document in memory may be.
+        spool_bytes: length of what is held in memory.
+    """
+
+    def __init__(self, folder: Path, spool_bytes: int) -> None:
+        self._folder = folder
+        self._spool_bytes = spool_bytes
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler.
+
+        Raises:
+            NotConfigured: its spider does not want to see statements.
+        """
+        spider = visiting_spider(crawler)
+        if not spider.parses_documents:
+            raise NotConfigured
+        fetch = spider.options.fetch
+        return cls(fetch.spool_dir, fetch.spool_bytes)
+
+    def process_item(self, item: object) -> object:
+        """Wrap the quads of a document."""
+        if not isinstance(item, Document):
+            return other(item)
+        if item.chunks is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            item.kept = KeptQuads(item.chunks, self._folder, self._spool_bytes)
+            item.chunks = item.kept
+        return item
+
+
+class KeptQuads:
+    """Passes the quads of a document on, and keeps a copy.
+
+    The copy has no name in its folder: whatever ends the process removes it.
+
+    Attributes:
+        n_bytes: length of the copy.
+        is_whole: the quads were read to their end.
+    """
+
+    __slots__ = ("_chunks", "_file", "is_whole", "n_bytes")
+
+    def __init__(
+        self, chunks: AsyncIterator[bytes], folder: Path, spool_bytes: int
+    ) -> None:
+        self._chunks = chunks
+        self._file = SpooledTemporaryFile(  # noqa: SIM115  (`close` does so)
+            max_size=spool_bytes, dir=str(folder)
+        )
+        self.n_bytes = 0
+        self.is_whole = False
+
+    def __aiter__(self) -> KeptQuads:
+        return self
+
+    async def __anext__(self) -> bytes:
+        async for chunk in self._chunks:
+            self.n_bytes += self._file.write(chunk)
+            return chunk
+        self.is_whole = True
+        raise StopAsyncIteration
+
+    def open(self) -> BinaryIO:
+        """Return the copy, from its begin."""
+        self._file.seek(0)
+        return cast("BinaryIO", self._file)
+
+    def close(self) -> None:
+        """Let go of the copy."""
+        self._file.close()
+
+    async def aclose(self) -> None:
+        """Give up what was not read."""
+        self.close()
+        await give_up(self._chunks)
