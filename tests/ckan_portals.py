@@ -19,8 +19,9 @@ from rdfcrawl.catalogs.ckan.deletions import (
 from rdfcrawl.catalogs.ckan.envelope import Answer
 from rdfcrawl.catalogs.ckan.outcome import DEFAULT_PLAN_LIMITS, Listing, PlanLimits
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
-from rdfcrawl.catalogs.ckan.tasks import Task
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.tasks.ckan import CkanTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -245,7 +246,6 @@ class Harvest:
     portal: Portal
     memory: Memory
     limits: PlanLimits = DEFAULT_PLAN_LIMITS
-    run: str = "r1"
     log: FaultLog = field(default_factory=FaultLog)
     written: dict[str, int] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
@@ -262,22 +262,21 @@ class Harvest:
         self.n_known = len(self.memory.known)
         task = first_task(
             self.portal,
-            run=self.run,
             since=since,
             has_known=bool(self.n_known),
             rows=rows,
         )
-        queue = deque([task.encode()])
+        queue = deque([encode(task)])
         while queue:
             self.n_tasks += 1
             assert self.n_tasks < 100_000
             self.most_waiting = max(self.most_waiting, len(queue))
-            queue.extend(one.encode() for one in self.step(queue.popleft()))
+            queue.extend(encode(one) for one in self.step(queue.popleft()))
         return self
 
-    def step(self, text: str) -> Sequence[Task]:
+    def step(self, text: str) -> Sequence[CkanTask]:
         """Do one task, and return those that follow."""
-        task = Task.decode(text)
+        task = decode(text, CkanTask)
         answer = self.fake.answer(request_of(task, self.portal))
         outcome = advance(
             task,
@@ -306,7 +305,7 @@ class Harvest:
         self.count = outcome.count if outcome.count is not None else self.count
         self.is_swept |= outcome.is_swept
 
-    def compare(self, listing: Listing) -> list[Task]:
+    def compare(self, listing: Listing) -> list[CkanTask]:
         """Return the tasks that confirm what is missing."""
         by_name = listing is Listing.NAMES
         check_listing(
@@ -321,4 +320,4 @@ class Harvest:
             if not (name in self.names if by_name else one in self.present)
         ]
         check_missing(n_missing=len(missing), n_known=len(self.memory.known))
-        return list(iter_confirmations(missing, run=self.run, by_search=by_name))
+        return list(iter_confirmations(missing, by_search=by_name))

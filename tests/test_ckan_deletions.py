@@ -12,8 +12,9 @@ from rdfcrawl.catalogs.ckan.deletions import (
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.catalogs.ckan.tasks import MAX_TASK_CHARS, Step
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.tasks.ckan import CkanStep
 from tests.examples import examples
 
 
@@ -57,10 +58,10 @@ def test_more_are_missing_than_can_have_been_deleted() -> None:
 @settings(max_examples=examples(100), deadline=None)
 def test_every_missing_one_is_confirmed_once(ids: list[str], by_search: bool) -> None:
     """If ids are anything, then tasks have each once, and are short enough."""
-    tasks = list(iter_confirmations(ids, run="r", by_search=by_search))
+    tasks = list(iter_confirmations(ids, by_search=by_search))
     assert [one for task in tasks for one in task.ids] == ids
     for task in tasks:
-        assert task.step is Step.CONFIRM
+        assert task.step is CkanStep.CONFIRM
         assert task.is_alone != by_search
         assert len(task.ids) <= (20 if by_search else 1)
-        assert len(task.encode()) <= MAX_TASK_CHARS
+        assert len(encode(task)) <= 2048

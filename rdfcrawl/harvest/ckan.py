@@ -24,9 +24,8 @@ from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
 from rdfcrawl.catalogs.ckan.outcome import Listing
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets
-from rdfcrawl.catalogs.ckan.tasks import Step
-from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.catalogs.ckan.times import since_for_next
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
@@ -37,6 +36,7 @@ from rdfcrawl.harvest.options import ObeyRobots
 from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
+from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class CkanHarvester:
                 document.n_documents += 1
                 yield each
             try:
-                await self._take(task, outcome, document, portal)
+                await self._take(outcome, document, portal)
             except SourceFault as error:
                 log.note(error.fault.reason, error.fault.detail)
         if document.status or not document.faults:
@@ -144,8 +144,8 @@ class CkanHarvester:
         what was remembered meanwhile must not make it leave them out.
         """
         task = read_task(record)
-        if task.words:
-            return CkanTask.decode(task.words)
+        if isinstance(task.payload, CkanTask):
+            return task.payload
         portal = self._portal(record)
         source = _key_of(portal)
         success = await self._memory.before(source, _SUCCESS)
@@ -155,15 +155,14 @@ class CkanHarvester:
             since = since_for_next(int(started_ms), newest)
         first = first_task(
             portal,
-            run=str(task.run),
             since=since,
             has_known=await self._store.size(source, _KNOWN) > 0,
             rows=self._context.options.harvest.ckan_rows,
         )
         await self._memory.begin(source, (_STATE, _MET))
         state = self._memory.table(_STATE)
-        text = await self._store.claim(source, state, "first", first.encode())
-        return CkanTask.decode(text)
+        text = await self._store.claim(source, state, "first", encode(first))
+        return decode(text, CkanTask)
 
     def _portal(self, record: Record) -> Portal:
         arguments = self._context.arguments
@@ -223,9 +222,7 @@ class CkanHarvester:
 
     # -- what comes next, and what is to be remembered -------------------------------
 
-    async def _take(
-        self, task: CkanTask, outcome: Outcome, document: Document, portal: Portal
-    ) -> None:
+    async def _take(self, outcome: Outcome, document: Document, portal: Portal) -> None:
         store, source = self._store, _key_of(portal)
         state, met = self._memory.table(_STATE), self._memory.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
@@ -240,24 +237,24 @@ class CkanHarvester:
         await store.put(source, state, entries)
         began_ms = await store.claim(source, state, "began", str(document.started_ms))
         self._queue(outcome.tasks, document)
-        if not read_task(document.record).words:  # as the harvest begins
-            self._queue([CkanTask(step=Step.ABOUT, run=task.run)], document)
+        if read_task(document.record).payload is None:  # as the harvest begins
+            self._queue([CkanTask(step=CkanStep.ABOUT)], document)
         if outcome.listing is not None:
-            await self._compare(task, outcome.listing, document, portal)
+            await self._compare(outcome.listing, document, portal)
         if outcome.is_swept:
             await self._memory.put(source, _SUCCESS, f"{began_ms} {entries['newest']}")
 
     def _queue(self, tasks: Sequence[CkanTask], document: Document) -> None:
         record = document.record
         for each in tasks:
-            task = replace(read_task(record), words=each.encode())
+            task = replace(read_task(record), payload=each)
             child = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
             document.children.append(
                 FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
             )
 
     async def _compare(
-        self, task: CkanTask, listing: Listing, document: Document, portal: Portal
+        self, listing: Listing, document: Document, portal: Portal
     ) -> None:
         """Ask once more for each dataset that a complete listing does not have."""
         source = _key_of(portal)
@@ -273,9 +270,7 @@ class CkanHarvester:
         )
         del ids
         missing = await self._missing(source, n_known, is_sweep=is_sweep)
-        confirmations = iter_confirmations(
-            missing, run=task.run, by_search=not is_sweep
-        )
+        confirmations = iter_confirmations(missing, by_search=not is_sweep)
         self._queue(list(confirmations), document)
 
     async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:

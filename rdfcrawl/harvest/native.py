@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.ckan.native import catalogue_urls
-from rdfcrawl.catalogs.ckan.tasks import Step
-from rdfcrawl.catalogs.ckan.tasks import Task as CkanTask
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
@@ -34,8 +33,8 @@ async def catalogue(
         document: the refusal.
         context: of the harvester.
     """
-    words = read_task(document.record).words
-    if words and CkanTask.decode(words).step in (Step.SHOW, Step.CONFIRM):
+    step = read_task(document.record).payload
+    if isinstance(step, CkanTask) and step.step in (CkanStep.SHOW, CkanStep.CONFIRM):
         return NOTHING_FOUND  # the portal has answered before
     formats = Access(Way.DUMP, (catalogue_urls(portal),))
     known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
+
+from rdfcrawl.tasks.ckan import CkanTask
+
+Payload: TypeAlias = CkanTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,7 @@ class SourceTask:
         run: of the crawl: another run asks again.
         is_named: the operator named the source; it was not come upon.
         graphs: of an endpoint that are wanted, see `Access.graphs`; all if empty.
+        payload: which step of the harvest; None is the first one.
         words: of the source; ASCII without control characters.
     """
 
@@ -22,4 +27,5 @@ class SourceTask:
     run: int
     is_named: bool = False
     words: str = ""
+    payload: Payload | None = None
     graphs: tuple[str, ...] = ()

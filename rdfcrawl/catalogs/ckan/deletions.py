@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.catalogs.ckan.tasks import Step, Task
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,13 +91,12 @@ def check_missing(
 
 
 def iter_confirmations(
-    missing: Iterable[str], *, run: str, by_search: bool
-) -> Iterator[Task]:
+    missing: Iterable[str], *, by_search: bool
+) -> Iterator[CkanTask]:
     """Yield the tasks that ask once more for what is missing.
 
     Args:
         missing: ids.
-        run: of the harvest.
         by_search: some in one request, from the search index; else one by one, from
             the database. It should be the other one of what the listing is from:
             `package_list` is the database, a sweep the index.
@@ -108,15 +107,15 @@ def iter_confirmations(
         size = 2 + sum(1 if char.isascii() else 6 for char in one)
         is_full = len(ids) == CONFIRMED_AT_ONCE or n_chars + size > MAX_IDS_CHARS
         if ids and (is_full or not by_search):
-            yield _confirm(ids, run, by_search=by_search)
+            yield _confirm(ids, by_search=by_search)
             ids, n_chars = [], 0
         ids.append(one)
         n_chars += size
     if ids:
-        yield _confirm(ids, run, by_search=by_search)
+        yield _confirm(ids, by_search=by_search)
 
 
-def _confirm(ids: list[str], run: str, *, by_search: bool) -> Task:
-    return Task(
-        step=Step.CONFIRM, run=run, ids=tuple(ids), is_alone=not by_search, rows=1
+def _confirm(ids: list[str], *, by_search: bool) -> CkanTask:
+    return CkanTask(
+        step=CkanStep.CONFIRM, ids=tuple(ids), is_alone=not by_search, rows=1
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.envelope import Package
-    from rdfcrawl.catalogs.ckan.tasks import Task
+    from rdfcrawl.tasks.ckan import CkanTask
 
 
 class Listing(StrEnum):
@@ -52,7 +52,7 @@ class Outcome:
     Attributes:
         packages: datasets to be written, each as a document of its own.
         present: ids of datasets that a sweep met, written or not; to be marked as
-            met by this `Task.run`.
+            met by this run.
         deleted: ids of datasets that are gone: tombstones.
         names: that a listing has, to be marked as listed by this run.
         tasks: to be done next, in this order.
@@ -67,7 +67,7 @@ class Outcome:
     present: tuple[str, ...] = field(default=(), repr=False)
     deleted: tuple[str, ...] = ()
     names: tuple[str, ...] = field(default=(), repr=False)
-    tasks: tuple[Task, ...] = ()
+    tasks: tuple[CkanTask, ...] = ()
     newest: str = ""
     count: int | None = None
     is_swept: bool = False

@@ -15,9 +15,9 @@ from rdfcrawl.catalogs.ckan.envelope import (
     read_page,
 )
 from rdfcrawl.catalogs.ckan.outcome import Listing, Outcome, PlanLimits
-from rdfcrawl.catalogs.ckan.tasks import Order, Step, Task
 from rdfcrawl.catalogs.ckan.times import solr_time
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.tasks.ckan import CkanOrder, CkanStep, CkanTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal
@@ -32,11 +32,11 @@ _AGAIN: Final = 3  # pages in a row that bring nothing new
 _FEW: Final = 5  # datasets that may be deleted between two pages of any portal
 
 
-def sort_of(task: Task) -> str:
+def sort_of(task: CkanTask) -> str:
     """Return the order that the rows of a search are asked for in."""
-    if task.order is Order.KEYSET:
+    if task.order is CkanOrder.KEYSET:
         return _BY_TIME
-    if task.order is Order.PLAIN:
+    if task.order is CkanOrder.PLAIN:
         return ""
     return _NEWEST_FIRST if task.since and not task.is_sweep else _BY_ID
 
@@ -54,7 +54,7 @@ class Paging:
 
     def __init__(
         self,
-        task: Task,
+        task: CkanTask,
         portal: Portal,
         log: FaultLog,
         *,
@@ -63,7 +63,9 @@ class Paging:
     ) -> None:
         self.task, self.portal, self.log = task, portal, log
         self.n_known, self.limits = n_known, limits
-        self._is_keyset = task.order is Order.KEYSET and task.step is Step.SEARCH
+        self._is_keyset = (
+            task.order is CkanOrder.KEYSET and task.step is CkanStep.SEARCH
+        )
 
     def advance(self, answer: Answer) -> Outcome:
         """Return what the page brings; raises what `plan.advance` does."""
@@ -92,7 +94,7 @@ class Paging:
 
     # -- what is in it -------------------------------------------------------------
 
-    def _outcome(self, page: Page, following: Task | None) -> Outcome:
+    def _outcome(self, page: Page, following: CkanTask | None) -> Outcome:
         task = self.task
         is_end = following is None
         tasks = self._after_sweep() if following is None else (following,)
@@ -124,15 +126,15 @@ class Paging:
 
     def _has_names(self) -> bool:
         task = self.task
-        is_search = task.step is Step.SEARCH
+        is_search = task.step is CkanStep.SEARCH
         return is_search and self.portal.scope.is_whole and not task.is_listing
 
-    def _after_sweep(self) -> tuple[Task, ...]:
+    def _after_sweep(self) -> tuple[CkanTask, ...]:
         task = self.task
         if not (task.finds_deleted and self._has_names()):
             return ()
         rows = self.limits.n_names
-        listing = Task(step=Step.LISTING, run=task.run, since=task.since, rows=rows)
+        listing = CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows)
         return (listing,)
 
     # -- whether it may be believed ------------------------------------------------
@@ -207,7 +209,7 @@ class Paging:
 
     def _is_by_id(self, page: Page) -> bool:
         ids = [one.id for one in page.packages]
-        is_asked = sort_of(self.task) == _BY_ID and self.task.step is Step.SEARCH
+        is_asked = sort_of(self.task) == _BY_ID and self.task.step is CkanStep.SEARCH
         return is_asked and bool(ids) and all(a < b for a, b in pairwise(ids))
 
     def _lacks_last(self, page: Page) -> bool:
@@ -236,7 +238,7 @@ class Paging:
 
     # -- which is next ---------------------------------------------------------------
 
-    def _next(self, page: Page) -> Task | None:
+    def _next(self, page: Page) -> CkanTask | None:
         task = self.task
         done = task.start + page.n_rows
         if not page.n_rows:
@@ -256,7 +258,7 @@ class Paging:
             return self._next_by_time(page, done)
         return self._counted(page, done)
 
-    def _counted(self, page: Page, done: int) -> Task:
+    def _counted(self, page: Page, done: int) -> CkanTask:
         """Return the next page by number; the last row comes once more."""
         task = self.task
         is_again = page.n_rows > 1 and bool(page.packages)
@@ -270,7 +272,7 @@ class Paging:
             n_backs=0 if self._is_by_id(page) else task.n_backs,
         )
 
-    def _next_by_time(self, page: Page, done: int) -> Task:
+    def _next_by_time(self, page: Page, done: int) -> CkanTask:
         task = self.task
         times = [solr_time(one.modified) for one in page.packages]
         latest = times[-1]
@@ -313,22 +315,21 @@ class Paging:
         if is_failing and task.rows > self.limits.least_rows:
             rows = max(self.limits.least_rows, task.rows // 4)
             return Outcome(tasks=(replace(task, rows=rows, most=rows),))
-        if (is_failing and task.page) or task.step is not Step.SEARCH:
+        if (is_failing and task.page) or task.step is not CkanStep.SEARCH:
             raise refusal
-        if task.order is not Order.PLAIN and refusal.status not in NOT_THERE:
+        if task.order is not CkanOrder.PLAIN and refusal.status not in NOT_THERE:
             return Outcome(tasks=(self._weaker(),))
         if not self.portal.scope.is_whole:  # there is no other way to select
             raise refusal
         return Outcome(tasks=(self._without_search(),))
 
-    def _weaker(self) -> Task:
+    def _weaker(self) -> CkanTask:
         """Return the first page in an order that needs less of the portal."""
         task = self.task
-        is_keyset = task.order is Order.KEYSET
-        return Task(
-            step=Step.SEARCH,
-            run=task.run,
-            order=Order.SORTED if is_keyset else Order.PLAIN,
+        is_keyset = task.order is CkanOrder.KEYSET
+        return CkanTask(
+            step=CkanStep.SEARCH,
+            order=CkanOrder.SORTED if is_keyset else CkanOrder.PLAIN,
             since=task.since,
             is_sweep=task.is_sweep or not is_keyset,
             is_listing=task.is_listing,
@@ -337,11 +338,10 @@ class Paging:
             most=task.most,
         )
 
-    def _without_search(self) -> Task:
+    def _without_search(self) -> CkanTask:
         task = self.task
-        return Task(
-            step=Step.NAMES,
-            run=task.run,
+        return CkanTask(
+            step=CkanStep.NAMES,
             since=task.since,
             is_sweep=True,
             finds_deleted=task.finds_deleted,

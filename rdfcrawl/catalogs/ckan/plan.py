@@ -30,9 +30,9 @@ from rdfcrawl.catalogs.ckan.outcome import (
     PlanLimits,
 )
 from rdfcrawl.catalogs.ckan.paging import NOT_THERE, Paging, sort_of
-from rdfcrawl.catalogs.ckan.tasks import DEFAULT_ROWS, Order, Step, Task
 from rdfcrawl.catalogs.ckan.times import solr_time
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.api import Portal, Request
@@ -42,16 +42,14 @@ if TYPE_CHECKING:
 def first_task(
     portal: Portal,
     *,
-    run: str,
     since: str = "",
     has_known: bool = False,
     rows: int = DEFAULT_ROWS,
-) -> Task:
+) -> CkanTask:
     """Return the task that begins a harvest.
 
     Args:
         portal: that is harvested.
-        run: name of this harvest, another one for each; short.
         since: `times.since_for_next` of the last success; empty for all.
         has_known: datasets are remembered from before: find out which are deleted.
         rows: size of a page, at least 2, as pages overlap by a row; portals may
@@ -60,9 +58,8 @@ def first_task(
     is_whole = portal.scope.is_whole
     # A part of a portal has no list of names: there the walk itself is the listing.
     is_listing = has_known and not is_whole
-    return Task(
-        step=Step.SEARCH,
-        run=run,
+    return CkanTask(
+        step=CkanStep.SEARCH,
         since=since,
         cursor="" if is_listing else since,
         is_sweep=not since or is_listing,
@@ -73,29 +70,29 @@ def first_task(
     )
 
 
-def request_of(task: Task, portal: Portal) -> Request:
+def request_of(task: CkanTask, portal: Portal) -> Request:
     """Return what is to be sent for a task."""
     match task.step:
-        case Step.SEARCH:
+        case CkanStep.SEARCH:
             return portal.search(
                 rows=task.rows,
                 start=task.start,
                 sort=sort_of(task),
-                modified_from=task.cursor if task.order is Order.KEYSET else "",
+                modified_from=task.cursor if task.order is CkanOrder.KEYSET else "",
             )
-        case Step.CURRENT:
+        case CkanStep.CURRENT:
             return portal.current(limit=task.rows, offset=task.start)
-        case Step.NAMES | Step.LISTING:
+        case CkanStep.NAMES | CkanStep.LISTING:
             return portal.names(limit=task.rows, offset=task.start)
-        case Step.ABOUT:
+        case CkanStep.ABOUT:
             return portal.action(ACTION)
-        case Step.CONFIRM if not task.is_alone:
+        case CkanStep.CONFIRM if not task.is_alone:
             return portal.search_ids(task.ids, rows=len(task.ids))
     return portal.show(task.ids[0] if task.ids else "")
 
 
 def advance(
-    task: Task,
+    task: CkanTask,
     answer: Answer,
     portal: Portal,
     log: FaultLog,
@@ -119,16 +116,16 @@ def advance(
             harvest has failed, and nothing may be called deleted for it.
     """
     match task.step:
-        case Step.SEARCH | Step.CURRENT:
+        case CkanStep.SEARCH | CkanStep.CURRENT:
             paging = Paging(task, portal, log, n_known=n_known, limits=limits)
             return paging.advance(answer)
-        case Step.NAMES:
+        case CkanStep.NAMES:
             return _after_names(task, answer, log, limits)
-        case Step.LISTING:
+        case CkanStep.LISTING:
             return _after_listing(task, answer, log, limits)
-        case Step.SHOW:
+        case CkanStep.SHOW:
             outcome = _after_show(answer, log)
-        case Step.ABOUT:
+        case CkanStep.ABOUT:
             outcome = Outcome(catalogue=_catalogue(answer, log))
         case _ if task.is_alone:
             outcome = _after_confirm_alone(task, answer)
@@ -138,7 +135,7 @@ def advance(
 
 
 def _after_names(
-    task: Task, answer: Answer, log: FaultLog, limits: PlanLimits
+    task: CkanTask, answer: Answer, log: FaultLog, limits: PlanLimits
 ) -> Outcome:
     """One request for each name; the next page comes after them."""
     try:
@@ -147,11 +144,11 @@ def _after_names(
         if task.page:
             raise
         log.note(Reason.BAD_ANSWER, refusal.fault.detail)
-        current = replace(task, step=Step.CURRENT, order=Order.PLAIN)
+        current = replace(task, step=CkanStep.CURRENT, order=CkanOrder.PLAIN)
         return Outcome(tasks=(current,))
     following = _next_names(task, names, log, limits)
     # Whatever their time: one that fails must not be taken for old the next time.
-    shows = (Task(step=Step.SHOW, run=task.run, ids=(name,)) for name in names)
+    shows = (CkanTask(step=CkanStep.SHOW, ids=(name,)) for name in names)
     is_end = following is None
     return Outcome(
         names=tuple(names),
@@ -162,7 +159,7 @@ def _after_names(
 
 
 def _after_listing(
-    task: Task, answer: Answer, log: FaultLog, limits: PlanLimits
+    task: CkanTask, answer: Answer, log: FaultLog, limits: PlanLimits
 ) -> Outcome:
     try:
         names = read_names(answer)
@@ -171,9 +168,8 @@ def _after_listing(
             raise
         # No list: walk over all by search, and write only what is new.
         log.note(Reason.BAD_ANSWER, refusal.fault.detail)
-        sweep = Task(
-            step=Step.SEARCH,
-            run=task.run,
+        sweep = CkanTask(
+            step=CkanStep.SEARCH,
             since=task.since,
             is_sweep=True,
             is_listing=True,
@@ -189,8 +185,8 @@ def _after_listing(
 
 
 def _next_names(
-    task: Task, names: list[str], log: FaultLog, limits: PlanLimits
-) -> Task | None:
+    task: CkanTask, names: list[str], log: FaultLog, limits: PlanLimits
+) -> CkanTask | None:
     """Return the next page of names; a page may be shorter than it was asked for."""
     if not names or len(names) > task.rows:  # more than asked for: all there are
         return None
@@ -233,7 +229,7 @@ def _catalogue(answer: Answer, log: FaultLog) -> dict[str, Any]:
     return status if isinstance(status, dict) else {}
 
 
-def _after_confirm(task: Task, answer: Answer, log: FaultLog) -> Outcome:
+def _after_confirm(task: CkanTask, answer: Answer, log: FaultLog) -> Outcome:
     """Datasets that answer are written again; the others are gone."""
     try:
         page = read_page(answer)
@@ -252,7 +248,7 @@ def _after_confirm(task: Task, answer: Answer, log: FaultLog) -> Outcome:
     )
 
 
-def _after_confirm_alone(task: Task, answer: Answer) -> Outcome:
+def _after_confirm_alone(task: CkanTask, answer: Answer) -> Outcome:
     try:
         package = read_package(answer)
     except Refused as refusal:
@@ -266,5 +262,5 @@ def _after_confirm_alone(task: Task, answer: Answer) -> Outcome:
     return Outcome(packages=(package,), present=(package.id,))
 
 
-def _alone(task: Task) -> tuple[Task, ...]:
+def _alone(task: CkanTask) -> tuple[CkanTask, ...]:
     return tuple(replace(task, ids=(one,), is_alone=True) for one in task.ids)
