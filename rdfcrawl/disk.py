@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -11,10 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# What a disk may refuse now and take later: it is full, over a quota, away.
-PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
-# What the system refuses as too many files are open.
-NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _PROBE: Final = bytes(4096)
 
 

@@ -7,9 +7,15 @@ publisher (the crawl counts it and goes on), `StoreFault` the store (retried),
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
+
+# What a disk may refuse now and take later: it is full, over a quota, away.
+PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
+# What the system refuses as too many files are open.
+NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class Reason(StrEnum):
@@ -165,6 +171,21 @@ class StoreFault(RdfcrawlError):
     def __init__(self, message: str = "", *, may_pass: bool = False) -> None:
         super().__init__(message)
         self.may_pass = may_pass
+
+
+def passing_fault(error: BaseException | None) -> StoreFault | None:
+    """Return what the system refuses now and may take later, as a fault of ours.
+
+    Args:
+        error: that whoever wrote a file, or began a process, met.
+    """
+    if isinstance(error, StoreFault):
+        return error if error.may_pass else None
+    if not isinstance(error, OSError) or error.errno not in {*PASSING, *NO_FILES}:
+        return None
+    fault = StoreFault(error.strerror or str(error), may_pass=True)
+    fault.__cause__ = error
+    return fault
 
 
 class CrawlGone(RdfcrawlError):

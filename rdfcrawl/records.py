@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from asyncio import CancelledError, current_task
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -377,6 +377,15 @@ class Visit:
             task.uncancel()
         finally:
             self.task = None
+
+    def return_untried(self, index: int) -> None:
+        """Return a record to the queue that was asked for, and cannot be stored now.
+
+        It loses no try; but it may have marked redirect targets as seen, which are
+        fetched only for records that were tried before.
+        """
+        record = self.records[index]
+        self.returned[index] = replace(record, retries=max(1, record.retries))
 
     def give_back(self) -> None:
         """Return what was not asked for to the queue."""

@@ -84,6 +84,7 @@ class _Child:
 
     def __init__(self, memory_bytes: int, scratch: FileScratch) -> None:
         self._memory_bytes = memory_bytes
+        self._scratch = scratch
         self._environment = Environment(
             contexts=self, is_bounded=True, scratch=scratch, lift=self._lift
         )
@@ -106,6 +107,7 @@ class _Child:
         used = resource.getrusage(resource.RUSAGE_SELF)
         used_secs = used.ru_utime + used.ru_stime
         self._allow_cpu(used_secs, job, n_bytes)
+        self._scratch.refusal = 0
         reading = Reading(source, job, environment=self._environment)
         told = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
@@ -126,7 +128,10 @@ class _Child:
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         # What this document left of its time would end the next one.
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
-        self._send(b"E", reading.outcome.to_json())
+        if self._scratch.refusal:
+            self._send(b"D", str(self._scratch.refusal).encode())
+        else:
+            self._send(b"E", reading.outcome.to_json())
         return True
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:

@@ -5,7 +5,8 @@ statements came so far (8 bytes; of chunks), and as many bytes as `length` says.
 `J`, a job, and then `P`, the path of the document, or `B`, its bytes. Out: `F`, the
 outcome as far as it is known at the begin, and again when it is known what a page asks
 for; `C`, a chunk of N-Quads; `Z`, what came of a chunk in the child, see `bulk`; `E`,
-the end with the outcome; `L`, a wish for a context, which is answered by `K`, the
+the end with the outcome; `D`, the end as a disk refuses what may be taken later: the
+number of the error; `L`, a wish for a context, which is answered by `K`, the
 context, or `R`, why it cannot be had. End of input ends the process.
 """
 

@@ -206,13 +206,21 @@ class SandboxedReading:
         self._child: _Child | None = child
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the chunks; the child waits while nobody asks for more."""
+        """Yield the chunks; the child waits while nobody asks for more.
+
+        Raises:
+            OSError: the disk of the scratch files takes nothing for now.
+        """
         async with aclosing(self.parts()) as parts:
             async for part in parts:
                 yield part.lines
 
     async def parts(self) -> AsyncGenerator[Part]:
-        """Yield what comes of the chunks, if the job has `bulk`."""
+        """Yield what comes of the chunks, if the job has `bulk`.
+
+        Raises:
+            OSError: see `__aiter__`.
+        """
         try:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
@@ -226,6 +234,9 @@ class SandboxedReading:
                     self.outcome = Outcome.from_json(payload)
                 elif kind == b"E":
                     await self._finish(Outcome.from_json(payload))
+                elif kind == b"D":
+                    await self._finish(self.outcome)
+                    raise OSError(int(payload), f"scratch: {os.strerror(int(payload))}")
         finally:
             await self.close()
 

@@ -17,16 +17,16 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.disk import PASSING
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason
 from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.fetch.system_errors import dns_reason
+from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.turns import FREE
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from rdfcrawl.errors import StoreFault
     from rdfcrawl.fetch.answer import Ask, Exchange
     from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.pace import Sleepers
@@ -141,6 +141,16 @@ class OwnTrouble:
         if task is None:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
         return task
+
+    def bear(self, fault: StoreFault) -> None:
+        """Pause until what could not be written may be tried again."""
+        has_files = errno_of(fault) not in NO_FILES
+        self.begin(Trouble.DISK if has_files else Trouble.DESCRIPTORS)
+
+    @property
+    def put_off_secs(self) -> float:
+        """How long a host waits whose document was too much for the disk just now."""
+        return self._spool.put_off_secs
 
     @property
     def keeps_from_writing(self) -> bool:

@@ -179,6 +179,11 @@ class Spool:
         most = min(each for each in (*limits.both, sys.maxsize) if each)
         self.parts.tidy(most)
 
+    @property
+    def put_off_secs(self) -> float:
+        """How long a host waits for room."""
+        return self._limits.put_off_secs
+
     def has_room(self, n_bytes: int) -> bool:
         """Say whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes

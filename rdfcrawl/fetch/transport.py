@@ -197,7 +197,9 @@ class Transport:
 def _disk(options: SpiderOptions) -> Disk:
     """Return the disks that a crawl writes to."""
     paths = options.crawl.paths
-    folders = paths.quads, paths.provenance, options.fetch.spool_dir
+    folders = [paths.quads, paths.provenance, options.fetch.spool_dir]
+    if options.harvest.files is not None:
+        folders.append(options.harvest.files)
     return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
 
 

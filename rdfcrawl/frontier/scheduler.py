@@ -19,10 +19,7 @@ from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.disk import NO_FILES
 from rdfcrawl.errors import Fault, Reason, StoreFault
-from rdfcrawl.fetch.own_trouble import Trouble
-from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
@@ -422,7 +419,9 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=True)
         visit.pending.clear()
         for document in visit.documents:  # or the pipelines
-            self._put_back(visit, visit.index(document), is_at_fault=not visit.is_cut)
+            index = visit.index(document)
+            if index not in visit.returned:
+                self._put_back(visit, index, is_at_fault=not visit.is_cut)
         visit.address = session.neighbours.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
@@ -430,18 +429,16 @@ class FrontierScheduler(BaseScheduler):
         session.worker.finish(visit)
 
     def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:
-        """Return a record that was not stored; it counts as tried in any case.
-
-        It may have marked redirect targets as seen, which are fetched only for
-        records that were tried before.
-        """
+        """Return a record that was not stored."""
         record = visit.records[index]
-        if is_at_fault and record.retries >= MAX_RETRIES:
+        if not is_at_fault:
+            visit.return_untried(index)
+            return
+        if record.retries >= MAX_RETRIES:
             logger.error("%s: given up after %d tries", record.url, MAX_RETRIES + 1)
             self._stats.inc_value("fault/internal")
             return
-        retries = max(1, record.retries + is_at_fault)
-        visit.returned[index] = replace(record, retries=retries)
+        visit.returned[index] = replace(record, retries=record.retries + 1)
 
     def _item_failed(
         self, item: object, response: Response | None, failure: Failure
@@ -453,8 +450,11 @@ class FrontierScheduler(BaseScheduler):
         visit = response.meta.get("visit") if response is not None else None
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
-            is_at_fault = not isinstance(error, StoreFault)
             index = visit.index(visit.current or item)
+            if self.session is not None and self.session.bears(error, visit):
+                visit.return_untried(index)
+                return
+            is_at_fault = not isinstance(error, StoreFault)
             self._put_back(visit, index, is_at_fault=is_at_fault)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
@@ -480,8 +480,7 @@ class FrontierScheduler(BaseScheduler):
         """Wait until the disk takes something again; if it never will, stop."""
         trouble = self.session.trouble if self.session else None
         if fault.may_pass and trouble is not None:
-            has_files = errno_of(fault) not in NO_FILES
-            trouble.begin(Trouble.DISK if has_files else Trouble.DESCRIPTORS)
+            trouble.bear(fault)
             return
         text = f"the store takes nothing, the crawl stops: {fault}"
         self._stop(text, reason="store_fault")

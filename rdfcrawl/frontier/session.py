@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.errors import passing_fault
 from rdfcrawl.frontier.addresses import AddressBook
 from rdfcrawl.frontier.clocks import HostClocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
@@ -192,6 +193,23 @@ class CrawlSession:
         logger.info("%d URIs that were given up are asked for again", n_queued)
 
     # -- arguments -----------------------------------------------------------------
+
+    def bears(self, error: BaseException, visit: Visit) -> bool:
+        """Pause if it is our own system that has refused; tell whether it is.
+
+        Args:
+            error: that ended what was done with a document.
+            visit: of the document; its host is put off, unless it was a store that
+                failed: what else was written is given back, and leaves room.
+        """
+        fault = passing_fault(error)
+        if fault is None or self.trouble is None:
+            return False
+        self.trouble.bear(fault)
+        if fault is not error:
+            least = self.trouble.put_off_secs
+            visit.not_before_secs = max(visit.not_before_secs, least)
+        return True
 
     def arguments_of(self, record: Record) -> CrawlArguments:
         """Return the arguments of the spider that queued a record."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
+from rdfcrawl.errors import passing_fault
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -120,8 +121,14 @@ class QuietLogFormatter(LogFormatter):
     def item_error(
         self, item: Any, exception: BaseException, response: Any, spider: Spider
     ) -> LogFormatterResult:
-        """Return a line that names the document, not its whole body."""
-        return super().item_error(_named(item), exception, response, spider)
+        """Return a line that names the document, not its whole body.
+
+        It is of no interest what comes again as a disk was full: the pause is told.
+        """
+        line = super().item_error(_named(item), exception, response, spider)
+        if isinstance(item, Document) and passing_fault(exception):
+            line["level"] = logging.DEBUG
+        return line
 
     def dropped(
         self, item: Any, exception: BaseException, response: Any, spider: Spider

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Spider
 
-from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason
+from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason, passing_fault
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.records import (
@@ -383,8 +383,8 @@ class RdfSpider(Spider):
                         await parsing.parse(document, response)
             except CrawlGone:  # told by whoever stops the crawl
                 n_failed += 1
-            except Exception:  # the edge: a page that its source cannot read
-                logger.exception("Error in the harvest of %s", document.record.url)
+            except Exception as error:  # the edge: a page that its source cannot read
+                self._failed(document, visit, error)
                 n_failed += 1
             else:
                 del visit.documents[n_failed]
@@ -393,6 +393,15 @@ class RdfSpider(Spider):
                 if visit.is_cut:
                     visitor.spare(document)
                 visitor.release(document)
+
+    def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
+        """Tell of an error with a document, which will come again."""
+        if self._joined().bears(error, visit):
+            visit.return_untried(visit.index(document))
+        else:
+            logger.error(
+                "Error in the harvest of %s", document.record.url, exc_info=error
+            )
 
     def _note_wishes(self, document: Document, robots: RobotsCache | None) -> None:
         """Take note of what the site and the headers of an answer ask for.
@@ -449,8 +458,8 @@ class RdfSpider(Spider):
                         return
                     if self._parsing:
                         await self._parsing.parse(each, response)
-        except Exception:
-            if document.record.retries < MAX_RETRIES:
+        except Exception as error:
+            if document.record.retries < MAX_RETRIES or passing_fault(error):
                 raise
             logger.exception("%s: given up", document.record.url)
             fault = Fault(Reason.INTERNAL, "the source failed")

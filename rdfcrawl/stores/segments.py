@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.disk import NO_FILES, PASSING
-from rdfcrawl.errors import ConfigError, StoreFault
+from rdfcrawl.errors import NO_FILES, PASSING, ConfigError, StoreFault
 from rdfcrawl.pieces import PieceOrder
 from rdfcrawl.stores.members import (
     HEADER_BYTES,

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import PASSING, Reason, SourceFault
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 256 * 1024
 _FULL: Final = "no room to read it out of order"
+_SHARE: Final = 4  # who has put aside the fourth part of a disk is not its victim
 
 
 class Blob(Protocol):
@@ -61,7 +62,14 @@ class Held(Blob, Protocol):
 
 
 class Scratch(Protocol):
-    """Where bytes are put aside."""
+    """Where bytes are put aside.
+
+    Attributes:
+        refusal: number of the error by which a disk has kept somebody from it who
+            could not do without, and which may pass; 0: there was none.
+    """
+
+    refusal: int
 
     def begin(self) -> Held:
         """Return an empty place; close it."""
@@ -99,6 +107,8 @@ class BlobStream(io.RawIOBase):
 
 class _Scratch:
     """What both kinds share."""
+
+    refusal = 0
 
     def begin(self) -> Held:
         raise NotImplementedError
@@ -234,6 +244,18 @@ class FileScratch(_Scratch):
             with suppress(OSError):
                 os.ftruncate(self.fd, 0)
 
+    def note(self, error: OSError, n_bytes: int) -> None:
+        """Take note of what the disk has refused.
+
+        Args:
+            error: says so.
+            n_bytes: were written before.
+        """
+        facts = os.fstatvfs(self.fd)
+        is_large = n_bytes * _SHARE > facts.f_blocks * facts.f_frsize
+        if error.errno in PASSING and not is_large:
+            self.refusal = error.errno or 0
+
     def _end(self) -> int:
         if not self._open:
             return 0
@@ -257,7 +279,8 @@ class _HeldInFile:
             while view:
                 n_written = os.pwrite(scratch.fd, view, at)
                 view, at = view[n_written:], at + n_written
-        except OSError as error:  # the disk is full
+        except OSError as error:
+            scratch.note(error, at)
             raise SourceFault(Reason.TOO_LARGE, f"{_FULL}: {error.strerror}") from error
         self.n_bytes = at - self.begin
 

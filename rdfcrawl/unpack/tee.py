@@ -23,6 +23,8 @@ class Tee:
 
     def __init__(self, stream: BinaryIO, scratch: Scratch) -> None:
         self._stream = stream
+        self._scratch = scratch
+        self._refusal = 0
         self._held = scratch.begin()
         self._is_full = False
 
@@ -37,6 +39,7 @@ class Tee:
             SourceFault: `TOO_LARGE` if it was too long to be kept.
         """
         if self._is_full:
+            self._scratch.refusal = self._scratch.refusal or self._refusal
             raise SourceFault(Reason.TOO_LARGE, "too long to be read twice")
         return cast("BinaryIO", io.BufferedReader(_Cursor(self), BLOCK_BYTES))
 
@@ -57,6 +60,8 @@ class Tee:
             self._is_full = True
             if not is_first:
                 raise
+            # Nobody may ever want it again.
+            self._refusal, self._scratch.refusal = self._scratch.refusal, 0
         return data
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.resourcesync.memory import Memory
@@ -85,7 +85,13 @@ class Page:
         )
 
     def note(self, error: OSError | SourceFault) -> None:
-        """Note what has failed."""
+        """Note what has failed.
+
+        Raises:
+            StoreFault: our disk has, for now: the page is for another time.
+        """
+        if fault := passing_fault(error):
+            raise fault from error
         if isinstance(error, SourceFault):
             self.log.note(error.fault.reason, error.fault.detail)
         else:
