@@ -7,18 +7,18 @@ the terms. All is in one graph of its own, `GRAPH`, never in the document's.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
-from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
 
 from rdfcrawl import __version__
 from rdfcrawl.errors import LOSSES
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
+from rdfcrawl.rdf.terms import literal
 from rdfcrawl.records import Kind
 from rdfcrawl.reservations import NOTHING
 from rdfcrawl.tasks.pages import ListedPage
@@ -43,57 +43,6 @@ _INTEGER_END = f'"^^<{XSD}integer>{_END}'
 Status = Literal[
     "SUCCESSFUL", "PARTIAL", "FAILED", "UNCHANGED", "REDIRECTED", "DELETED", "UNKNOWN"
 ]
-
-# RFC 3987 2.2, as far as N-Quads needs it: absolute, with or without an authority.
-_UCS = (
-    r"\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
-    + "".join(rf"\U{plane:04x}0000-\U{plane:04x}fffd" for plane in range(1, 14))
-    + r"\U000e1000-\U000efffd"
-)
-_PRIVATE = r"\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
-_ASCII = r"A-Za-z0-9\-._~!$&'()*+,;="
-_NAME = _ASCII + _UCS
-
-
-def _run(chars: str) -> str:
-    return rf"[{chars}]*+(?:%[0-9A-Fa-f]{{2}}[{chars}]*+)*+"
-
-
-def _iri(name: str, private: str) -> re.Pattern[str]:
-    return re.compile(
-        r"[A-Za-z][A-Za-z0-9+.\-]*+:"
-        rf"(?://(?:{_run(name + ':')}@)?(?:\[[0-9A-Fa-f:.]++\]|{_run(name)})"
-        rf"(?::[0-9]*+)?"
-        rf"(?:/{_run(name + ':@/')})?|(?!//){_run(name + ':@/')})"
-        rf"(?:\?{_run(name + ':@/?' + private)})?(?:\#{_run(name + ':@/?')})?"
-    )
-
-
-_is_ascii_iri = _iri(_ASCII, "").fullmatch
-
-
-@cache  # it takes as long to compile as a room takes to import; few URLs need it
-def _any_iri() -> re.Pattern[str]:
-    return _iri(_NAME, _PRIVATE)
-
-
-@cache
-def _not_in_iri() -> re.Pattern[str]:
-    return re.compile(rf"%(?![0-9A-Fa-f]{{2}})|[^%{_NAME}:@/?#]")
-
-
-def _is_iri(url: str) -> bool:
-    matches = _is_ascii_iri if url.isascii() else _any_iri().fullmatch
-    return matches(url) is not None
-
-
-_UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*+:(?://[^/?#]*+)?")
-
-# What ends a line or turns its direction on a terminal, too.
-_TO_ESCAPE = re.compile(
-    r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
-)
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,67 +325,10 @@ def _fault(fault: Fault, name: str) -> str:
     )
 
 
-def graph_iri(url: str) -> str:
-    """Return the IRI that names the graph of the document at `url`, without `<>`.
-
-    It is `url` itself wherever that is an IRI; what an IRI may not contain is
-    percent-encoded; what is no IRI even so gets a name made of its hash.
-
-    >>> graph_iri("http://example.org/a|b")
-    'http://example.org/a%7Cb'
-    """
-    return _as_iri(url) or f"urn:rdfcrawl:document:{_digest(url)}"
-
-
 def iri_or_literal(url: str) -> str:
     """Return `url` as an N-Quads term: an IRI as `graph_iri`, else an `xsd:anyURI`."""
-    iri = _as_iri(url)
-    return f"<{iri}>" if iri else f"{literal(url)}^^<{XSD}anyURI>"
-
-
-def literal(text: str) -> str:
-    r"""Return `text` as an N-Quads string; lone surrogates become U+FFFD.
-
-    Control characters are escaped although N-Quads 1.1 demands it of few: so the
-    files can be shown on a terminal.
-
-    >>> literal('a "b"\n')
-    '"a \\"b\\"\\n"'
-    """
-    if _TO_ESCAPE.search(text):
-        text = _TO_ESCAPE.sub(_escape, text)
-    return f'"{text}"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    char = match[0]
-    if "\ud800" <= char <= "\udfff":
-        return "\ufffd"
-    return _SHORT_ESCAPES.get(char) or f"\\u{ord(char):04X}"
-
-
-@lru_cache(maxsize=1024)  # each URL is named in several statements at once
-def _as_iri(url: str) -> str:
-    """Return the IRI that `url` is or becomes by percent-encoding, or nothing."""
-    if _is_iri(url) and "[" not in url:
-        return url
-    authority = _UP_TO_PATH.match(url)
-    if authority is None:
-        return ""
-    iri = authority[0] + _not_in_iri().sub(_percent, url[authority.end() :])
-    return iri if _is_iri(iri) and _is_host_literal_valid(iri) else ""
-
-
-def _percent(match: re.Match[str]) -> str:
-    return quote(match[0].encode(errors="replace"), safe="")
-
-
-def _is_host_literal_valid(iri: str) -> bool:
-    _, bracket, rest = iri.partition("[")
-    try:
-        return not bracket or bool(IPv6Address(rest.partition("]")[0]))
-    except ValueError:
-        return False
+    iri = iri_of_url(url)
+    return f"<{iri}>" if iri else literal(url, datatype=f"{XSD}anyURI")
 
 
 def _digest(*parts: str) -> str:

@@ -21,12 +21,12 @@ from rdfcrawl.provenance import (
     activity_iri,
     describe,
     describe_worker,
-    graph_iri,
     iri_or_literal,
-    literal,
     status_of,
 )
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.rdf.terms import literal
 from rdfcrawl.records import Document, Kind, Record
 from rdfcrawl.tasks.source import SourceTask
 from tests.examples import examples

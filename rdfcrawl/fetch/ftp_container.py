@@ -20,7 +20,7 @@ from rdfcrawl.fetch.ftp_listing import (
     parse_name,
 )
 from rdfcrawl.rdf.namespaces import DCTERMS, LDP, POSIX_STAT, RDF_TYPE, XSD
-from rdfcrawl.rdf.terms import iri, statement
+from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -32,8 +32,8 @@ _CONTAINER: Final = iri(f"{LDP}BasicContainer")
 _CONTAINS: Final = iri(f"{LDP}contains")
 _MODIFIED: Final = iri(f"{DCTERMS}modified")
 _SIZE: Final = iri(f"{POSIX_STAT}size")
-_DATE_TIME: Final = iri(f"{XSD}dateTime")
-_INTEGER: Final = iri(f"{XSD}integer")
+_DATE_TIME: Final = f"{XSD}dateTime"
+_INTEGER: Final = f"{XSD}integer"
 
 _PARSERS: Final[dict[Format, Callable[[str], Entry | None]]] = {
     "MLSD": parse_facts,
@@ -135,9 +135,11 @@ class ContainerWriter:
         slash = "/" if entry.is_directory else ""
         # What is quoted has nothing in it that an IRI may not have.
         subject = f"{self._start}{quote_name(entry.name)}{slash}>"
-        found = f"{self._subject} {_CONTAINS} {subject} .\n"
+        found = statement(self._subject, _CONTAINS, subject)
         if entry.modified:
-            found += f'{subject} {_MODIFIED} "{entry.modified}"^^{_DATE_TIME} .\n'
+            modified = literal(entry.modified, datatype=_DATE_TIME)
+            found += statement(subject, _MODIFIED, modified)
         if entry.size >= 0:
-            found += f'{subject} {_SIZE} "{entry.size}"^^{_INTEGER} .\n'
+            size = literal(str(entry.size), datatype=_INTEGER)
+            found += statement(subject, _SIZE, size)
         return found

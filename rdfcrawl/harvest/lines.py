@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.output import Output
 

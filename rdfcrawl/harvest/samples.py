@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.graphs import GraphRule
+from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sitemaps.description import is_own_name

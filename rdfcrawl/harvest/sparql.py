@@ -28,7 +28,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.tasks import has_moved, read_task
-from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency

@@ -10,7 +10,8 @@ from base64 import b64encode
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.provenance import graph_iri, has_losses
+from rdfcrawl.provenance import has_losses
+from rdfcrawl.rdf.graphs import graph_iri
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession

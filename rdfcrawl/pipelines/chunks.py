@@ -39,9 +39,10 @@ async def give_up(chunks: object) -> None:
         await close()
 
 
-class closing(Generic[T]):  # noqa: N801  # as `contextlib.closing`
+class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
     """Give chunks, or documents, up when the block is left, however it is.
 
+    Chunks of a pipeline of the user's may lack `aclose`, which `aclosing` would call.
     Else the child process that reads them would be taken until a garbage collection,
     and other documents would wait for it.
     """

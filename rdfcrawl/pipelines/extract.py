@@ -19,8 +19,8 @@ from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import Counted, InBulk
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.provenance import graph_iri
 from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import Counted, InBulk, give_up
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import NQuadsStore

@@ -8,12 +8,12 @@ whatever kind it is, is decided by `GraphRule` alone.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
-from pyoxigraph import NamedNode
-
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.iris import escape
+from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:
@@ -39,17 +39,27 @@ def check_iri(url: str) -> str:
     Raises:
         SourceFault: `BAD_TERM`, if that does not make it one.
     """
-    try:
-        return NamedNode(url).value
-    except ValueError:
-        pass
-    scheme, slashes, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    path = escape(path)
-    try:
-        return NamedNode(scheme + slashes + host + slash + path).value
-    except ValueError as error:
-        raise SourceFault(Reason.BAD_TERM, f"not an IRI: {url}") from error
+    iri = iri_of_url(url)
+    if not iri:
+        raise SourceFault(Reason.BAD_TERM, f"not an IRI: {url}")
+    return iri
+
+
+@lru_cache(maxsize=1024)  # each URL is named in several statements at once
+def graph_iri(url: str) -> str:
+    """Return the IRI that names the graph of the document at `url`, without `<>`.
+
+    It is `url` itself wherever that is an IRI; what an IRI may not contain is
+    percent-encoded; what is no IRI even so gets a name made of its hash.
+
+    >>> graph_iri("http://example.org/a|b")
+    'http://example.org/a%7Cb'
+    """
+    return iri_of_url(url) or f"{CRAWL_NAMES}document:{_digest(url)}"
+
+
+def _digest(url: str) -> str:
+    return blake2b(url.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def is_crawls(name: str) -> bool:

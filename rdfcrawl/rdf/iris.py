@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -23,7 +24,9 @@ MAX_CHARS: Final = 8192
 
 # Characters of URLs (WHATWG) that no part of an IRI behind its host has (RFC 3987
 # section 2.2), and percent signs that begin no escape.
-_FORBIDDEN = re.compile(r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f-\x9f\[\]]")
+_IN_ASCII = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f\[\]"
+_FORBIDDEN = re.compile(_IN_ASCII + "]")
+_UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A scheme that is more likely an IRI than a text with a colon, and a host
 _BEGIN = re.compile(
@@ -31,7 +34,9 @@ _BEGIN = re.compile(
     r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
 )
 _SECOND_URL = re.compile(r"[\s<>\"]+(?:https?|ftps?)://", re.IGNORECASE)
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+_NO_TEXT = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
 
 _IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|<(?!<)([^<>"\n\r]*+)>')
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
@@ -45,7 +50,40 @@ def escape(text: str) -> str:
     """
     before, number_sign, fragment = text.partition("#")
     fragment = fragment.replace("#", "%23")
-    return _FORBIDDEN.sub(lambda x: quote(x[0]), before + number_sign + fragment)
+    forbidden = _FORBIDDEN if text.isascii() else _forbidden_anywhere()
+    return forbidden.sub(_percent, before + number_sign + fragment)
+
+
+@cache  # compiled only where it is needed
+def _forbidden_anywhere() -> re.Pattern[str]:
+    no_characters = "".join(
+        rf"\U{plane:04x}fffe\U{plane:04x}ffff" for plane in range(1, 15)
+    )
+    return re.compile(
+        _IN_ASCII
+        + r"\x80-\x9f\ud800-\uf8ff\ufdd0-\ufdef\ufff0-\uffff\U000e0000-\U000e0fff"
+        + rf"\U000f0000-\U0010ffff{no_characters}]"
+    )
+
+
+def _percent(found: re.Match[str]) -> str:
+    return quote(found[0], safe="", errors="replace")
+
+
+def iri_of_url(url: str) -> str:
+    """Return the absolute IRI that a URL is, or becomes by escapes; empty if none.
+
+    >>> iri_of_url("http://e.example/a|b")
+    'http://e.example/a%7Cb'
+    """
+    with suppress(ValueError):
+        return NamedNode(url).value
+    begin = _UP_TO_PATH.match(url)
+    if begin is None:
+        return ""
+    with suppress(ValueError):
+        return NamedNode(begin[0] + escape(url[begin.end() :])).value
+    return ""
 
 
 def mended_iri(iri: str) -> str:

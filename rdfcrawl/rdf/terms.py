@@ -10,10 +10,19 @@ import re
 
 # N-Quads IRIREF has none of these unescaped; escaped ones are refused by `check`.
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
-_IN_LITERAL = re.compile(r'["\\\n\r\ud800-\udfff]')
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r"}
+# N-Quads needs few of these escaped; the others end a line somewhere, or turn its
+# direction on a terminal.
+_IN_LITERAL = re.compile(
+    r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
+)
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _NOT_IN_LABEL = re.compile(r"[^A-Za-z0-9]")
 _NOT_IN_LANGUAGE = re.compile(r"[^A-Za-z0-9-]")
+
+
+def has_forbidden(value: str) -> bool:
+    """Return whether a text has characters that stand in no IRI."""
+    return _NOT_IN_IRI.search(value) is not None
 
 
 def iri(value: str) -> str:
@@ -39,11 +48,13 @@ def blank(label: str) -> str:
 def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     r"""Return a literal as a term; lone surrogates become U+FFFD.
 
+    Control characters are escaped: so the lines can be shown on a terminal.
+
     >>> literal('a "b"', language="en")
     '"a \\"b\\""@en'
     """
     if not _is_plain(text):
-        text = _IN_LITERAL.sub(lambda x: _ESCAPES.get(x[0], "\ufffd"), text)
+        text = _IN_LITERAL.sub(_escape, text)
     if language:
         if not language.isalpha() or not language.isascii():  # most are such
             language = _NOT_IN_LANGUAGE.sub("_", language)
@@ -52,14 +63,16 @@ def literal(text: str, *, datatype: str = "", language: str = "") -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Tell whether a text needs no escapes; far quicker than an expression can."""
-    return (
-        text.isascii()  # else there may be surrogates
-        and '"' not in text
-        and "\\" not in text
-        and "\n" not in text
-        and "\r" not in text
-    )
+    """Return whether a text needs no escapes; far quicker than an expression can."""
+    is_printable = text.isascii() and text.isprintable()
+    return is_printable and '"' not in text and "\\" not in text
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[0]
+    if "\ud800" <= char <= "\udfff":
+        return "\ufffd"
+    return _ESCAPES.get(char) or f"\\u{ord(char):04X}"
 
 
 def statement(subject: str, predicate: str, obj: str, graph: str = "") -> str:

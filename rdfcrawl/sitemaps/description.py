@@ -22,8 +22,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.provenance import graph_iri
-from rdfcrawl.rdf.graphs import CRAWL_NAMES, is_crawls
+from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.access import Claim

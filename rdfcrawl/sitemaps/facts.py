@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.provenance import graph_iri
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import DCTERMS, RC, RDF_TYPE, SCHEMA, XHV, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.extensions import name_of

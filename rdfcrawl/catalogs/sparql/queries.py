@@ -17,7 +17,6 @@ MAX_KEY_CHARS: Final = 400
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
 # SPARQL 1.1, 19.2: an escape is undone before the query is parsed, so that an escaped
 # `>` would end the IRI; and some implementations undo it after `\\` as well.
-_BAD_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BAD_TEXT = re.compile(r"[\\\ud800-\udfff\x00]")
 
@@ -36,14 +35,14 @@ def iri(value: str) -> str:
     Raises:
         SourceFault: it has characters that no IRI has.
     """
-    if _BAD_IRI.search(value):
+    if terms.has_forbidden(value):
         raise SourceFault(Reason.BAD_TERM, f"no IRI to ask for: {value[:100]!r}")
     return f"<{value}>"
 
 
 def can_be_named(value: str) -> bool:
     """Tell whether something can stand in a query as an IRI."""
-    return not _BAD_IRI.search(value)
+    return not terms.has_forbidden(value)
 
 
 def text(value: str) -> str:
