@@ -13,7 +13,7 @@ from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extract.job import Job
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
-from rdfcrawl.records import Document, Record
+from rdfcrawl.records import Document, FetchedResponse, Record
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         web = _ClosedWeb(question, folder, stack)
         document = await _find(question, web, folder)
-        source = body_of(document)
+        source = body_of(document.response)
         if source is None:
             return Inspection(document=document, outcome=None, followed=frozenset())
         job = _job(question, document)
@@ -98,7 +98,7 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
             found.update(question.follow.scan(chunk))
 
         outcome = None
-        if document.n_bytes <= question.fetch.spool_bytes:
+        if document.response.n_bytes <= question.fetch.spool_bytes:
             outcome = _read_here(source, job, keep)
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, question, web)
@@ -210,8 +210,8 @@ def _job(question: Question, document: Document) -> Job:
         url=document.url,
         graph=None,
         media_type=media_type or document.media_type,
-        charset=charset or document.charset,
-        http_links=document.http_links,
+        charset=charset or document.response.charset,
+        http_links=document.response.http_links,
         base=question.base or None,
         trust="all",
         wants_hyperlinks=question.follow.wants_hyperlinks,
@@ -234,7 +234,8 @@ def _of_file(question: Question, folder: Path) -> Document:
     url = path.absolute().as_uri()
     if not path.is_file():  # read once only: a pipe, a terminal
         path = _copied(path, folder / "input", question.fetch.max_document_bytes)
-    return Document(record=Record(url), url=url, path=path, n_bytes=path.stat().st_size)
+    response = FetchedResponse(path=path, n_bytes=path.stat().st_size)
+    return Document(record=Record(url), url=url, response=response)
 
 
 def _copied(source: Path, target: Path, max_bytes: int) -> Path:

@@ -100,11 +100,11 @@ def describe(document: Document, worker: Worker) -> bytes:
         parts.append(f"<{graph}> <{PROV}wasInvalidatedBy> <{name}>{_END}")
     if document.status:
         parts.append(_response(document, name))
-    if record.chain or len(document.requested) > 1:
-        parts.append(_redirects((*record.chain, *document.requested), name))
-    if document.extracted:
-        parts.append(_extracted(document.extracted, name))
-    if document.n_members:
+    if record.chain or len(document.response.requested) > 1:
+        parts.append(_redirects((*record.chain, *document.response.requested), name))
+    if document.reading.extracted:
+        parts.append(_extracted(document.reading.extracted, name))
+    if document.reading.n_members:
         parts.append(_members(document, name))
     if has_lookalike(document.url):
         parts.append(f'<{name}> <{_RC}hostMark> "lookalike"{_END}')
@@ -121,7 +121,7 @@ def activity_iri(document: Document, worker: Worker) -> str:
     Of a page of a source there may be several at once, and several documents of one.
     """
     record = document.record
-    names = [worker.iri, record.url, str(document.started_ms)]
+    names = [worker.iri, record.url, str(document.response.started_ms)]
     if record.kind.is_source:
         names += [record.task_text(), document.url]
     key = _digest(*names)
@@ -138,9 +138,9 @@ def status_of(document: Document) -> Status:
         return "PARTIAL" if has_losses(document) else "SUCCESSFUL"
     if document.faults or document.is_partial:
         return "FAILED"
-    if document.format is None and 300 <= document.status < 400:
+    if document.reading.format is None and 300 <= document.status < 400:
         return "UNCHANGED" if document.status == 304 else "REDIRECTED"
-    return "SUCCESSFUL" if document.status or document.format else "UNKNOWN"
+    return "SUCCESSFUL" if document.status or document.reading.format else "UNKNOWN"
 
 
 def has_losses(document: Document) -> bool:
@@ -163,25 +163,26 @@ def _activity(
     record = document.record
     n_stored = 0 if document.is_unchanged else document.n_quads
     times = parent = read = ""
-    if document.started_ms:
+    response = document.response
+    if response.started_ms:
         times = (
-            f"<{name}> <{PROV}startedAtTime> {_time(document.started_ms)}{_END}"
-            f"<{name}> <{PROV}endedAtTime> {_time(document.ended_ms)}{_END}"
+            f"<{name}> <{PROV}startedAtTime> {_time(response.started_ms)}{_END}"
+            f"<{name}> <{PROV}endedAtTime> {_time(response.ended_ms)}{_END}"
         )
     if record.parent:
         parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
     if record.task is not None:
         parent += _task(record.task, name)
-    if document.format is not None:
+    if document.reading.format is not None:
         read = (
-            f"<{name}> <{_RC}format> {literal(document.format.name)}{_END}"
-            f"<{name}> <{_RC}decidedBy> {literal(document.decided_by)}{_END}"
+            f"<{name}> <{_RC}format> {literal(document.reading.format.name)}{_END}"
+            f"<{name}> <{_RC}decidedBy> {literal(document.reading.decided_by)}{_END}"
         )
     if document.is_changed or document.is_unchanged:
         change = "same" if document.is_unchanged else "other"
         read += f'<{name}> <{_RC}comparedToLast> "{change}"{_END}'
-    if document.packings:
-        packings = literal(" ".join(document.packings))
+    if document.reading.packings:
+        packings = literal(" ".join(document.reading.packings))
         read += f"<{name}> <{_RC}packing> {packings}{_END}"
     return (
         f"<{name}> <{RDF_TYPE}> <{PROV}Activity>{_END}"
@@ -223,18 +224,19 @@ def _entity(document: Document, activity: str, crawled: str) -> str:
 
 def _response(document: Document, activity: str) -> str:
     name = f"{activity}:response"
+    response = document.response
     declared = "".join(
         f"<{name}> <{_RC}{term}> {literal(value)}{_END}"
         for term, value in (
-            ("mediaType", document.media_type),
-            ("etag", document.etag),
-            ("lastModified", document.last_modified),
+            ("mediaType", response.media_type),
+            ("etag", response.etag),
+            ("lastModified", response.last_modified),
         )
         if value
     )
     n_bytes = ""
-    if document.requested:  # else it is one of several that the answer stands for
-        n_bytes = f'<{name}> <{_RC}bytes> "{document.n_bytes}{_INTEGER_END}'
+    if response.requested:  # else it is one of several in the response
+        n_bytes = f'<{name}> <{_RC}bytes> "{response.n_bytes}{_INTEGER_END}'
     return (
         f"<{activity}> <{PROV}used> <{name}>{_END}"
         f"<{name}> <{RDF_TYPE}> <{HTTP}Response>{_END}"
@@ -272,9 +274,10 @@ def _members(document: Document, activity: str) -> str:
     nodes = "".join(
         f"<{activity}> <{_RC}member> <{activity}:member:{position}>{_END}"
         + _member(member, f"{activity}:member:{position}")
-        for position, member in enumerate(document.members)
+        for position, member in enumerate(document.reading.members)
     )
-    return f'{nodes}<{activity}> <{_RC}members> "{document.n_members}{_INTEGER_END}'
+    n_members = document.reading.n_members
+    return f'{nodes}<{activity}> <{_RC}members> "{n_members}{_INTEGER_END}'
 
 
 def _member(member: Member, name: str) -> str:

@@ -7,13 +7,14 @@ from asyncio import CancelledError, current_task
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Counts while a machine sleeps, too, and is set by nobody.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _BEGAN_NS: Final = time.time_ns() - time.clock_gettime_ns(_CLOCK)
+_NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 
 
@@ -168,48 +170,98 @@ class FollowUp:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
+class FetchedResponse:
+    """What a server sent for one URI; header values are as it sent them.
+
+    `body` holds a small body, `path` names the spool file of a large one; both are
+    unset for a URI that gave no document.
+
+    Attributes:
+        requested: every URL asked for, in order; empty for a document that is a part
+            of a response.
+        status: HTTP status of the last response; 0 if there was none.
+        media_type: of `Content-Type`, lower case, without parameters.
+        charset: of `Content-Type`, lower case; empty if it was not declared.
+        etag, last_modified: validators.
+        cache_control: of `Cache-Control`, unparsed.
+        http_links: of all `Link` headers, joined by commas; at most 64 KiB.
+        wishes: lines of the headers that `reservations` names, and their names.
+        headers: those that the request wanted kept: lower-case names and values.
+        body: a small body; only responses of 2xx have one.
+        path: spool file of a large body.
+        error_body: begin of the body of a response of 4xx or 5xx.
+        n_bytes: length of the decoded body.
+        started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
+    """
+
+    requested: tuple[str, ...] = ()
+    status: int = 0
+    media_type: str = ""
+    charset: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    cache_control: str = ""
+    http_links: str = ""
+    wishes: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    path: Path | None = None
+    error_body: bytes = b""
+    n_bytes: int = 0
+    started_ms: int = 0
+    ended_ms: int = 0
+
+
+class BodyReading(NamedTuple):
+    """What the body of a document was read as.
+
+    Attributes:
+        format: what it was read as; unset if it was not read.
+        decided_by: what decided the format (see `formats.decide`).
+        packings: what it was packed in, from the outside in.
+        members: of an archive, the first 100.
+        n_members: of an archive.
+        extracted: statements by extractor, of what several extractors read.
+    """
+
+    format: Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    n_members: int = 0
+    extracted: Mapping[str, int] = _NO_COUNTS
+
+
+NOT_READ: Final = BodyReading()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class Document:
     """What one URI answered, and what became of it: the item of all pipelines.
 
-    `body` holds a small answer, `path` names the spool file of a large one; both
-    are unset for a URI that gave no document. Extract sets `chunks`, Store and
-    Discover pass it on; whoever is last has read it to its end.
+    Extract sets `chunks`, Store and Discover pass it on; whoever is last has read it
+    to its end.
 
     Attributes:
         record: the URI as the frontier gave it.
         url: final URL after redirects on the same host, without fragment.
-        requested: every URL asked for, in order; the last is `url`.
-        status: HTTP status of the last answer; 0 if there was none.
-        media_type: declared by the server, lower case, without parameters.
-        charset: declared by the server; empty if it was not.
-        cache_control: of the header `Cache-Control`, unparsed.
-        excuse: begin of the body of an answer of 4xx or 5xx.
-        n_bytes: length of the decoded body.
-        started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
-        format: what the body was read as; unset if it was not read.
-        decided_by: what decided the format (see `formats.decide`).
-        packings: what the body was packed in, from the outside in.
-        members: of an archive, the first 100.
-        n_members: of an archive.
-        extracted: statements by extractor, of what several extractors read.
-        is_read: its source has read the body; there is nothing to extract.
-        chunks: N-Quads, at most about 256 KiB each, ending on line borders.
-        is_followed: its quads are looked through for links.
-        http_links: of the header `Link`, unparsed.
-        server, sql_state: of the headers `Server` and `X-SQL-State`.
-        wishes: lines of the headers that `reservations` names, and their names.
+        response: what came back for it.
+        reading: what its body was read as.
         reservations: what the publisher asks for, as far as it is not ignored; complete
             when `chunks` are read.
         withheld: why its statements are not stored, if its publisher asks for that.
         is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.
+        is_read: its harvester has read the body; there is nothing to extract.
+        chunks: N-Quads, at most about 256 KiB each, ending on line borders.
+        is_followed: its quads are looked through for links.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
         children: what a source leads to, to be queued before this is done.
+        n_documents: of their own, that it stands for, as a page of a portal does.
         is_unchanged: it was read again, and says what is stored; it is not written.
         is_changed: an earlier run has stored other statements.
-        n_documents: of their own, that it stands for, as a page of a portal does.
         is_deleted: the source says that it is gone; its statements are to be, too.
         faults: all that was wrong, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
@@ -218,29 +270,8 @@ class Document:
 
     record: Record
     url: str
-    requested: tuple[str, ...] = ()
-    status: int = 0
-    media_type: str = ""
-    charset: str = ""
-    etag: str = ""
-    last_modified: str = ""
-    cache_control: str = ""
-    body: bytes | None = None
-    path: Path | None = None
-    excuse: bytes = b""
-    n_bytes: int = 0
-    started_ms: int = 0
-    ended_ms: int = 0
-    format: Format | None = None
-    decided_by: str = ""
-    packings: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
-    n_members: int = 0
-    extracted: dict[str, int] = field(default_factory=dict)
-    http_links: str = ""
-    server: str = ""
-    sql_state: str = ""
-    wishes: tuple[tuple[str, str], ...] = ()
+    response: FetchedResponse = field(default_factory=FetchedResponse)
+    reading: BodyReading = NOT_READ
     reservations: Reservations = NOTHING
     withheld: Reason | None = None
     is_nofollow: bool = False
@@ -259,6 +290,30 @@ class Document:
     faults: list[Fault] = field(default_factory=list)
     kept: KeptQuads | None = None
     extra: dict[str, object] | None = None
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the response; 0 if there was none."""
+        return self.response.status
+
+    @property
+    def media_type(self) -> str:
+        """Media type that the server declared; lower case, without parameters."""
+        return self.response.media_type
+
+    def part(self, url: str, *, is_deleted: bool = False) -> Document:
+        """Return a document of its own that this response has in it, or tells of."""
+        return Document(
+            record=self.record,
+            url=url,
+            response=FetchedResponse(
+                status=self.response.status,
+                started_ms=self.response.started_ms,
+                ended_ms=self.response.ended_ms,
+            ),
+            is_read=True,
+            is_deleted=is_deleted,
+        )
 
     def __repr__(self) -> str:
         """Return what it is in one line: logs must not have its body."""
@@ -412,8 +467,7 @@ def refused(record: Record, faults: list[Fault]) -> Document:
     return Document(
         record=record,
         url=record.url,
-        started_ms=at_ms,
-        ended_ms=at_ms,
+        response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
         faults=faults,
     )
 

@@ -17,4 +17,4 @@ class Talking:
         Raises:
             ValueError: always.
         """
-        raise ValueError((item.body or b"").decode())
+        raise ValueError((item.response.body or b"").decode())

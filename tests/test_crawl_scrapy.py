@@ -68,7 +68,7 @@ class FailsWithFirstDocument:
     def process_item(self, item: Document) -> Document:
         """Fail once, and again if the spool has more than this document's body."""
         self._n_documents += 1
-        files = list(item.path.parent.iterdir()) if item.path else []
+        files = list(item.response.path.parent.iterdir()) if item.response.path else []
         if self._n_documents == 1 or len(files) != 1:
             raise RuntimeError(f"a bug, {len(files)} files")
         return item

@@ -405,7 +405,7 @@ async def test_login_of_the_operator(files: Path, fetch_options: MakeOptions) ->
             logins = FtpLogins.parse("FTP_CREDENTIALS", text)
             answer = await get_one(server.url("a"), fetch_options(), logins=logins)
             assert (answer.status, answer.fault) == (status, None)
-        assert b"530" in answer.excuse
+        assert b"530" in answer.error_body
         assert (await get_one(server.url("a"), fetch_options())).status == 401
 
 
@@ -467,7 +467,7 @@ async def test_replies_are_statuses(
     with OddFtp(files={"/a": TURTLE}, odd={verb: reply}) as server:
         answer = await get_one(server.url("a"), fetch_options())
         assert (answer.status, answer.fault, answer.body) == (status, None, None)
-        assert answer.excuse == reply.encode()
+        assert answer.error_body == reply.encode()
         assert not answer.etag
 
 

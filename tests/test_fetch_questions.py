@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Ask, Question
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Ask, Question
 from rdfcrawl.fetch.exchange import HttpExchange
 from rdfcrawl.fetch.redirects import ask_after, moved
 from rdfcrawl.fetch.spool import Spool
@@ -332,8 +332,8 @@ async def test_excuse_is_what_the_server_said(
         return None
 
     visit = await run(fetch_options(), question, record_of(server.url("/")))
-    expected = b"" if coding == "nonsense" else text[:MAX_EXCUSE_BYTES]
-    assert visit.documents[0].excuse == expected
+    expected = b"" if coding == "nonsense" else text[:MAX_ERROR_BODY_BYTES]
+    assert visit.documents[0].response.error_body == expected
 
 
 async def test_rules_are_those_for_what_is_asked() -> None:

@@ -108,11 +108,11 @@ async def test_records_become_documents(
     async with visiting(fetch_options()) as visitor:
         await visitor.visit(visit)
         first, second = visit.documents
-        assert (first.body, first.n_bytes) == (TURTLE, len(TURTLE))
+        assert (first.response.body, first.response.n_bytes) == (TURTLE, len(TURTLE))
         assert first.url == server.url("/a")
-        assert first.requested == (server.url("/a"),)
-        assert 0 < first.started_ms <= first.ended_ms
-        assert (second.status, second.body) == (404, None)
+        assert first.response.requested == (server.url("/a"),)
+        assert 0 < first.response.started_ms <= first.response.ended_ms
+        assert (second.status, second.response.body) == (404, None)
         assert visitor.memory_bytes == len(TURTLE)
     check_invariant(visit)
     assert not visit.host_refused
@@ -188,8 +188,10 @@ async def test_longest_of_broken_bodies_is_kept(
     async with visiting(fetch_options(spool_bytes=1000)) as visitor:
         await visitor.visit(visit)
         document = visit.documents[0]
-        assert document.path is not None
-        assert document.path.stat().st_size == document.n_bytes == 2000
+        assert document.response.path is not None
+        assert (
+            document.response.path.stat().st_size == document.response.n_bytes == 2000
+        )
         assert document.is_partial
         assert visitor.memory_bytes == 0
     assert reasons(visit) == [Reason.TRUNCATED_BODY]
@@ -354,7 +356,7 @@ async def test_redirect_on_the_host_is_followed(
     await run(visit, fetch_options(), seen)
     document = visit.documents[0]
     chain = tuple(server.url(f"/{path}") for path in ("id/a", "doc/a", "doc/a.ttl"))
-    assert document.requested == chain
+    assert document.response.requested == chain
     assert document.url == chain[-1]
     assert visit.known == list(chain[1:])
     assert seen.urls == set(chain[1:])
@@ -375,7 +377,7 @@ async def test_redirect_elsewhere_is_an_outlink(
     )
     visit = await run(visit_of(record), fetch_options())
     assert reasons(visit) == [None]
-    assert (visit.documents[0].status, visit.documents[0].body) == (303, None)
+    assert (visit.documents[0].status, visit.documents[0].response.body) == (303, None)
     assert visit.outlinks == [
         Record(
             "http://127.0.0.9/c",
@@ -428,7 +430,7 @@ async def test_retry_may_follow_its_own_redirect_again(
     )
     visit = await run(visit_of(server.url("/a")), fetch_options())
     assert visit.documents[0].status == 200
-    assert visit.documents[0].requested == (server.url("/a"), server.url("/b"))
+    assert visit.documents[0].response.requested == (server.url("/a"), server.url("/b"))
 
 
 async def test_record_that_marked_its_target_says_so(
@@ -511,7 +513,7 @@ async def test_redirect_to_a_dead_origin_of_the_key(
         await run(visit, fetch_options())
     assert n_tried == 1
     assert reasons(visit) == [None, Reason.TLS]
-    assert visit.documents[1].requested == (server.url("/b"),)
+    assert visit.documents[1].response.requested == (server.url("/b"),)
     assert {i: record.retries for i, record in visit.returned.items()} == {0: 1}
     assert not visit.host_refused
 
@@ -666,5 +668,7 @@ async def test_many_visits_at_once_share_one_exchange(
         await asyncio.gather(*(visitor.visit(visit) for visit in visits))
     for number, visit in enumerate(visits, start=1):
         check_invariant(visit)
-        assert [document.body for document in visit.documents] == [b"%d" % number] * 5
+        assert [document.response.body for document in visit.documents] == [
+            b"%d" % number
+        ] * 5
     assert all(server.n_connections == 1 for server in servers)

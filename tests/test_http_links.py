@@ -235,7 +235,7 @@ async def test_header_reaches_the_document(
                 pending=[0],
             )
             await visitor.visit(visit)
-    header = visit.documents[0].http_links
+    header = visit.documents[0].response.http_links
     assert header == "<a>; rel=next, <b>; rel=describedby"
     assert len(links_of(header, base=server.url("/a"))) == 2
 

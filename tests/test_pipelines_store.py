@@ -12,7 +12,7 @@ from rdfcrawl.frontier.outage import Outage
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.pipelines.changes import StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
-from rdfcrawl.records import Document, Kind, Record
+from rdfcrawl.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.reading import iter_latest
 from rdfcrawl.stores.segments import SegmentLimits
@@ -34,7 +34,8 @@ async def chunks() -> AsyncIterator[bytes]:
 async def read(pipeline: StorePipeline, url: str) -> Document:
     """Read a document of a source through the store."""
     record = Record(url, Kind.SITEMAP)
-    document = Document(record=record, url=url, status=200, chunks=chunks())
+    response = FetchedResponse(status=200)
+    document = Document(record=record, url=url, response=response, chunks=chunks())
     assert await pipeline.process_item(document) is document
     assert document.chunks is not None
     async for _ in document.chunks:

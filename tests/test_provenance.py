@@ -27,7 +27,7 @@ from rdfcrawl.provenance import (
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import Document, Kind, Record
+from rdfcrawl.records import BodyReading, Document, FetchedResponse, Kind, Record
 from rdfcrawl.tasks.source import SourceTask
 from tests.examples import examples
 
@@ -50,20 +50,30 @@ Description = dict[str, dict[str, list[str]]]
 def document(**facts: Any) -> Document:
     """Return a document that was read well, but for `facts`."""
     facts.setdefault("record", Record(url="http://example.org/me", depth=2))
-    ordinary: Mapping[str, Any] = {
-        "url": facts["record"].url,
+    response: Mapping[str, Any] = {
         "requested": (facts["record"].url,),
         "status": 200,
         "media_type": "text/turtle",
         "n_bytes": 1034,
         "started_ms": 1_790_000_000_007,
         "ended_ms": 1_790_000_000_100,
+        "etag": "",
+        "last_modified": "",
+    }
+    reading: Mapping[str, Any] = {
         "format": TURTLE,
         "decided_by": "content-type",
-        "n_quads": 9,
-        "n_links": 5,
+        "packings": (),
+        "members": (),
+        "n_members": 0,
+        "extracted": {},
     }
-    return Document(**{**ordinary, **facts})
+    result = {"url": facts["record"].url, "n_quads": 9, "n_links": 5, **facts}
+    return Document(
+        response=FetchedResponse(**{k: result.pop(k, v) for k, v in response.items()}),
+        reading=BodyReading(**{k: result.pop(k, v) for k, v in reading.items()}),
+        **result,
+    )
 
 
 def read(nquads: bytes) -> Description:
@@ -318,16 +328,19 @@ def documents(draw: st.DrawFn) -> Document:
             chain=tuple(draw(st.lists(URLS, max_size=3))),
         ),
         url=draw(URLS),
-        requested=tuple(draw(st.lists(URLS, max_size=3))),
-        status=draw(st.integers(0, 999)),
-        media_type=draw(TEXTS),
-        etag=draw(TEXTS),
-        last_modified=draw(TEXTS),
-        n_bytes=draw(COUNTS),
-        started_ms=draw(TIMES),
-        ended_ms=draw(TIMES),
-        format=draw(st.sampled_from([None, TURTLE])),
-        decided_by=draw(TEXTS),
+        response=FetchedResponse(
+            requested=tuple(draw(st.lists(URLS, max_size=3))),
+            status=draw(st.integers(0, 999)),
+            media_type=draw(TEXTS),
+            etag=draw(TEXTS),
+            last_modified=draw(TEXTS),
+            n_bytes=draw(COUNTS),
+            started_ms=draw(TIMES),
+            ended_ms=draw(TIMES),
+        ),
+        reading=BodyReading(
+            format=draw(st.sampled_from([None, TURTLE])), decided_by=draw(TEXTS)
+        ),
         n_quads=draw(COUNTS),
         is_partial=draw(st.booleans()),
         n_links=draw(COUNTS),
@@ -363,11 +376,13 @@ def test_any_document_gives_strict_nquads_with_its_values(crawled: Document) -> 
         assert "".join(node[RC + "detail"]) == as_read(fault.detail)
     if crawled.status:
         response = found[name + ":response"]
-        assert "".join(response[RC + "etag"]) == as_read(crawled.etag)
+        assert "".join(response[RC + "etag"]) == as_read(crawled.response.etag)
         assert "".join(response[RC + "mediaType"]) == as_read(crawled.media_type)
-        assert "".join(response[RC + "lastModified"]) == as_read(crawled.last_modified)
-    urls = [*crawled.record.chain, *crawled.requested]
-    if crawled.record.chain or len(crawled.requested) > 1:
+        assert "".join(response[RC + "lastModified"]) == as_read(
+            crawled.response.last_modified
+        )
+    urls = [*crawled.record.chain, *crawled.response.requested]
+    if crawled.record.chain or len(crawled.response.requested) > 1:
         assert chain_of(found, name) == [as_iri_or_read(url) for url in urls]
 
 
@@ -400,7 +415,9 @@ def test_query_of_the_docs_gives_the_redirects() -> None:
     (query,) = re.findall(r"```sparql\n(.*?)```", DOCS.read_text(), re.DOTALL)
     solutions = store.query(query)
     assert isinstance(solutions, ox.QuerySolutions)
-    assert [solution["url"].value for solution in solutions] == [*EXAMPLE.requested]
+    assert [solution["url"].value for solution in solutions] == [
+        *EXAMPLE.response.requested
+    ]
 
 
 def test_every_term_is_in_the_docs() -> None:

@@ -71,9 +71,9 @@ class ParsedDocument:
 
     def open(self) -> BinaryIO:
         """Return the decoded body as a file, from its begin."""
-        if self.item.path is not None:
-            return self.item.path.open("rb")
-        return io.BytesIO(self.item.body or b"")
+        if self.item.response.path is not None:
+            return self.item.response.path.open("rb")
+        return io.BytesIO(self.item.response.body or b"")
 
     @cached_property
     def body(self) -> bytes:
@@ -82,8 +82,8 @@ class ParsedDocument:
         Raises:
             SourceFault: `TOO_LARGE`: it is longer than `DOWNLOAD_MAXSIZE`; `open` it.
         """
-        if self.item.n_bytes > self._max_bytes:
-            detail = f"{self.item.n_bytes} bytes; open() gives a file"
+        if self.item.response.n_bytes > self._max_bytes:
+            detail = f"{self.item.response.n_bytes} bytes; open() gives a file"
             raise SourceFault(Reason.TOO_LARGE, detail)
         with self.open() as file:
             return file.read()
@@ -91,7 +91,8 @@ class ParsedDocument:
     @cached_property
     def response(self) -> Response:
         """The answer as Scrapy has it, for selectors and `follow`; see `body`."""
-        charset = f"; charset={self.item.charset}" if self.item.charset else ""
+        declared = self.item.response.charset
+        charset = f"; charset={declared}" if declared else ""
         headers = Headers({"Content-Type": f"{self.media_type}{charset}"})
         class_ = responsetypes.from_args(headers, self.url, None, self.body[:5000])
         return class_(

@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
+from rdfcrawl.bodies import body_of
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.frontier.visiting import is_plain
 from rdfcrawl.records import FollowUp, Record, Urgency
@@ -63,7 +64,7 @@ class DocumentParsing:
         if kept is None:
             return
         try:
-            has_any = document.body is not None or document.path is not None
+            has_any = body_of(document.response) is not None
             is_wanted = has_any or kept.n_bytes
             if kept.is_whole and is_wanted and document.withheld is None:
                 await self._hand_on(document, response)

@@ -253,7 +253,7 @@ def report(inspection: Inspection) -> list[str]:
     """Return lines for people: what the document is, and what came of it."""
     document, outcome = inspection.document, inspection.outcome
     rows = [("document", document.url)]
-    way = (*document.record.chain, *document.requested)[:-1]
+    way = (*document.record.chain, *document.response.requested)[:-1]
     rows += [("redirected", url) for url in way]
     rows.append(("answer", _answer(document)))
     faults = list(document.faults)
@@ -270,11 +270,12 @@ def _row(name: str, value: str) -> str:
 
 
 def _answer(document: Document) -> str:
-    kind = "; charset=".join(filter(None, (document.media_type, document.charset)))
-    if not document.status:
-        return f"a file, {document.n_bytes} bytes" if document.path else "none"
+    response = document.response
+    kind = "; charset=".join(filter(None, (response.media_type, response.charset)))
+    if not response.status:
+        return f"a file, {response.n_bytes} bytes" if response.path else "none"
     return (
-        f"{document.status} {kind or 'without Content-Type'}, {document.n_bytes} bytes"
+        f"{response.status} {kind or 'without Content-Type'}, {response.n_bytes} bytes"
     )
 
 

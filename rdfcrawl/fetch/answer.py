@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rdfcrawl.records import FetchedResponse
 from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.turns import Turn
 
 
-MAX_EXCUSE_BYTES: Final = 2048
+MAX_ERROR_BODY_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class Ask:
             the first byte of the body.
         headers: further headers of the request, names and values.
         data: body of a POST; empty for a GET.
+        kept_headers: lower-case names of headers of the response that are kept, beside
+            those that each response has.
         goes_on: if it breaks off, the next time asks for the rest.
         is_final: whatever the answer is, it is not asked for once more in the visit.
     """
@@ -42,6 +44,7 @@ class Ask:
     first_byte_secs: float = 30.0
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
+    kept_headers: tuple[str, ...] = ()
     goes_on: bool = False
     is_final: bool = False
 
@@ -60,34 +63,23 @@ class Question:
         accept: value of the `Accept` header; empty for that of the kind.
         headers: further headers of the request, names and values.
         data: body of a POST; empty for a GET.
+        kept_headers: see `Ask.kept_headers`.
     """
 
     url: str
     accept: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
+    kept_headers: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class Answer:
-    """What came back for one request; header values are as the server sent them.
+@dataclass(slots=True, kw_only=True, eq=False)
+class Answer(FetchedResponse):
+    """What came back for one request, and how the transport fared.
 
     Attributes:
-        status: HTTP status, 0 if there was none.
-        media_type: of `Content-Type`, lower case, without parameters.
-        charset: of `Content-Type`, lower case.
         location: of `Location`, unresolved.
         retry_after: of `Retry-After`, unparsed.
-        cache_control: of `Cache-Control`, unparsed.
-        http_links: of all `Link` headers, joined by commas; at most 64 KiB.
-        server: of `Server`.
-        wishes: lines of the headers that `reservations` names, and their names.
-        sql_state: of `X-SQL-State`, by which Virtuoso says that it has stopped early.
-        body: a small body; only answers of 2xx have one.
-        path: spool file of a large body.
-        excuse: begin of the body of an answer of 4xx or 5xx, at most
-            `MAX_EXCUSE_BYTES`.
-        n_bytes: length of the decoded body.
         fault: what was wrong below the meaning of the status.
         is_partial: the body is cut off.
         is_host_fault: no connection, or no answer: the fault holds for the whole
@@ -101,22 +93,8 @@ class Answer:
         is_unasked: its turn was over before it could be sent; nothing was asked.
     """
 
-    status: int = 0
-    media_type: str = ""
-    charset: str = ""
-    etag: str = ""
-    last_modified: str = ""
     location: str = ""
     retry_after: str = ""
-    cache_control: str = ""
-    http_links: str = ""
-    server: str = ""
-    sql_state: str = ""
-    wishes: tuple[tuple[str, str], ...] = ()
-    body: bytes | None = None
-    path: Path | None = None
-    excuse: bytes = b""
-    n_bytes: int = 0
     fault: Fault | None = None
     is_partial: bool = False
     is_host_fault: bool = False

@@ -45,27 +45,13 @@ class Attempt:
 
     def document(self, answer: Answer, faults: list[Fault]) -> Document:
         """Return what the present try came to."""
-        ended_ms = now_ms()
+        answer.requested = tuple(self.requested)
+        answer.ended_ms = now_ms()
+        answer.started_ms = self.started_ms or answer.ended_ms
         return Document(
             record=self.record,
             url=self.requested[-1] if self.requested else self.record.url,
-            requested=tuple(self.requested),
-            status=answer.status,
-            media_type=answer.media_type,
-            charset=answer.charset,
-            etag=answer.etag,
-            last_modified=answer.last_modified,
-            cache_control=answer.cache_control,
-            http_links=answer.http_links,
-            server=answer.server,
-            sql_state=answer.sql_state,
-            wishes=answer.wishes,
-            body=answer.body,
-            path=answer.path,
-            excuse=answer.excuse,
-            n_bytes=answer.n_bytes,
-            started_ms=self.started_ms or ended_ms,
-            ended_ms=ended_ms,
+            response=answer,
             is_partial=answer.is_partial,
             faults=list(faults),
         )

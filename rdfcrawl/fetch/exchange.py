@@ -13,7 +13,7 @@ from yarl import URL
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
-from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
 from rdfcrawl.fetch.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.content_encoding import Decoder
 from rdfcrawl.fetch.names import NameResolver
@@ -48,7 +48,6 @@ logger = logging.getLogger(__name__)
 SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
-_SQL_STATE: Final = "X-SQL-State"
 MAX_WISHES: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
@@ -185,14 +184,14 @@ class HttpExchange:
             self._clock.note(url, response.headers)
         try:
             status, headers = receiving.begin(response)
-            note_headers(answer, status, headers)
+            note_headers(answer, status, headers, receiving.ask.kept_headers)
             if 200 <= status < 300:
                 await receiving.body(response, headers)
             else:
-                excuse = await _skip(response.content)
+                error_body = await _skip(response.content)
                 if response.status >= 400:
                     coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
-                    answer.excuse = _decoded_begin(excuse, coding)
+                    answer.error_body = _decoded_begin(error_body, coding)
         finally:
             # Once the body has been read to its end, the connection goes back to the
             # pool; otherwise it cannot be used again.
@@ -242,8 +241,8 @@ async def _skip(content: aiohttp.StreamReader) -> bytes:
         while n_bytes < SKIP_BYTES and not content.at_eof():
             piece = await content.readany()
             n_bytes += len(piece)
-            if len(begin) < MAX_EXCUSE_BYTES:
-                begin += piece[: MAX_EXCUSE_BYTES - len(begin)]
+            if len(begin) < MAX_ERROR_BODY_BYTES:
+                begin += piece[: MAX_ERROR_BODY_BYTES - len(begin)]
     except aiohttp.ClientError:
         pass
     return begin
@@ -253,17 +252,29 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
     """Return the begin of what the begin of a body decodes to, as far as it does."""
     begin = b""
     try:
-        for piece in Decoder(coding, max_ratio=MAX_EXCUSE_BYTES).pieces(octets):
+        for piece in Decoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):
             begin += piece
-            if len(begin) >= MAX_EXCUSE_BYTES:
+            if len(begin) >= MAX_ERROR_BODY_BYTES:
                 break
     except SourceFault:
         pass
-    return begin[:MAX_EXCUSE_BYTES]
+    return begin[:MAX_ERROR_BODY_BYTES]
 
 
-def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> None:
-    """Set `answer` from a status and headers; their names match in any case."""
+def note_headers(
+    answer: Answer,
+    status: int,
+    headers: MultiMapping[str],
+    kept: tuple[str, ...] = (),
+) -> None:
+    """Set `answer` from a status and headers; their names match in any case.
+
+    Args:
+        answer: to be set.
+        status: of HTTP.
+        headers: of the response.
+        kept: names of further headers, see `Ask.kept_headers`.
+    """
     get = headers.get
     answer.status = status
     if value := get(hdrs.CONTENT_TYPE):
@@ -277,10 +288,8 @@ def note_headers(answer: Answer, status: int, headers: MultiMapping[str]) -> Non
     if hdrs.LINK in headers:
         value = ", ".join(headers.getall(hdrs.LINK))
         answer.http_links = _text(value, MAX_HEADER_BYTES)
-    if value := get(hdrs.SERVER):
-        answer.server = _text(value)
-    if value := get(_SQL_STATE):
-        answer.sql_state = _text(value)
+    if kept:
+        answer.headers = tuple((x, _text(get(x, ""))) for x in kept)
     if ROBOTS_TAG in headers or TDM_RESERVATION in headers:
         answer.wishes = tuple(
             (name, _text(value))

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES
 from rdfcrawl.fetch.ftp_container import MEDIA_TYPE, ContainerWriter
 from rdfcrawl.fetch.ftp_replies import FtpRefused
 from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
@@ -86,7 +86,9 @@ class Course:
     def _refuse(self, refused: FtpRefused) -> None:
         answer = self._answer
         answer.status = refused.status
-        answer.excuse = refused.text.encode("latin-1", "replace")[:MAX_EXCUSE_BYTES]
+        answer.error_body = refused.text.encode("latin-1", "replace")[
+            :MAX_ERROR_BODY_BYTES
+        ]
         answer.retry_after = refused.retry_after
         # After 421 the server closes the connection (RFC 959 4.2.2).
         self._is_between = self._connection is not None and refused.code != 421

@@ -61,7 +61,7 @@ async def look_up(
         document = visit.documents[-1]
         if not visit.outlinks:
             return document
-        spool.release(document)
+        spool.release(document.response)
         record = visit.outlinks[0]
 
 

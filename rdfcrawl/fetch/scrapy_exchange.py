@@ -20,7 +20,7 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_EXCUSE_BYTES, Answer
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
 from rdfcrawl.fetch.exchange import note_headers
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.scrapy_handler import TURN, GuardRefused, TurnIsOver
@@ -146,10 +146,11 @@ class ScrapyExchange:
             self._take(response, ask, answer)
 
     def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
-        note_headers(answer, response.status, _text_headers(response))
+        headers = _text_headers(response)
+        note_headers(answer, response.status, headers, ask.kept_headers)
         if not 200 <= response.status < 300:
             if response.status >= 400:
-                answer.excuse = response.body[:MAX_EXCUSE_BYTES]
+                answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
             return
         sink = self._spool.sink(ask, response.url, len(response.body))
         try:

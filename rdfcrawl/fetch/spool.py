@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Answer, Ask
     from rdfcrawl.fetch.parts import Part, PartFacts
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import FetchedResponse
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ class Spool:
         part.path.unlink(missing_ok=True)
         remove_facts(part.path)
 
-    def spare(self, holder: Document | Answer) -> None:
+    def spare(self, holder: FetchedResponse) -> None:
         """Keep a body that may be wanted again, as a part, if it is one."""
         if holder.path is not None:
             facts = read_facts(holder.path)
@@ -193,7 +193,7 @@ class Spool:
         self._n_files += 1
         return self.folder / f"{self._n_files}.body"
 
-    def release(self, holder: Document | Answer) -> None:
+    def release(self, holder: FetchedResponse) -> None:
         """Free the body of a document that is done with; a second call is nothing.
 
         The body must still be the one that was fetched: whoever unpacks it into

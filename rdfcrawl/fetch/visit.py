@@ -105,6 +105,7 @@ class Visitor:
             accept=question.accept or ask.accept,
             headers=question.headers,
             data=question.data,
+            kept_headers=question.kept_headers,
         )
 
     def with_limits(self, ask: Ask, record: Record, target: str) -> Ask:
@@ -125,11 +126,11 @@ class Visitor:
 
     def release(self, document: Document) -> None:
         """Free the body of a document that the pipelines are done with."""
-        self.spool.release(document)
+        self.spool.release(document.response)
 
     def spare(self, document: Document) -> None:
         """Keep what may be wanted again of a body that is not done with."""
-        self.spool.spare(document)
+        self.spool.spare(document.response)
 
     def stop(self) -> None:
         """Let open visits end after the request that is under way."""
@@ -361,7 +362,7 @@ class _Course:
         document = attempt.document(answer, [answer.fault] if answer.fault else [])
         best = attempt.best
         if best is not None:
-            if best.n_bytes > document.n_bytes and document.faults:
+            if best.response.n_bytes > document.response.n_bytes and document.faults:
                 best, document = document, best
             self._visitor.release(best)
         attempt.best = document

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.payload import parent_of, unpack
-from rdfcrawl.records import Document, Record, Visit, now_ms
+from rdfcrawl.records import Document, FetchedResponse, Record, Visit, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,7 +117,6 @@ def _fault(record: Record, key: str, item: bytes) -> Document:
     return Document(
         record=record,
         url=record.url,
-        started_ms=at_ms,
-        ended_ms=at_ms,
+        response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
         faults=[Fault(Reason.BAD_RECORD, detail)],
     )

@@ -183,9 +183,10 @@ class CkanHarvester:
     async def _advance(
         self, task: CkanTask, document: Document, portal: Portal, log: FaultLog
     ) -> Outcome:
-        body = document.excuse
-        if body_of(document) is not None:  # as far as it is read, and a byte more
-            body = await asyncio.to_thread(head_of, document, MAX_ANSWER_BYTES + 1)
+        response = document.response
+        body = response.error_body
+        if body_of(response) is not None:  # as far as it is read, and a byte more
+            body = await asyncio.to_thread(head_of, response, MAX_ANSWER_BYTES + 1)
         answer = Answer(status=document.status, body=body, url=document.url)
         n_known = await self._store.size(_key_of(portal), _KNOWN)
         return await asyncio.to_thread(
@@ -202,7 +203,7 @@ class CkanHarvester:
                 yield document
         for dataset_id in outcome.deleted:
             url = document_url({"id": dataset_id}, portal)
-            yield _derived(page, url, is_deleted=True)
+            yield page.part(url, is_deleted=True)
 
     def _document(
         self, package: Package, page: Document, portal: Portal
@@ -211,7 +212,7 @@ class CkanHarvester:
         url = document_url(content, portal)
         if not url:
             return None
-        document = _derived(page, url)
+        document = page.part(url)
         # Its data are what it distributes; all else that it names are facts.
         document.is_followed = False
         log = FaultLog()
@@ -235,7 +236,9 @@ class CkanHarvester:
         if outcome.count is not None:
             entries["count"] = str(outcome.count)
         await store.put(source, state, entries)
-        began_ms = await store.claim(source, state, "began", str(document.started_ms))
+        began_ms = await store.claim(
+            source, state, "began", str(document.response.started_ms)
+        )
         self._queue(outcome.tasks, document)
         if read_task(document.record).payload is None:  # as the harvest begins
             self._queue([CkanTask(step=CkanStep.ABOUT)], document)
@@ -312,18 +315,6 @@ def _key_of(portal: Portal) -> str:
         return portal.url
     words = (scope.organization, scope.group, scope.q, scope.fq)
     return " ".join((portal.url, *map(quote_plus, words)))
-
-
-def _derived(page: Document, url: str, *, is_deleted: bool = False) -> Document:
-    return Document(
-        record=page.record,
-        url=url,
-        status=page.status,
-        started_ms=page.started_ms,
-        ended_ms=page.ended_ms,
-        is_read=True,
-        is_deleted=is_deleted,
-    )
 
 
 def _be_catalogue(document: Document, status: dict[str, Any], portal: Portal) -> None:

@@ -96,7 +96,7 @@ class Claims:
             texts = [
                 text
                 async for text, _ in self._store.entries(site, _OWN)
-                if _from_json(text)[1] == document.requested[-1]
+                if _from_json(text)[1] == document.response.requested[-1]
             ]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
 
@@ -107,7 +107,7 @@ class Claims:
                 text
                 async for text, run in self._store.entries(site, _OWN)
                 if run != str(self._run)
-                and _from_json(text)[1] == document.requested[-1]
+                and _from_json(text)[1] == document.response.requested[-1]
             ]
             await self._store.drop(site, _OWN, texts)
 
@@ -130,7 +130,7 @@ class Claims:
             is_asked: they are only to confirm what others say.
         """
         for dataset in datasets:
-            text = _to_json(dataset, document.requested[-1], sites)
+            text = _to_json(dataset, document.response.requested[-1], sites)
             for site in sites:
                 await self._put(site, _OWN, text, log)
             if not is_asked:

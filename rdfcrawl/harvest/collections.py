@@ -239,12 +239,13 @@ class CollectionPages:
         self, task: CollectionPage, facts: PagingFacts, document: Document
     ) -> None:
         state = PageState(number=task.number, depth=document.record.depth, run=task.run)
+        response = document.response
         if not (document.faults or document.is_partial):
             state = replace(
                 state,
-                etag=document.etag,
-                last_modified=document.last_modified,
-                is_done=facts.is_immutable or is_immutable(document.cache_control),
+                etag=response.etag,
+                last_modified=response.last_modified,
+                is_done=facts.is_immutable or is_immutable(response.cache_control),
             )
         entries = {document.record.url: state.to_json()}
         if document.url != document.record.url:  # it was redirected there
@@ -269,7 +270,7 @@ def _next_of(facts: PagingFacts, document: Document) -> list[str]:
     What pages for people call the next one is a link like others.
     """
     following = list(facts.following)
-    if document.format is not HTML:
+    if document.reading.format is not HTML:
         following += sorted(
             link.url for link in document.links if link.relation is Relation.NEXT
         )

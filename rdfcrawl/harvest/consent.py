@@ -148,13 +148,15 @@ class Consents:
         These are its own, redirects included, and those of the indexes that list it.
         """
         record = document.record
-        own = (record.url, *record.chain, *document.requested)
+        own = (record.url, *record.chain, *document.response.requested)
         names = dict.fromkeys(map(_spelt, own))
         names |= dict.fromkeys(await self._names(record.url))
         kept = list(names)[:_MAX_NAMES]
         await self._store.clear(record.url, f"{_NAMES} {self._run - 1}")
-        await self._store.clear(document.requested[-1], f"{_NAMES} {self._run - 1}")
-        await self.add_names(document.requested[-1], kept)
+        await self._store.clear(
+            document.response.requested[-1], f"{_NAMES} {self._run - 1}"
+        )
+        await self.add_names(document.response.requested[-1], kept)
         return kept
 
     async def add_names(self, sitemap: str, names: Iterable[str]) -> None:
@@ -222,7 +224,7 @@ class Foreign:
         self._consents = consents
         self._context = context
         self._document = document
-        self._sitemap = document.requested[-1]
+        self._sitemap = document.response.requested[-1]
         self._words: dict[str, Word] = {}
         self._awaited: Counter[str] = Counter()  # sites that are asked, by host
         self._asked: set[str] = set()

@@ -42,6 +42,6 @@ def shortfall_of(document: Document) -> str:
     if not document.n_quads:
         reasons = [str(fault.reason) for fault in document.faults]
         return reasons[0] if reasons else "no statements"
-    if document.format is HTML and not document.n_members:
+    if document.reading.format is HTML and not document.reading.n_members:
         return "a page"
     return "cut" if document.is_partial else ""

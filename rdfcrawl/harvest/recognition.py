@@ -66,11 +66,12 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Fo
 
         lists = [listed_at(document, url, run) for url in named_by(document)]
     urls: dict[Kind, str] = {}
-    if document.excuse:
-        if document.status in ERROR_STATUSES:
-            urls[Kind.SPARQL] = _endpoint(document, document.excuse)
-    elif document.media_type in _LOOKED_AT and (head := head_of(document, _HEAD_BYTES)):
-        if document.media_type in PAGE_TYPES:
+    response = document.response
+    if response.error_body:
+        if response.status in ERROR_STATUSES:
+            urls[Kind.SPARQL] = _endpoint(document, response.error_body)
+    elif response.media_type in _LOOKED_AT and (head := head_of(response, _HEAD_BYTES)):
+        if response.media_type in PAGE_TYPES:
             urls[Kind.CKAN] = _portal(document, head)
         urls[Kind.SPARQL] = _endpoint(document, head)
     if not urls:  # as of most documents
@@ -87,7 +88,7 @@ def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[Fo
 def _may_name_lists(document: Document) -> bool:
     """Tell whether it is worth importing what looks for lists of ResourceSync."""
     media_type = document.media_type
-    return bool(document.http_links or not media_type or "html" in media_type)
+    return bool(document.response.http_links or not media_type or "html" in media_type)
 
 
 def _portal(document: Document, body: bytes) -> str:

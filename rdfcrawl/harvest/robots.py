@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def read_robots(document: Document) -> Rules:
     """Return what a robots.txt says; that there is more of it is a fault."""
-    body = head_of(document, MAX_ROBOTS_BYTES + 1)
+    body = head_of(document.response, MAX_ROBOTS_BYTES + 1)
     rules = parse_robots(body)
     if len(body) > MAX_ROBOTS_BYTES:
         detail = f"robots.txt: over {MAX_ROBOTS_BYTES} bytes"

@@ -143,7 +143,7 @@ class SitemapHarvester:
             await self._robots(document, task)
         elif _is_consent(task):
             await self._consent(document)
-        elif body_of(document) is not None:
+        elif body_of(document.response) is not None:
             document.is_followed = False  # what is wanted of it are its children
             document.chunks = self._read(document, task)
         else:
@@ -258,10 +258,10 @@ class SitemapHarvester:
         for source in iter_unpacked(document, reading.log):
             sitemap = read_sitemap(
                 source,
-                url=document.requested[-1],
+                url=document.response.requested[-1],
                 log=reading.log,
                 media_type=document.media_type,
-                charset=document.charset,
+                charset=document.response.charset,
                 limits=_LIMITS,
             )
             for item in sitemap:
@@ -277,7 +277,7 @@ class SitemapHarvester:
     async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.words.robots_hosts
-        is_own = may_list(entry.url, document.requested[-1], hosts)
+        is_own = may_list(entry.url, document.response.requested[-1], hosts)
         is_own = is_own or self._context.arguments.trust.covers(entry.url)
         if not is_own and reading.is_asked:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
@@ -301,7 +301,7 @@ class SitemapHarvester:
             Kind.PAGE,
             document.record.depth + 1,
             document.record.url,
-            task=ListedPage(rank, document.started_ms // 1000),
+            task=ListedPage(rank, document.response.started_ms // 1000),
         )
         urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
         return FollowUp(record, urgency=urgency, change=change)
@@ -336,7 +336,10 @@ class SitemapHarvester:
         """
         document = reading.document
         state = State(
-            document.etag, document.last_modified, document.started_ms, reading.newest
+            document.response.etag,
+            document.response.last_modified,
+            document.response.started_ms,
+            reading.newest,
         )
         if document.faults or reading.is_index or reading.foreign.has_some:
             state = state._replace(etag="", last_modified="")

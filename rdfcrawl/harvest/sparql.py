@@ -50,6 +50,8 @@ _FAILURES: Final = {
     Reason.TRUNCATED_BODY: Failure.TIMEOUT,
     Reason.HOST_BUSY: Failure.BUSY,
 }
+# By the second one Virtuoso says that it has stopped early.
+_KEPT_HEADERS: Final = ("server", "x-sql-state")
 _LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
 _find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
 _host = re.compile(rb"[a-z]+://[^/:>]*").match
@@ -102,6 +104,7 @@ class SparqlHarvester:
             accept=headers.pop("accept", ""),
             headers=tuple(headers.items()),
             data=request.body,
+            kept_headers=_KEPT_HEADERS,
         )
 
     async def harvest(self, document: Document) -> AsyncIterator[Document]:
@@ -116,14 +119,14 @@ class SparqlHarvester:
             return
         harvest = self._harvest(document.record)
         n_tries, text = _text(harvest, document.record)
-        has_body = body_of(document) is not None
+        has_body = body_of(document.response) is not None
         if text.startswith(_PING):
             await self._pinged(document, text)
         elif document.status in _NOT_BY_GET and _is_query_by_get(document):
             key, state = self._key_of(document.record), self._memory.table(_STATE)
             await self._store.put(key, state, {"by_post": "1"})
             await self._take(document, Outcome(again=True), n_tries, text)
-        elif document.status and (has_body or document.excuse):
+        elif document.status and (has_body or document.response.error_body):
             reading = harvest.read(text, _answer(document))
             document.faults = [
                 x for x in document.faults if x.reason is Reason.TRUNCATED_BODY
@@ -293,7 +296,7 @@ class SparqlHarvester:
         key, state = self._key_of(document.record), self._memory.table(_STATE)
         answer = _answer(document)
         is_there = (
-            body_of(document) is not None
+            body_of(document.response) is not None
             and judge(answer) is None
             and b"<html" not in answer.body.head()[:1_000].lower()
         )
@@ -331,7 +334,7 @@ class SparqlHarvester:
                 forgotten += [] if is_gone else [url]
             if is_gone:
                 await self._store.put(key, _ANSWERS, {url: f"gone {run}"})
-                yield _tombstone(document, url)
+                yield document.part(url, is_deleted=True)
         await self._store.drop(key, _ANSWERS, forgotten)
 
     def _key_of(self, record: Record) -> str:
@@ -370,19 +373,16 @@ def _text(harvest: Harvest, record: Record) -> tuple[int, str]:
 
 def _is_query_by_get(document: Document) -> bool:
     """Tell whether what was asked is a query within a URL."""
-    return document.requested[0] != document.record.url
+    return document.response.requested[0] != document.record.url
 
 
 def _answer(document: Document) -> Answer:
-    body = body_of(document)
+    response = document.response
+    body = body_of(response)
     return Answer(
-        status=document.status,
-        headers={
-            "content-type": document.media_type,
-            "server": document.server,
-            "x-sql-state": document.sql_state,
-        },
-        body=ByteSource.of(document.excuse if body is None else body),
+        status=response.status,
+        headers={"content-type": response.media_type, **dict(response.headers)},
+        body=ByteSource.of(response.error_body if body is None else body),
     )
 
 
@@ -423,18 +423,6 @@ def _name(record: Record) -> str:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _tombstone(page: Document, url: str) -> Document:
-    return Document(
-        record=page.record,
-        url=url,
-        status=page.status,
-        started_ms=page.started_ms,
-        ended_ms=page.ended_ms,
-        is_read=True,
-        is_deleted=True,
-    )
 
 
 def _checks(document: Document, outcome: Outcome) -> Iterator[str]:

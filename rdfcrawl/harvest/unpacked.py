@@ -26,7 +26,7 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
         document: with a body; without one there is nothing.
         log: takes what is wrong with an archive.
     """
-    body = body_of(document)
+    body = body_of(document.response)
     if body is None:
         return
     source = ByteSource.of(body)

@@ -123,18 +123,18 @@ class AccountPipeline:
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
         if (
-            document.status and document.requested
+            document.status and document.response.requested
         ):  # not for each that a page stands for
             counts[f"http/status/{document.status}"] += 1
-            counts["http/bytes"] += document.n_bytes
-        if document.format is not None:
-            counts[f"document/format/{document.format.name}"] += 1
-        for packing in document.packings:
+            counts["http/bytes"] += document.response.n_bytes
+        if document.reading.format is not None:
+            counts[f"document/format/{document.reading.format.name}"] += 1
+        for packing in document.reading.packings:
             counts[f"document/packing/{packing}"] += 1
-        for extractor, n_quads in document.extracted.items():
+        for extractor, n_quads in document.reading.extracted.items():
             counts[f"document/extractor/{extractor}"] += n_quads
-        if document.n_members:
-            counts["document/members"] += document.n_members
+        if document.reading.n_members:
+            counts["document/members"] += document.reading.n_members
         if document.n_links:
             counts["link/offered"] += document.n_links
         if document.faults:
@@ -180,4 +180,4 @@ def _is_of_operator(document: Document) -> bool:
     """Tell whether a document is a seed itself, and not what it redirects to."""
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
-    return is_seed and not document.status and len(document.requested) <= 1
+    return is_seed and not document.status and len(document.response.requested) <= 1

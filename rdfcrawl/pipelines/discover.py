@@ -90,7 +90,7 @@ class DiscoverPipeline:
         """Read to the end; what is left in `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
         parts = None
-        if document.path is not None and isinstance(chunks, Tee):
+        if document.response.path is not None and isinstance(chunks, Tee):
             parts = chunks.parts(follow, wants_telling=scan is not None)
         try:
             if parts is not None:

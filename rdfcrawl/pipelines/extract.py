@@ -21,7 +21,7 @@ from rdfcrawl.pipelines.chunks import Counted, InBulk
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import Document
+from rdfcrawl.records import NOT_READ, BodyReading, Document
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -87,20 +87,20 @@ class ExtractPipeline:
 
     def begin(self, document: Document) -> _Begun | None:
         """Return how a document is read; None if it has nothing to read."""
-        source = body_of(document)
+        source = body_of(document.response)
         if source is None:
             return None
         job = Job(
             url=document.url,
             graph=graph_iri(document.url),
             media_type=document.media_type,
-            charset=document.charset,
-            http_links=document.http_links,
+            charset=document.response.charset,
+            http_links=document.response.http_links,
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
             reservations=document.reservations,
             reservation_policy=self._spider.options.reservation_policy,
-            at_secs=document.ended_ms / 1000,
+            at_secs=document.response.ended_ms / 1000,
             limits=self._options.limits,
             unpack=self._options.unpack,
         )
@@ -254,13 +254,30 @@ class _NearContexts:
 
 def _note(document: Document, outcome: Outcome) -> None:
     """Add what an outcome says to what is known."""
-    if document.format is None:
-        document.format, document.decided_by = outcome.format, outcome.decided_by
-    document.packings = document.packings or outcome.packings
-    document.members += tuple(outcome.members)
-    document.n_members += outcome.n_members
-    document.extracted |= outcome.extracted
+    document.reading = _added(document.reading, outcome)
     document.links |= outcome.links
     document.n_quads += outcome.n_quads
     document.is_partial |= outcome.is_partial
     document.faults += outcome.faults
+
+
+def _added(reading: BodyReading, outcome: Outcome) -> BodyReading:
+    """Return what was read before, and what another reader made of the rest."""
+    later = BodyReading(
+        outcome.format,
+        outcome.decided_by,
+        outcome.packings,
+        tuple(outcome.members),
+        outcome.n_members,
+        outcome.extracted,
+    )
+    if reading is NOT_READ:
+        return later
+    if reading.format is not None:
+        later = later._replace(format=reading.format, decided_by=reading.decided_by)
+    return later._replace(
+        packings=reading.packings or outcome.packings,
+        members=(*reading.members, *outcome.members),
+        n_members=reading.n_members + outcome.n_members,
+        extracted={**reading.extracted, **outcome.extracted},
+    )

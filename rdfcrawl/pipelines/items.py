@@ -48,12 +48,14 @@ FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
     "status": lambda document: status_of(document).lower(),
     "http_status": lambda document: document.status,
     "media_type": lambda document: document.media_type,
-    "format": lambda document: document.format.name if document.format else "",
-    "bytes": lambda document: document.n_bytes,
+    "format": lambda document: (
+        document.reading.format.name if document.reading.format else ""
+    ),
+    "bytes": lambda document: document.response.n_bytes,
     "quads": lambda document: document.n_quads,
     "links": lambda document: document.n_links,
-    "started": lambda document: _time(document.started_ms),
-    "ended": lambda document: _time(document.ended_ms),
+    "started": lambda document: _time(document.response.started_ms),
+    "ended": lambda document: _time(document.response.ended_ms),
     "faults": _faults,
 }
 

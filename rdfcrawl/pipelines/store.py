@@ -105,11 +105,11 @@ class StorePipeline:
 
     def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
         """Open a document in the store."""
-        return self._store.begin(graph_iri(document.url), document.started_ms)
+        return self._store.begin(graph_iri(document.url), document.response.started_ms)
 
     def order_of(self, document: Document) -> PieceOrder | None:
         """Return how the statements of a document can be packed elsewhere."""
-        return self._store.order(graph_iri(document.url), document.started_ms)
+        return self._store.order(graph_iri(document.url), document.response.started_ms)
 
     async def forget(self, document: Document) -> None:
         """Replace what the store may have of a document by nothing."""

@@ -369,11 +369,12 @@ class RdfSpider(Spider):
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
-            if document.record.lost and document.path is None:
+            if document.record.lost and document.response.path is None:
                 # What lies in a file is read by a child process, and harms nobody here.
                 await self._joined().begin(visit, "read")
             try:
-                if (document.wishes or has_files) and 200 <= document.status < 300:
+                has_wishes = has_files or bool(document.response.wishes)
+                if has_wishes and 200 <= document.status < 300:
                     self._note_wishes(document, robots)
                 if document.record.kind.is_source:
                     await self._harvest(document, visit, response)
@@ -410,11 +411,11 @@ class RdfSpider(Spider):
         """
         from rdfcrawl.reservations import NOTHING, read_headers
 
-        now = document.ended_ms / 1000
+        now = document.response.ended_ms / 1000
         policy = self.options.reservation_policy
         found = robots.reserved(document.url) if robots is not None else NOTHING
-        if document.wishes:
-            found = found.refined(read_headers(document.wishes, policy, now=now))
+        if wishes := document.response.wishes:
+            found = found.refined(read_headers(wishes, policy, now=now))
         if found:
             self.obey(document, found)
 

@@ -135,7 +135,7 @@ def visits(visitor: Visitor, base: str) -> Callable[[int], Awaitable[None]]:
         visit.pending = list(range(20))
         await visitor.visit(visit)
         for document in visit.documents:
-            assert document.n_bytes == len(BODY)
+            assert document.response.n_bytes == len(BODY)
             visitor.release(document)
 
     return visit_20

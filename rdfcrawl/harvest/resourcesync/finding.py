@@ -109,16 +109,17 @@ def listed_at(document: Document, url: str, run: int) -> FollowUp:
 def named_by(document: Document) -> list[str]:
     """Return where a document says that its source is, in its head or header."""
     urls = []
-    if RELATION in document.http_links.lower():
-        urls = [each.url for each in of_header(document.http_links, base=document.url)]
-    is_page = not document.media_type or "html" in document.media_type
-    head = head_of(document, _HEAD_BYTES) if is_page else b""
+    response = document.response
+    if RELATION in response.http_links.lower():
+        urls = [each.url for each in of_header(response.http_links, base=document.url)]
+    is_page = not response.media_type or "html" in response.media_type
+    head = head_of(response, _HEAD_BYTES) if is_page else b""
     if RELATION.encode() in head.lower():
         page = HtmlPage(
             head,
             url=document.url,
             media_type=document.media_type,
-            charset=document.charset,
+            charset=document.response.charset,
         )
         urls += [each.url for each in of_page(page)]
     return list(dict.fromkeys(urls))

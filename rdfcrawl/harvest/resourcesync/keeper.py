@@ -45,10 +45,10 @@ class Keeper:
     async def add(self, page: Page, content: Content) -> AsyncIterator[Document]:
         """Yield a resource of a dump; nothing if its bytes could not be kept."""
         document = page.derived(content.version.uri)
-        document.media_type = content.version.media_type
-        document.body = content.source.data
+        document.response.media_type = content.version.media_type
+        document.response.body = content.source.data
         spooled: Path | None = None
-        if document.body is None and self._files is None:
+        if document.response.body is None and self._files is None:
             spooled = self._spool.new_path()
         try:
             await asyncio.to_thread(self._keep, document, content, spooled)
@@ -71,8 +71,8 @@ class Keeper:
         elif spooled is not None:
             with content.source.open() as stream, spooled.open("xb") as file:
                 shutil.copyfileobj(stream, file, _PIECE_BYTES)
-        if document.body is None:
-            document.path = path
-            document.n_bytes = path.stat().st_size if path else 0
+        if document.response.body is None:
+            document.response.path = path
+            document.response.n_bytes = path.stat().st_size if path else 0
         else:
-            document.n_bytes = len(document.body)
+            document.response.n_bytes = len(document.response.body)

@@ -116,7 +116,7 @@ def _follow(
         state=state,
         lookup=lookup,
         policy=page.policy(),
-        charset=page.document.charset,
+        charset=page.document.response.charset,
     )
 
 
@@ -144,7 +144,7 @@ def heading_of(source: ByteSource, document: Document) -> Heading | None:
     if not source.can_reopen:
         return None
     reading = Reading(
-        source, url=document.url, log=FaultLog(), charset=document.charset
+        source, url=document.url, log=FaultLog(), charset=document.response.charset
     )
     return reading.heading if reading.is_document else None
 

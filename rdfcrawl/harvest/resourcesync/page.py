@@ -56,7 +56,7 @@ class Page:
     def source(self) -> ByteSource | None:
         """The bytes that came; None if there are none."""
         document = self.document
-        body = body_of(document)
+        body = body_of(document.response)
         return None if body is None else ByteSource.of(body)
 
     @property
@@ -81,7 +81,7 @@ class Page:
             trusted=self.context.arguments.trust,
             wants_patches=options.files is not None,
             only_rdf=options.files is None,
-            now_us=self.document.ended_ms * 1000,
+            now_us=self.document.response.ended_ms * 1000,
         )
 
     def note(self, error: OSError | SourceFault) -> None:
@@ -116,16 +116,10 @@ class Page:
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
         """Return a document of its own that the answer stands for."""
-        document = self.document
-        return Document(
-            record=replace(self.record, chain=()),
-            url=url,
-            status=document.status,
-            started_ms=document.started_ms,
-            ended_ms=document.ended_ms,
-            is_read=is_deleted,
-            is_deleted=is_deleted,
-        )
+        document = self.document.part(url, is_deleted=is_deleted)
+        document.record = replace(self.record, chain=())
+        document.is_read = is_deleted
+        return document
 
     def describe(self, document: Document, lines: Iterable[str]) -> None:
         """Let a document be these statements; nothing in it is followed."""

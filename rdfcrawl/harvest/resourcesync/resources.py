@@ -65,7 +65,8 @@ class Resources:
             yield document
             return
         document.url = version.uri
-        document.media_type = document.media_type or version.media_type
+        response = document.response
+        response.media_type = response.media_type or version.media_type
         if is_rdf(document, source.head()):
             document.is_read = False
         else:
@@ -92,7 +93,7 @@ class Resources:
             yield document
             return
         derived = page.derived(version.uri)
-        derived.body, derived.n_bytes = after, len(after)
+        derived.response.body, derived.response.n_bytes = after, len(after)
         if not is_rdf(derived, after[:4096]):
             page.describe(derived, describe(version))
         yield derived
