@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-pytest_plugins = ["crawl_fixtures", "redis_fixtures"]
+pytest_plugins = ["crawl_fixtures", "project_fixtures", "redis_fixtures"]
 
 # The commands that tests start keep their bytecode, as installed ones do: to compile
 # it anew is a third of the CPU of a small crawl.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl import settings as project_settings
+from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from tests.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -190,6 +192,7 @@ class TestOrdinarySpider:
         assert "200 a" in result.stderr
 
 
+@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.addon_project"])
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
@@ -203,13 +206,53 @@ class TestOrdinarySpider:
     ids=["fetch", "shell", "parse"],
 )
 def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
-    commands: Commands, site: RawServer, words: tuple[str, ...], printed: str
+    commands: Commands,
+    site: RawServer,
+    words: tuple[str, ...],
+    printed: str,
+    project: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a page is looked at with a visiting spider, then its crawl is left alone."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", project)
     folder = commands.folder()
     result = commands.start(*words, site.url("/a"), folder=folder).wait()
     assert result.code == 0, result.stderr
     assert printed in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not result.folder.exists()
+
+
+class CheckedSpider(LinkedDataSpider):
+    """Has a callback with a contract; its URL is known when the test runs."""
+
+    name = "checked"
+
+    def parse_page(self, response: Response) -> Any:
+        """Return the title."""
+        return {"title": response.css("title::text").get()}
+
+    parse_page.__doc__ = f"""
+        @url {os.environ.get("CHECKED_URL", "http://127.0.0.1:9/")}
+        @returns items 1 1
+        @scrapes title
+    """
+
+
+@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.addon_project"])
+def test_contracts_of_a_spider_of_ours_are_checked(
+    commands: Commands, site: RawServer, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a callback has a contract, `scrapy check` checks it, and begins no crawl."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", project)
+    monkeypatch.setenv("CHECKED_URL", site.url("/a"))
+    folder = commands.folder()
+    running = commands.start(
+        "check", "checked", folder=folder, SPIDER_MODULES=__name__, CRAWL_ID="checked"
+    )
+    result = running.wait()
+    assert result.code == 0, result.stderr
+    assert "Ran 2 contracts" in result.stderr
     assert "Traceback" not in result.stderr
     assert not result.folder.exists()
 
