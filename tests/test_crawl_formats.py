@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tests.conformance_suites import Suites
     from tests.crawl_fixtures import Commands
+    from tests.crawl_webs import Loopback
 
 N_COMBINATIONS = {
     profile: len(SERIALIZATIONS[profile]) * (1 + len(PACKINGS[profile]))
@@ -77,3 +78,30 @@ def test_rdfa_pages_are_read_though_they_are_served_as_html(
     report = judge(tmp_path / "truth.nq", [str(result.folder / "quads")])
     assert report.n_expected > 2900
     assert report.micro >= 0.99, report.missing
+
+
+def test_documents_are_stored_whole_however_their_statements_come(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If they come at once, in pieces, or from two readers, then none is lost."""
+    server = loopback(host="127.73.1.1")
+    lines = [b'<urn:x:s> <urn:x:p> "%d" .\n' % n for n in range(6000)]
+    page = (
+        b'<script type="application/ld+json">{"@id": "urn:x:a", "urn:x:p": "1"}'
+        b'</script><p about="urn:x:b" property="urn:x:q">2</p>'
+    )
+    server.pages |= {
+        "/at-once": loopback.response(b"".join(lines[:7]), "application/n-triples"),
+        "/pieces": loopback.response(b"".join(lines), "application/n-triples"),
+        "/readers": loopback.response(page, "text/html"),
+        "/nothing": loopback.response(b"# nothing\n", "text/turtle"),
+    }
+    n_statements = {"/at-once": 7, "/pieces": 6000, "/readers": 2, "/nothing": 0}
+    result = commands.crawl(
+        [server.url(path) for path in n_statements], arguments={"follow": "none"}
+    )
+    writes = result.writes()
+    for path, n_expected in n_statements.items():
+        url = server.url(path)
+        assert len(result.about(url)) == n_expected, path
+        assert writes[url] == bool(n_expected), path

@@ -22,6 +22,19 @@ class Counted:
     __slots__ = ()
 
 
+class AtHand:
+    """Chunks that may be at hand as a whole, as those of most small documents are."""
+
+    __slots__ = ()
+
+    def whole(self) -> bytes | None:
+        """Return all statements, if they are one chunk that needs no waiting.
+
+        Else None, and they are to be iterated over: none is lost.
+        """
+        raise NotImplementedError
+
+
 class InBulk:
     """Chunks of which parts can be had instead; see `extract.bulk`."""
 

@@ -89,23 +89,39 @@ class DiscoverPipeline:
     ) -> None:
         """Read to the end; what is left in `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
-        parts = None
-        if document.response.path is not None and isinstance(chunks, Tee):
-            parts = chunks.parts(follow, wants_telling=scan is not None)
+        whole = None
         try:
-            if parts is not None:
-                await self._read_parts(document, parts, follow, scan, links)
-            else:
-                async for chunk in chunks:
-                    if document.is_followed:
-                        _look_through(chunk, follow, scan, links)
-                        if len(links) >= _MOST_LINKS_HELD:
-                            await self._hand_on(document, links)
+            if isinstance(chunks, Tee) and document.response.path is None:
+                whole = chunks.whole()  # as of most documents
+            if whole is None:
+                await self._read_on(document, chunks, follow, scan, links)
+            elif document.is_followed:
+                _look_through(whole, follow, scan, links)
         except BaseException:
             await give_up(chunks)
             raise
         if document.links:
             links |= follow.choose(document.links)
+
+    async def _read_on(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        follow: LinkPolicy,
+        scan: DocumentScan | None,
+        links: set[bytes],
+    ) -> None:
+        """Read chunks as they come, or what a child makes of them."""
+        if document.response.path is not None and isinstance(chunks, Tee):
+            parts = chunks.parts(follow, wants_telling=scan is not None)
+            if parts is not None:
+                await self._read_parts(document, parts, follow, scan, links)
+                return
+        async for chunk in chunks:
+            if document.is_followed:
+                _look_through(chunk, follow, scan, links)
+                if len(links) >= _MOST_LINKS_HELD:
+                    await self._hand_on(document, links)
 
     async def _read_parts(
         self,

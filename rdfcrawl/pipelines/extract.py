@@ -17,7 +17,7 @@ from rdfcrawl.extract.reading import Reading, rules_in
 from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.chunks import Counted, InBulk
+from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.graphs import graph_iri
@@ -142,16 +142,17 @@ class _Begun(NamedTuple):
     reading: Reading | None  # in this process
 
 
-class _Chunks(Counted, InBulk):
+class _Chunks(Counted, AtHand, InBulk):
     """The quads of a document: first what is read here, then what a child reads."""
 
-    __slots__ = ("_child", "_document", "_inline", "_is_over", "_job", "_pipeline",
-                 "_reading", "_source", "_taken")  # fmt: skip
+    __slots__ = ("_ahead", "_child", "_document", "_inline", "_is_over", "_job",
+                 "_pipeline", "_reading", "_source", "_taken")  # fmt: skip
 
     def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
         self._pipeline, self._document = pipeline, document
         self._source: bytes | Path | None = None
         self._inline: Iterator[bytes] | None = None
+        self._ahead: list[bytes] = []  # what `whole` has read in vain
         self._child: SandboxedReading | None = None
         self._taken: AsyncIterator[bytes] | None = None  # from the child
         self._is_over = False
@@ -160,12 +161,10 @@ class _Chunks(Counted, InBulk):
         return self
 
     async def __anext__(self) -> bytes:
-        if self._source is None and not self._is_over:
-            self._begin()
-        if self._inline is not None:
-            chunk = self._read_here()
-            if chunk is not None:
-                return chunk
+        if self._ahead:
+            return self._ahead.pop(0)
+        if (chunk := self._next_here()) is not None:
+            return chunk
         if self._is_over or self._source is None:
             raise StopAsyncIteration
         if self._taken is None:
@@ -181,6 +180,17 @@ class _Chunks(Counted, InBulk):
             await child.close()
             self._pipeline.note(self._document, child.outcome)
         raise StopAsyncIteration
+
+    def whole(self) -> bytes | None:
+        """Return all statements, if they are one chunk that is read here."""
+        first = self._next_here()
+        if first is None:
+            return None
+        second = self._next_here()
+        if second is None and self._is_over:
+            return first
+        self._ahead = [first] if second is None else [first, second]
+        return None
 
     async def parts(self, bulk: Bulk) -> AsyncGenerator[Part]:
         """Yield what comes of the chunks of a document that is read in a child."""
@@ -205,10 +215,12 @@ class _Chunks(Counted, InBulk):
         if self._reading is not None:
             self._inline = iter(self._reading)
 
-    def _read_here(self) -> bytes | None:
+    def _next_here(self) -> bytes | None:
         """Return the next chunk; None if there are no more, or not here."""
-        inline, reading = self._inline, self._reading
-        if inline is None or reading is None:
+        if self._source is None and not self._is_over:
+            self._begin()
+        inline = self._inline
+        if inline is None or (reading := self._reading) is None:
             return None
         try:
             for chunk in inline:
@@ -228,6 +240,7 @@ class _Chunks(Counted, InBulk):
     async def aclose(self) -> None:
         """Give up what was not read; a child that reads it ends."""
         self._is_over, self._inline = True, None
+        self._ahead.clear()
         child, self._child = self._child, None
         if child is not None:
             await child.close()

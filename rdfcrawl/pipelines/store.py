@@ -10,7 +10,7 @@ from rdfcrawl.errors import Reason, StoreFault
 from rdfcrawl.extract.bulk import Bulk
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import Counted, InBulk, give_up
+from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk, give_up
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
@@ -107,6 +107,12 @@ class StorePipeline:
         """Open a document in the store."""
         return self._store.begin(graph_iri(document.url), document.response.started_ms)
 
+    def put(self, document: Document, statements: bytes) -> None:
+        """Store all statements of a document at once."""
+        self._store.put(
+            graph_iri(document.url), document.response.started_ms, statements
+        )
+
     def order_of(self, document: Document) -> PieceOrder | None:
         """Return how the statements of a document can be packed elsewhere."""
         return self._store.order(graph_iri(document.url), document.response.started_ms)
@@ -169,6 +175,21 @@ class Tee:
             await self.aclose()
             raise
         raise StopAsyncIteration
+
+    def whole(self) -> bytes | None:
+        """Return all statements and store them, if they are one chunk at hand.
+
+        Else None, and they are to be iterated over: nothing is stored yet. What has
+        to be compared with an earlier run is not taken at once, as that waits for
+        Redis, nor is what a pipeline of the user's has made.
+        """
+        document, chunks = self._document, self._chunks
+        if self._digest is not None or not isinstance(chunks, AtHand):
+            return None
+        statements = chunks.whole()
+        if statements is not None and not document.withheld:
+            self._pipeline.put(document, statements)
+        return statements
 
     def parts(
         self, follow: LinkPolicy, *, wants_telling: bool

@@ -125,6 +125,17 @@ class NQuadsStore:
         head = document_mark(graph, version_ms)
         return NQuadsDocument(segments, segments.begin(head))
 
+    def put(self, graph: str, version_ms: int, statements: bytes) -> None:
+        """Take a whole document of one chunk.
+
+        Raises:
+            StoreFault: the disk is full or broken; the document was not taken.
+            ValueError: as `begin` and `NQuadsDocument.write`.
+        """
+        check_statements(statements)
+        mark = document_mark(graph, version_ms)
+        self._opened.write_document(mark + statements)
+
     def order(self, graph: str, version_ms: int) -> PieceOrder:
         """Return how the statements of a document can be packed elsewhere.
 

@@ -73,6 +73,18 @@ class Store(Protocol):
             StoreFault: the store takes nothing now.
         """
 
+    def put(self, graph: str, version_ms: int, statements: bytes) -> None:
+        """Take a whole document at once, as `begin`, `write` and `end` do.
+
+        Args:
+            graph: as for `begin`.
+            version_ms: as for `begin`.
+            statements: as for `DocumentWriter.write`.
+
+        Raises:
+            StoreFault: the store takes nothing now; it has nothing of the document.
+        """
+
     def order(self, graph: str, version_ms: int) -> PieceOrder | None:
         """Return how the statements of a document can be packed elsewhere.
 
