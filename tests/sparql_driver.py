@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
-from rdfcrawl.catalogs.sparql.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -121,19 +120,19 @@ def harvest_all(plan: Harvest, ask: Ask, *, max_requests: int = 50_000) -> Harve
     seen = set(waiting)
     n_requests = 0
     while waiting:
-        text = waiting.popleft()
+        task = waiting.popleft()
         n_requests += 1
         assert n_requests <= max_requests, result.steps
-        result.steps[Task.decode(text).step] += 1
-        request = plan.request(text)
+        result.steps[task.step] += 1
+        request = plan.request(task)
         result.queries.append(query_of(request))
         answer = ask(request)
         if isinstance(answer, Failure):
-            outcome, faults = plan.failed(text, answer)
+            outcome, faults = plan.failed(task, answer)
         else:
-            reading = plan.read(text, answer)
+            reading = plan.read(task, answer)
             for chunk in reading:
-                if Task.decode(text).step == "describe":
+                if task.step == "describe":
                     result.description += chunk
                     continue
                 lines = chunk.splitlines(keepends=True)
@@ -145,9 +144,9 @@ def harvest_all(plan: Harvest, ask: Ask, *, max_requests: int = 50_000) -> Harve
         result.checks += outcome.checks
         result.faults += faults
         if outcome.again:
-            waiting.append(text)
-        for task in outcome.tasks:
-            if task not in seen:
-                seen.add(task)
-                waiting.append(task)
+            waiting.append(task)
+        for each in outcome.tasks:
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
     return result

@@ -24,6 +24,7 @@ from rdfcrawl.catalogs.sparql.exchange import (
 from rdfcrawl.catalogs.sparql.outcome import Outcome
 from rdfcrawl.catalogs.sparql.plan import Harvest
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.memory import Memory
@@ -34,17 +35,17 @@ from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
-from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.tasks.source import Payload, SourceTask
+from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from rdfcrawl.catalogs.sparql.reading import Reading
     from rdfcrawl.harvest.context import HarvestContext
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
-_TRY: Final = re.compile(r"~([0-9]+) (.*)", re.DOTALL).fullmatch
 _FAILURES: Final = {
     Reason.TIMEOUT: Failure.TIMEOUT,
     Reason.TRUNCATED_BODY: Failure.TIMEOUT,
@@ -63,7 +64,6 @@ _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
 _STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
 _FAILED: Final = "failed"  # in a run: tasks that failed since one was borne
-_PING: Final = "ping "  # begin of the words of a task that asks whether it is there
 _SUSPICIOUS: Final = 20  # tasks in a row that fail
 
 
@@ -87,17 +87,17 @@ class SparqlHarvester:
     async def question(self, record: Record) -> Question | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
-        text = _text(harvest, record)[1]
+        step = _step_of(harvest, record)
         key, state = self._key_of(record), self._memory.table(_STATE)
         if await self._store.get(key, state, "by_post"):
             harvest = Harvest(record.url, replace(harvest.settings, max_get_chars=0))
-        if text.startswith(_PING):
+        if isinstance(step, SparqlPing):
             length = harvest.settings.max_get_chars
             request = query_request(
                 record.url, "ASK { }", ACCEPT_TABLE, max_get_chars=length
             )
         else:
-            request = harvest.request(text)
+            request = harvest.request(_untried(step))
         headers = dict(request.headers)
         return Question(
             url=request.url,
@@ -118,26 +118,26 @@ class SparqlHarvester:
             yield document
             return
         harvest = self._harvest(document.record)
-        n_tries, text = _text(harvest, document.record)
+        step = _step_of(harvest, document.record)
         has_body = body_of(document.response) is not None
-        if text.startswith(_PING):
-            await self._pinged(document, text)
+        if isinstance(step, SparqlPing):
+            await self._pinged(document, step)
         elif document.status in _NOT_BY_GET and _is_query_by_get(document):
             key, state = self._key_of(document.record), self._memory.table(_STATE)
             await self._store.put(key, state, {"by_post": "1"})
-            await self._take(document, Outcome(again=True), n_tries, text)
+            await self._take(document, Outcome(again=True), step)
         elif document.status and (has_body or document.response.error_body):
-            reading = harvest.read(text, _answer(document))
+            reading = harvest.read(_untried(step), _answer(document))
             document.faults = [
                 x for x in document.faults if x.reason is Reason.TRUNCATED_BODY
             ]
             document.url = _name(document.record)
             document.is_followed = False
-            document.chunks = self._read(document, reading, n_tries, text)
+            document.chunks = self._read(document, reading, step)
         else:
-            outcome, faults = harvest.failed(text, _failure(document))
+            outcome, faults = harvest.failed(_untried(step), _failure(document))
             document.faults += faults
-            await self._take(document, outcome, n_tries, text)
+            await self._take(document, outcome, step)
         yield document
         async for each in self._replaced(document):
             yield each
@@ -179,7 +179,7 @@ class SparqlHarvester:
     # -- answers ---------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, reading: Reading, n_tries: int, text: str
+        self, document: Document, reading: Reading, step: SparqlTask
     ) -> AsyncIterator[bytes]:
         """Yield the statements; then see what follows from them."""
         chunks = iter(reading)
@@ -195,32 +195,33 @@ class SparqlHarvester:
         if n_quads:
             key, state = self._key_of(document.record), self._memory.table(_STATE)
             await self._store.put(key, state, {"has_data": "1"})
-        await self._take(document, reading.outcome, n_tries, text)
+        await self._take(document, reading.outcome, step)
 
     async def _take(
-        self, document: Document, outcome: Outcome, n_tries: int, text: str
+        self, document: Document, outcome: Outcome, step: SparqlTask
     ) -> None:
         """Make the tasks that follow children of the answer."""
         record = document.record
         key, state = self._key_of(record), self._memory.table(_STATE)
-        if not read_task(record).words:
+        if read_task(record).payload is None:
             await self._memory.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
-        texts = []
-        if outcome.again and n_tries < _MOST_TRIES:
-            texts.append(f"~{n_tries + 1} {text}")
+        steps: list[SparqlTask | SparqlPing] = []
+        if outcome.again and step.n_tries < _MOST_TRIES:
+            steps.append(replace(step, n_tries=step.n_tries + 1))
         elif outcome.again or (
             outcome.failure and await self._store.get(key, state, "is_dead")
         ):
-            outcome, faults = self._harvest(record).failed(text, Failure.CLOSED)
+            harvest = self._harvest(record)
+            outcome, faults = harvest.failed(_untried(step), Failure.CLOSED)
             document.faults += faults
-        texts += outcome.tasks
-        texts += await self._doubts(record, outcome)
+        steps += outcome.tasks
+        steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in document.faults):
             await self._store.put(key, state, {"is_lossy": "1"})
         if document.n_quads:
             run = str(self._context.run)
             await self._store.put(key, _ANSWERS, {document.url: run})
-        await self._queue(document, key, texts)
+        await self._queue(document, key, steps)
         await self._conclude(document, is_closed=outcome.failure == Failure.CLOSED)
 
     async def _conclude(self, document: Document, *, is_closed: bool) -> None:
@@ -254,26 +255,28 @@ class SparqlHarvester:
             return "no statements"
         return "cut" if is_lossy else ""
 
-    async def _queue(self, document: Document, key: str, texts: list[str]) -> None:
+    async def _queue(
+        self, document: Document, key: str, steps: Sequence[SparqlTask | SparqlPing]
+    ) -> None:
         """Queue tasks, and take note that the one of the document is done."""
         record = document.record
-        for words in texts:
-            task = replace(read_task(record), words=words)
+        for step in steps:
+            task = replace(read_task(record), payload=step)
             child = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
             urgency = Urgency.ORDINARY
-            if words.startswith(_PING):
+            if isinstance(step, SparqlPing):
                 urgency = Urgency.SOON
             document.children.append(
                 FollowUp(child, is_part_of_source=True, urgency=urgency)
             )
-        own = _digest(read_task(record).words)
-        opened = dict.fromkeys([own, *map(_digest, texts)], "")
+        own = _mark(read_task(record).payload)
+        opened = dict.fromkeys([own, *map(_mark, steps)], "")
         await self._store.put(key, self._memory.table(_OPEN), opened)
         await self._store.put(key, self._memory.table(_DONE), {own: ""})
 
     # -- an endpoint that is not there any more ----------------------------------------
 
-    async def _doubts(self, record: Record, outcome: Outcome) -> list[str]:
+    async def _doubts(self, record: Record, outcome: Outcome) -> list[SparqlPing]:
         """Return a task that asks whether an endpoint that bears nothing is there.
 
         What is too much for it becomes smaller tasks: of one that is not there any
@@ -286,13 +289,13 @@ class SparqlHarvester:
         if not outcome.failure:
             await self._store.clear(key, failed)
             return []
-        own = _digest(read_task(record).words)
+        own = _mark(read_task(record).payload)
         await self._store.put(key, failed, {own: ""})
         if await self._store.size(key, failed) < _SUSPICIOUS:
             return []
-        return [_PING + (await self._store.get(key, state, "pings") or "0")]
+        return [SparqlPing(int(await self._store.get(key, state, "pings") or 0))]
 
-    async def _pinged(self, document: Document, text: str) -> None:
+    async def _pinged(self, document: Document, ping: SparqlPing) -> None:
         key, state = self._key_of(document.record), self._memory.table(_STATE)
         answer = _answer(document)
         is_there = (
@@ -301,8 +304,7 @@ class SparqlHarvester:
             and b"<html" not in answer.body.head()[:1_000].lower()
         )
         if is_there:
-            number = int(text.removeprefix(_PING)) + 1
-            await self._store.put(key, state, {"pings": str(number)})
+            await self._store.put(key, state, {"pings": str(ping.number + 1)})
             await self._store.clear(key, self._memory.table(_FAILED))
         else:
             await self._store.put(key, state, {"is_dead": "1"})
@@ -363,12 +365,15 @@ class SparqlHarvester:
             await session.worker.room()
 
 
-def _text(harvest: Harvest, record: Record) -> tuple[int, str]:
-    """Return how often a task was put off, and its text."""
-    words = read_task(record).words
-    if found := _TRY(words):
-        return int(found[1]), found[2]
-    return 0, words or harvest.seeds()[0]
+def _step_of(harvest: Harvest, record: Record) -> SparqlTask | SparqlPing:
+    """Return the step that a record is, the first one if it does not say."""
+    step = read_task(record).payload
+    return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
+
+
+def _untried(step: SparqlTask) -> SparqlTask:
+    """Return a step as the plan knows it: what follows was not put off."""
+    return replace(step, n_tries=0) if step.n_tries else step
 
 
 def _is_query_by_get(document: Document) -> bool:
@@ -418,7 +423,13 @@ def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSetti
 def _name(record: Record) -> str:
     """Return the URL of the document that the answer to a task is."""
     task = read_task(record)
-    return f"{record.url}#answer-{_digest(' '.join((*task.graphs, task.words)))}"
+    text = "" if task.payload is None else encode(task.payload, Payload)
+    return f"{record.url}#answer-{_digest(' '.join((*task.graphs, text)))}"
+
+
+def _mark(step: Payload | None) -> str:
+    """Return what stands for a step in tables."""
+    return _digest("" if step is None else encode(step, Payload))
 
 
 def _digest(text: str) -> str:

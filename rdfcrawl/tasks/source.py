@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from rdfcrawl.tasks.ckan import CkanTask
+from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 
-Payload: TypeAlias = CkanTask
+Payload: TypeAlias = CkanTask | SparqlTask | SparqlPing
 
 
 @dataclass(frozen=True, slots=True)

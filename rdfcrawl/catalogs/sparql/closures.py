@@ -17,7 +17,7 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.catalogs.sparql.tasks import Part, Task
+    from rdfcrawl.tasks.sparql import SparqlPart, SparqlTask
 
 DATASET: Final = f"<{DCAT}Dataset>"
 _KNOTTED = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"
@@ -33,17 +33,17 @@ _OF_CATALOG = f"{{}} <{DCAT}dataset> ?r ."
 _NOT_ITS_OTHERS = f"FILTER(?p != <{DCAT}dataset> && ?p != <{DCAT}record>)"
 
 
-def count_knotted(part: Part) -> str:
+def count_knotted(part: SparqlPart) -> str:
     """Ask for the number of triples with a blank node."""
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {in_graph(part.graph, _KNOTTED)} }}"
 
 
-def all_knotted(task: Task) -> str:
+def all_knotted(task: SparqlTask) -> str:
     """Ask for all triples with a blank node."""
     return f"SELECT ?s ?p ?o WHERE {{ {in_graph(task.part.graph, _KNOTTED)} }}"
 
 
-def knots(task: Task, n_roots: int, depth: int) -> str:
+def knots(task: SparqlTask, n_roots: int, depth: int) -> str:
     """Ask for some blank nodes and the triples of all that hang together with them.
 
     Args:
@@ -78,7 +78,7 @@ def _iter_knot_patterns(where: str, end: str, depth: int) -> Iterator[str]:
 # -- datasets ----------------------------------------------------------------------
 
 
-def dataset_graphs(task: Task) -> str:
+def dataset_graphs(task: SparqlTask) -> str:
     """Ask for the graphs with datasets and how many they have."""
     after = f" FILTER(STR(?g) > {text(task.after)})" if task.after else ""
     return (
@@ -87,7 +87,7 @@ def dataset_graphs(task: Task) -> str:
     )
 
 
-def datasets(task: Task) -> str:
+def datasets(task: SparqlTask) -> str:
     """Ask for the keys of the datasets after a key."""
     key = subject_key(task.naming, "s")
     after = f" FILTER({key} > {text(task.after)})" if task.after else ""
@@ -96,7 +96,7 @@ def datasets(task: Task) -> str:
     return f"SELECT {columns} WHERE {{ {roots} }} ORDER BY ?k LIMIT {task.asked}"
 
 
-def about(task: Task, depth: int) -> str:
+def about(task: SparqlTask, depth: int) -> str:
     """Ask for the descriptions of the datasets of a task.
 
     Args:

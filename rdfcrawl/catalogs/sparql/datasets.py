@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.catalogs.sparql.closures import n_descriptions
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS, iter_whole, looks_cut
 from rdfcrawl.catalogs.sparql.queries import is_safe
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Task
 from rdfcrawl.errors import Reason
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,7 @@ _BATCH_CHARS = 1_400  # of keys in one task
 _MAX_BATCH = 40
 
 
-def after_datasets(task: Task, rows: Iterable[Row], out: Out) -> None:
+def after_datasets(task: SparqlTask, rows: Iterable[Row], out: Out) -> None:
     """Ask about each dataset of a list, some at a time, and list on."""
     batch: list[str] = []
     n_chars, n_rows, last = 0, 0, task.after
@@ -45,7 +45,7 @@ def after_datasets(task: Task, rows: Iterable[Row], out: Out) -> None:
     _list_on(task, n_rows, last, out)
 
 
-def _list_on(task: Task, n_rows: int, last: str, out: Out) -> None:
+def _list_on(task: SparqlTask, n_rows: int, last: str, out: Out) -> None:
     total = task.got + n_rows
     if not n_rows or total == task.want:
         out.check(task, total)
@@ -57,7 +57,12 @@ def _list_on(task: Task, n_rows: int, last: str, out: Out) -> None:
 
 
 def after_about(
-    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+    task: SparqlTask,
+    end: PageEnd,
+    out: Out,
+    settings: HarvestSettings,
+    *,
+    is_broken: bool,
 ) -> None:
     """Ask for less at a time where an answer may have been cut."""
     n_rows = end.n_rows
@@ -76,7 +81,7 @@ def after_about(
     about_less(replace(task, most=most), out, settings)
 
 
-def about_less(task: Task, out: Out, settings: HarvestSettings) -> None:
+def about_less(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     """Ask about half as many datasets, or one pattern at a time about the one."""
     keys = task.graphs
     if len(keys) > 1:

@@ -15,8 +15,8 @@ from rdfcrawl.catalogs.sparql.parts import (
     read_count,
 )
 from rdfcrawl.catalogs.sparql.queries import is_safe
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ _MAX_UNORDERED = 100_000  # graphs of a list that cannot be gone on with
 
 
 def after_description(
-    task: Task,
+    task: SparqlTask,
     description: Description | None,
     headers: Mapping[str, str],
     out: Out,
@@ -54,7 +54,7 @@ def after_description(
 
 
 def _take_described(
-    task: Task,
+    task: SparqlTask,
     description: Description | None,
     out: Out,
     settings: HarvestSettings,
@@ -64,12 +64,12 @@ def _take_described(
         out.log.note(Reason.INCOMPLETE, "the named graphs cannot be listed")
     for graph in graphs:
         if settings.takes(graph.name):
-            part = Part(graph=graph.name)
+            part = SparqlPart(graph=graph.name)
             out.follow(task, step=_count_step(settings), part=part, variant=0, fails=0)
 
 
 def after_probe(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Decide how blank nodes are told apart."""
     row = next(iter_whole(rows, out), None)
@@ -96,7 +96,7 @@ def after_probe(
 
 
 def after_stable(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Compare the labels of two answers, of which the second begins a row later."""
     some = islice(iter_whole(rows, out), 10)
@@ -114,9 +114,9 @@ def after_stable(
     begin(task, out, settings)
 
 
-def begin(task: Task, out: Out, settings: HarvestSettings) -> None:
+def begin(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     """List the graphs, and see to the default graph."""
-    fresh = Task(
+    fresh = SparqlTask(
         step="graphs",
         naming=task.naming,
         has_union=task.has_union,
@@ -125,7 +125,7 @@ def begin(task: Task, out: Out, settings: HarvestSettings) -> None:
     )
     listed = settings.listed
     for name in listed:
-        out.follow(fresh, step=_count_step(settings), part=Part(graph=name))
+        out.follow(fresh, step=_count_step(settings), part=SparqlPart(graph=name))
     if not listed:
         out.follow(fresh)
     policy = settings.take_default_graph
@@ -141,7 +141,7 @@ def _count_step(settings: HarvestSettings) -> str:
 
 
 def after_default(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Leave the default graph out if it is the union of the named ones."""
     has_more = next(iter_whole(rows, out), None) is not None
@@ -152,7 +152,7 @@ def after_default(
 
 
 def after_graphs(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Plan the graphs of a list, small ones together, and list on."""
     batch = _Batch(task, out, settings)
@@ -179,9 +179,11 @@ def after_graphs(
 class _Batch:
     """Gathers graphs that fit into one answer."""
 
-    def __init__(self, task: Task, out: Out, settings: HarvestSettings) -> None:
+    def __init__(self, task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
         self._settings, self._out = settings, out
-        self._task = replace(task, part=Part(), after="", got=0, variant=0, fails=0)
+        self._task = replace(
+            task, part=SparqlPart(), after="", got=0, variant=0, fails=0
+        )
         self._names: list[str] = []
         self._n_rows = self._n_chars = 0
 
@@ -189,11 +191,11 @@ class _Batch:
         if n_rows == UNKNOWN or self._settings.mode == "datasets":
             self.flush()
             step = _count_step(self._settings)
-            self._out.follow(self._task, step=step, part=Part(graph=name))
+            self._out.follow(self._task, step=step, part=SparqlPart(graph=name))
             return
         if n_rows > self._task.asked // 2:
             self.flush()  # a list without holes: it may have to be listed again
-            part = Part(graph=name)
+            part = SparqlPart(graph=name)
             plan_part(
                 replace(self._task, part=part, want=n_rows), self._out, self._settings
             )
@@ -215,17 +217,22 @@ class _Batch:
             names = tuple(self._names)
             task = replace(self._task, step="whole", graphs=names, want=self._n_rows)
             if len(names) == 1:
-                task = replace(task, part=Part(graph=names[0]))
+                task = replace(task, part=SparqlPart(graph=names[0]))
             self._out.follow(task)
         self._names, self._n_rows, self._n_chars = [], 0, 0
 
 
 def after_whole(
-    task: Task, n_rows: int, out: Out, settings: HarvestSettings, *, is_broken: bool
+    task: SparqlTask,
+    n_rows: int,
+    out: Out,
+    settings: HarvestSettings,
+    *,
+    is_broken: bool,
 ) -> None:
     """See whether the graphs came whole; if not, read each by itself."""
     if not is_broken and n_rows >= task.want:
-        part = Part(graph=task.graphs[0])
+        part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
         return
     cap = max(settings.min_rows, n_rows if not is_broken else task.asked // 2)
@@ -233,7 +240,9 @@ def after_whole(
     apart(less, out, settings, is_listed=less.asked < task.asked)
 
 
-def apart(task: Task, out: Out, settings: HarvestSettings, *, is_listed: bool) -> None:
+def apart(
+    task: SparqlTask, out: Out, settings: HarvestSettings, *, is_listed: bool
+) -> None:
     """Read the graphs of a `whole` in smaller parts.
 
     Args:
@@ -245,7 +254,7 @@ def apart(task: Task, out: Out, settings: HarvestSettings, *, is_listed: bool) -
     names = task.graphs or (task.part.graph,)
     can_list = is_safe(names[0]) and is_safe(names[-1])
     if len(names) > 1 and is_listed and can_list:
-        between = Part(low=names[0], high=names[-1])
+        between = SparqlPart(low=names[0], high=names[-1])
         out.follow(task, step="graphs", part=between, graphs=(), want=UNKNOWN, fails=0)
         return
     if len(names) > 1:
@@ -253,13 +262,13 @@ def apart(task: Task, out: Out, settings: HarvestSettings, *, is_listed: bool) -
             out.follow(
                 task,
                 step="count",
-                part=Part(graph=name),
+                part=SparqlPart(graph=name),
                 graphs=(),
                 want=UNKNOWN,
                 fails=0,
             )
         return
-    part = Part(graph=names[0])
+    part = SparqlPart(graph=names[0])
     # It was not borne as a whole: not the same again.
     plan_part(replace(task, part=part), out, settings, at_once=False)
 

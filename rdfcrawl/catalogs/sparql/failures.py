@@ -9,8 +9,8 @@ from rdfcrawl.catalogs.sparql import datasets, discovery
 from rdfcrawl.catalogs.sparql.exchange import Failure
 from rdfcrawl.catalogs.sparql.pages import after_failed_page, into_offset
 from rdfcrawl.catalogs.sparql.parts import can_split, plan_part
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Task
 from rdfcrawl.errors import Reason
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.outcome import Out
@@ -20,7 +20,7 @@ _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
 
 def after_failure(
-    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
 ) -> None:
     """Add what follows a request that was not borne.
 
@@ -41,7 +41,7 @@ def after_failure(
 
 
 def _after_discovery(
-    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
 ) -> None:
     if task.step == "describe":
         discovery.after_description(task, None, {}, out, settings)
@@ -60,7 +60,7 @@ def _after_discovery(
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
-def _after_count(task: Task, out: Out, settings: HarvestSettings) -> None:
+def _after_count(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     is_whole = task.naming in ("stable", "local") and not task.part.rows
     if can_split(task.part) and not is_whole:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
@@ -69,7 +69,7 @@ def _after_count(task: Task, out: Out, settings: HarvestSettings) -> None:
 
 
 def _after_part(
-    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
 ) -> None:
     """Go on without a number, or with smaller parts."""
     if task.step == "whole":
@@ -95,7 +95,7 @@ def _after_part(
         out.check(task, is_sure=False)
 
 
-def _after_datasets(task: Task, out: Out, settings: HarvestSettings) -> None:
+def _after_datasets(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     less = max(settings.min_rows, task.asked // 4)
     if less < task.asked:
         out.follow(task, asked=less, fails=task.fails + 1)
@@ -103,7 +103,7 @@ def _after_datasets(task: Task, out: Out, settings: HarvestSettings) -> None:
         out.check(task, is_sure=False)
 
 
-def _after_query(task: Task, out: Out, settings: HarvestSettings) -> None:
+def _after_query(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     query = settings.query
     less = max(settings.min_rows, task.asked // 2)
     is_paged = query is not None and query.paging != "once"
@@ -115,7 +115,7 @@ def _after_query(task: Task, out: Out, settings: HarvestSettings) -> None:
 
 
 def _after_rows(
-    task: Task, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
 ) -> None:
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
@@ -137,7 +137,7 @@ def _after_rows(
         out.check(task, is_sure=False)
 
 
-def _after_knots(task: Task, out: Out, settings: HarvestSettings) -> None:
+def _after_knots(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
     elif settings.n_roots >> task.fails > 1:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from rdfcrawl.catalogs.sparql.cells import Row, term
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN
 from rdfcrawl.rdf import terms
+from rdfcrawl.tasks.sparql import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.outcome import Out
     from rdfcrawl.catalogs.sparql.plan import Harvest
-    from rdfcrawl.catalogs.sparql.tasks import Task
+    from rdfcrawl.tasks.sparql import SparqlTask
 
 Triple = tuple[str, str, str]
 _MAX_ROUNDS = 64
@@ -34,7 +34,7 @@ _MARK = "_:"
 class KnotReader:
     """Reads one answer of the step `knots`."""
 
-    def __init__(self, harvest: Harvest, task: Task, out: Out) -> None:
+    def __init__(self, harvest: Harvest, task: SparqlTask, out: Out) -> None:
         self._harvest, self._task, self._out = harvest, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.catalogs.sparql.queries import can_be_named
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.codec import encode
+from rdfcrawl.errors import Reason
+from rdfcrawl.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.description import Description
@@ -25,7 +26,7 @@ class Check:
         is_sure: nothing tells that some are missing.
     """
 
-    part: Part
+    part: SparqlPart
     want: int
     got: int
     is_sure: bool = True
@@ -41,7 +42,7 @@ class Outcome:
     """What follows from one request; complete once its statements are read.
 
     Attributes:
-        tasks: texts of the tasks that follow.
+        tasks: that follow.
         checks: of the partitions that ended here.
         again: the same task once more, after a pause.
         failure: the request gave nothing (a member of `exchange.Failure`).
@@ -49,7 +50,7 @@ class Outcome:
         description: of the endpoint, if it was asked for.
     """
 
-    tasks: list[str] = field(default_factory=list)
+    tasks: list[SparqlTask] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     again: bool = False
     failure: str = ""
@@ -68,7 +69,7 @@ class Out:
     def __init__(self, outcome: Outcome, log: FaultLog) -> None:
         self.outcome, self.log = outcome, log
 
-    def follow(self, task: Task, **changes: Any) -> None:
+    def follow(self, task: SparqlTask, **changes: Any) -> None:
         """Add a task; one that cannot be written is given up."""
         if changes:
             task = replace(task, **changes)
@@ -79,14 +80,14 @@ class Out:
             self.log.note(Reason.BAD_TERM, f"no name to ask for: {_name(task)}")
             self.check(task, is_sure=False)
             return
-        try:
-            self.outcome.tasks.append(task.encode())
-        except SourceFault as error:
-            self.log.note(error.fault.reason, error.fault.detail)
+        if len(encode(task)) > MAX_STEP_CHARS:  # there are no such names in real data
+            self.log.note(Reason.TOO_LARGE, f"names of a partition: {_name(task)}")
             self.check(task, is_sure=False)
+            return
+        self.outcome.tasks.append(task)
 
     def check(
-        self, task: Task, got: int | None = None, *, is_sure: bool = True
+        self, task: SparqlTask, got: int | None = None, *, is_sure: bool = True
     ) -> None:
         """Add the check of a partition; tell if some of it is missing."""
         got = task.got if got is None else got
@@ -98,7 +99,7 @@ class Out:
             self.log.note(Reason.INCOMPLETE, detail, apart=True)
 
 
-def _name(task: Task) -> str:
+def _name(task: SparqlTask) -> str:
     part = task.part
     names = [f"<{part.graph}>" if part.graph else "the default graph"]
     names += [f"<{x}>" for x in (part.predicate, part.cls, part.subject) if x]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql.parts import can_cut, can_split, plan_part, read_count
 from rdfcrawl.catalogs.sparql.queries import is_safe
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.labels import without_labels
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
 
 
-def after_group(task: Task, rows: Iterable[Row], out: Out) -> None:
+def after_group(task: SparqlTask, rows: Iterable[Row], out: Out) -> None:
     """Read one subject (or object) that is larger than a page, and go on after it.
 
     `task` is the page's, with `after` the key of the group and `seen` the key before.
@@ -41,14 +41,14 @@ def after_group(task: Task, rows: Iterable[Row], out: Out) -> None:
         out.follow(inner, step="offset", part=replace(part, obj=task.after))
 
 
-def group_part(task: Task) -> Part:
+def group_part(task: SparqlTask) -> SparqlPart:
     """Return the part that is one group of a page."""
     if task.order == "s":
         return replace(task.part, subject=task.after, low="", high="")
     return replace(task.part, obj=task.after)
 
 
-def into_offset(task: Task, after: str, out: Out) -> None:
+def into_offset(task: SparqlTask, after: str, out: Out) -> None:
     """Read what comes after a key by numbers of rows, the last of all ways."""
     part = task.part
     if after and task.order == "s":
@@ -128,7 +128,12 @@ def _comes_before(first: str, second: str) -> bool:
 
 
 def after_page(
-    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+    task: SparqlTask,
+    end: PageEnd,
+    out: Out,
+    settings: HarvestSettings,
+    *,
+    is_broken: bool,
 ) -> None:
     """Decide what follows a page.
 
@@ -160,7 +165,7 @@ def after_page(
         _go_on(task, following, end, out, is_broken=is_broken)
 
 
-def _end_pages(task: Task, total: int, out: Out) -> None:
+def _end_pages(task: SparqlTask, total: int, out: Out) -> None:
     """See whether the part came whole; if not, read it once more in another order."""
     if total < task.want and task.order == "s":
         out.follow(task, order="h", after="", got=0, fails=0)
@@ -169,7 +174,7 @@ def _end_pages(task: Task, total: int, out: Out) -> None:
 
 
 def _go_on(
-    task: Task, following: Task, end: PageEnd, out: Out, *, is_broken: bool
+    task: SparqlTask, following: SparqlTask, end: PageEnd, out: Out, *, is_broken: bool
 ) -> None:
     # An answer with fewer rows than another had was not cut off by number.
     is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
@@ -189,7 +194,7 @@ def _go_on(
 
 
 def _next_asked(
-    task: Task, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
+    task: SparqlTask, end: PageEnd, settings: HarvestSettings, *, is_broken: bool
 ) -> int:
     if is_broken:
         return max(settings.min_rows, min(task.asked // 2, end.n_rows))
@@ -202,14 +207,14 @@ def _next_asked(
     return max(task.asked, more)
 
 
-def _is_too_slow(task: Task, settings: HarvestSettings) -> bool:
+def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     """Whether so many pages are left that smaller partitions are better."""
     if task.want == UNKNOWN or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.asked
 
 
-def _into_hashes(task: Task, out: Out) -> None:
+def _into_hashes(task: SparqlTask, out: Out) -> None:
     """Sort by a hash from here on: it is short, and each endpoint sorts it alike."""
     if task.order != "s":
         into_offset(task, task.after, out)
@@ -220,7 +225,7 @@ def _into_hashes(task: Task, out: Out) -> None:
 
 
 def after_failed_page(
-    task: Task, out: Out, settings: HarvestSettings, *, is_order: bool = False
+    task: SparqlTask, out: Out, settings: HarvestSettings, *, is_order: bool = False
 ) -> None:
     """Decide what follows a page that the endpoint did not bear."""
     less = max(settings.min_rows, task.asked // 2)
@@ -237,7 +242,12 @@ def after_failed_page(
 
 
 def after_offset(
-    task: Task, end: PageEnd, out: Out, settings: HarvestSettings, *, is_broken: bool
+    task: SparqlTask,
+    end: PageEnd,
+    out: Out,
+    settings: HarvestSettings,
+    *,
+    is_broken: bool,
 ) -> None:
     """Decide what follows a page that began after a number of rows.
 
@@ -250,7 +260,7 @@ def after_offset(
         out.check(task, is_sure=False)
         return
     is_first = not task.offset
-    # Rows that come in no order may come twice, unless they come at once.
+    # RowTerms that come in no order may come twice, unless they come at once.
     is_sure = task.variant == 0 or (is_first and total == task.want)
     if not is_broken and (total == task.want or not n_rows):
         out.check(task, total, is_sure=is_sure or (is_first and not n_rows))

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql.queries import is_safe
-from rdfcrawl.catalogs.sparql.tasks import UNKNOWN, Part, Task
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.namespaces import RDF_TYPE
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ LISTED_ROWS = 1_000  # names asked for at once
 # -- deciding ----------------------------------------------------------------------
 
 
-def can_split(part: Part) -> bool:
+def can_split(part: SparqlPart) -> bool:
     """Whether a part can be cut by its predicates or classes."""
     if part.subject or part.low or part.high:
         return False
@@ -33,14 +33,14 @@ def can_split(part: Part) -> bool:
     )
 
 
-def can_cut(task: Task, settings: HarvestSettings) -> bool:
+def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
     """Whether a part can be cut by a subject."""
     is_keyed = not (task.part.rows == "blank" and task.naming == "stable")
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
 
 def plan_part(
-    task: Task, out: Out, settings: HarvestSettings, *, at_once: bool = True
+    task: SparqlTask, out: Out, settings: HarvestSettings, *, at_once: bool = True
 ) -> None:
     """Add the tasks that read a part of which `want` is the size.
 
@@ -55,7 +55,11 @@ def plan_part(
     task = replace(task, variant=0, graphs=())
     if want == 0:
         out.check(task, 0)
-    elif at_once and part == Part(graph=part.graph) and UNKNOWN < want <= task.asked:
+    elif (
+        at_once
+        and part == SparqlPart(graph=part.graph)
+        and UNKNOWN < want <= task.asked
+    ):
         out.follow(task, step="whole", graphs=(part.graph,))
     elif task.naming == "stable" and not part.rows:
         for rows in ("iri", "blank"):
@@ -91,7 +95,7 @@ def read_count(rows: Iterable[Row], name: str = "n") -> int:
 
 
 def after_count(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Decide how a part is read, from its size."""
     plan_part(replace(task, want=read_count(rows)), out, settings)
@@ -101,7 +105,7 @@ def after_count(
 
 
 def after_split(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Plan each predicate (or class) by itself, and list on."""
     name = "o" if task.part.predicate else "p"
@@ -131,7 +135,9 @@ def after_split(
     _end_split(task, total, out, settings)
 
 
-def _end_split(task: Task, total: int, out: Out, settings: HarvestSettings) -> None:
+def _end_split(
+    task: SparqlTask, total: int, out: Out, settings: HarvestSettings
+) -> None:
     if task.part.predicate:  # classes that are no IRIs
         rest = replace(task.part, no_iri=True)
         left = (
@@ -146,7 +152,7 @@ def _end_split(task: Task, total: int, out: Out, settings: HarvestSettings) -> N
 
 
 def after_pivot(
-    task: Task, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
 ) -> None:
     """Cut the part in two at a subject."""
     part = task.part

@@ -14,9 +14,9 @@ from rdfcrawl.catalogs.sparql.pages import group_part
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS
 from rdfcrawl.catalogs.sparql.reading import Reading
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
-from rdfcrawl.catalogs.sparql.tasks import Step, Task
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.tasks.sparql import SparqlStep, SparqlTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Harvest:
     """The plan of one endpoint.
 
-    Deterministic and without state: what a task needs to know is in its text. Tasks
+    Deterministic and without state: what a task needs to know is in it. Tasks
     may be taken in any order and more than once; the result is the union.
 
     Args:
@@ -44,20 +44,18 @@ class Harvest:
         if self.settings.mode == "query" and self.settings.query is None:
             raise ConfigError("the mode `query` needs a query")
 
-    def seeds(self) -> tuple[str, ...]:
+    def seeds(self) -> tuple[SparqlTask, ...]:
         """Return the tasks to begin with."""
         asked = self.settings.page_rows
-        step: Step = "query" if self.settings.mode == "query" else "describe"
-        return (Task(step=step, asked=asked).encode(),)
+        step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
+        return (SparqlTask(step=step, asked=asked),)
 
-    def request(self, text: str) -> Request:
+    def request(self, task: SparqlTask) -> Request:
         """Return the request of a task.
 
         Raises:
-            ValueError: it is no task.
             SourceFault: it names what cannot stand in a query.
         """
-        task = Task.decode(text)
         if task.step == "describe":
             accept = {"accept": ex.ACCEPT_DESCRIPTION}
             return Request(method="GET", url=self.endpoint, headers=accept)
@@ -68,38 +66,33 @@ class Harvest:
             max_get_chars=self.settings.max_get_chars,
         )
 
-    def read(self, text: str, answer: Answer) -> Reading:
-        """Return the reading of an answer: iterate it, then see its `outcome`.
-
-        Raises:
-            ValueError: it is no task.
-        """
-        task = Task.decode(text)
+    def read(self, task: SparqlTask, answer: Answer) -> Reading:
+        """Return the reading of an answer: iterate it, then see its `outcome`."""
         failure = judge(answer)
         if failure is not None and task.step != "describe":
-            outcome, faults = self.failed(text, failure)
+            outcome, faults = self.failed(task, failure)
             return Reading.nothing(self, task, outcome, faults)
         return Reading(self, task, answer)
 
-    def failed(self, text: str, failure: Failure) -> tuple[Outcome, list[Fault]]:
+    def failed(self, task: SparqlTask, failure: Failure) -> tuple[Outcome, list[Fault]]:
         """Return what follows a request that gave no answer to be read.
 
         Args:
-            text: of the task.
+            task: that was asked.
             failure: `TIMEOUT` also if the adapter waited in vain, `CLOSED` if it
                 may not or cannot ask.
         """
         outcome, log = Outcome(failure=failure), FaultLog()
-        after_failure(Task.decode(text), failure, Out(outcome, log), self.settings)
+        after_failure(task, failure, Out(outcome, log), self.settings)
         return outcome, log.all()
 
-    def _accept(self, task: Task) -> str:
+    def _accept(self, task: SparqlTask) -> str:
         query = self.settings.query
         if task.step == "query" and query is not None and query.form == "construct":
             return ex.ACCEPT_TRIPLES
         return ex.ACCEPT_TABLE_XML if task.as_xml else ex.ACCEPT_TABLE
 
-    def _query(self, task: Task) -> str:
+    def _query(self, task: SparqlTask) -> str:
         if task.step == "knots":
             return self._knots(task)
         if task.step == "about":
@@ -110,7 +103,7 @@ class Harvest:
             return self._user_query(task)
         return _QUERIES[task.step](task)
 
-    def _knots(self, task: Task) -> str:
+    def _knots(self, task: SparqlTask) -> str:
         if task.variant == 0:
             return closures.count_knotted(task.part)
         if task.variant == 1:
@@ -118,18 +111,18 @@ class Harvest:
         n_roots = max(1, self.settings.n_roots >> task.fails)
         return closures.knots(task, n_roots, self.settings.depth)
 
-    def _user_query(self, task: Task) -> str:
+    def _user_query(self, task: SparqlTask) -> str:
         query = self.settings.query
         if query is None:
             raise ValueError(f"no task of this harvest: {task.step}")
         return query.fill(limit=task.asked, offset=task.offset, after=task.after)
 
 
-def _listing(task: Task) -> Task:
+def _listing(task: SparqlTask) -> SparqlTask:
     return replace(task, asked=min(task.asked, LISTED_ROWS))
 
 
-_QUERIES: Final[dict[str, Callable[[Task], str]]] = {
+_QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "probe": lambda task: queries.probe(task.variant),
     "stable": lambda task: queries.some_blanks(task.offset),
     "graphs": lambda task: queries.graphs(_listing(task)),

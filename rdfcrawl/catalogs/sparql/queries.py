@@ -11,7 +11,7 @@ from rdfcrawl.rdf import terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.catalogs.sparql.tasks import Naming, Order, Part, Task
+    from rdfcrawl.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
 
 MAX_KEY_CHARS: Final = 400
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
@@ -84,7 +84,7 @@ _ANY_BLANK: Final = " UNION ".join(
 )
 
 
-def graphs(task: Task) -> str:
+def graphs(task: SparqlTask) -> str:
     """Ask for names of graphs; 0: with counts, 1: in order, 2: as they come."""
     pattern = "GRAPH ?g { ?s ?p ?o }"
     condition = graph_condition(task)
@@ -100,7 +100,7 @@ def graphs(task: Task) -> str:
     return "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }"
 
 
-def graph_condition(task: Task) -> str:
+def graph_condition(task: SparqlTask) -> str:
     """Return the condition that graphs of a list fulfil; empty if all do."""
     found = [f"STR(?g) > {text(task.after)}"] if task.after else []
     if task.part.low:
@@ -118,7 +118,7 @@ def default_graph(variant: int) -> str:
     return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
 
 
-def whole(names: Sequence[str], naming: Naming) -> str:
+def whole(names: Sequence[str], naming: BlankNaming) -> str:
     """Ask for all of some graphs; for the default graph alone if its name is empty."""
     more = labels(naming, "s", "o")
     if tuple(names) == ("",):
@@ -132,12 +132,12 @@ def whole(names: Sequence[str], naming: Naming) -> str:
     )
 
 
-def count(part: Part, naming: Naming) -> str:
+def count(part: SparqlPart, naming: BlankNaming) -> str:
     """Ask for the number of triples."""
     return f"SELECT (COUNT(*) AS ?n) WHERE {{ {_pattern(part, naming)} }}"
 
 
-def split(task: Task) -> str:
+def split(task: SparqlTask) -> str:
     """Ask for the predicates (or classes) of a part; 0: with counts, 1: without."""
     part, naming = task.part, task.naming
     name = "o" if part.predicate else "p"
@@ -152,7 +152,7 @@ def split(task: Task) -> str:
     return f"SELECT DISTINCT ?{name} WHERE {{ {pattern} }} {end}"
 
 
-def pivot(part: Part, naming: Naming, offset: int) -> str:
+def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
     """Ask for the key of any subject; which one matters for the balance only."""
     key = subject_key(naming, "s")
     return (
@@ -161,7 +161,7 @@ def pivot(part: Part, naming: Naming, offset: int) -> str:
     )
 
 
-def page(task: Task) -> str:
+def page(task: SparqlTask) -> str:
     """Ask for the rows after a key, in the order of their keys."""
     key = key_expression(task.order, task.naming)
     condition = f"{key} > {text(task.after)}" if task.after else ""
@@ -171,7 +171,7 @@ def page(task: Task) -> str:
     return f"SELECT {columns} WHERE {{ {pattern} }} {order} LIMIT {task.asked}"
 
 
-def offset(task: Task) -> str:
+def offset(task: SparqlTask) -> str:
     """Ask for the rows after a number of rows; 0: in order, 1: as they come."""
     pattern = _pattern(task.part, task.naming)
     free = " ".join(f"?{name}" for name in free_variables(task.part))
@@ -185,14 +185,14 @@ def offset(task: Task) -> str:
 # -- keys --------------------------------------------------------------------------
 
 
-def subject_key(naming: Naming, name: str) -> str:
+def subject_key(naming: BlankNaming, name: str) -> str:
     """Return the expression that is a string for each term of a variable."""
     if naming == "arq":
         return f"IF(isBlank(?{name}), {_ARQ_LABEL}(?{name}), STR(?{name}))"
     return f"STR(?{name})"
 
 
-def key_expression(order: Order, naming: Naming) -> str:
+def key_expression(order: RowOrder, naming: BlankNaming) -> str:
     """Return what the rows of a page are sorted by."""
     if order == "o":
         if naming in ("", "stable", "local"):
@@ -202,19 +202,19 @@ def key_expression(order: Order, naming: Naming) -> str:
     return f"MD5({key})" if order == "h" else key
 
 
-def free_variables(part: Part) -> tuple[str, ...]:
+def free_variables(part: SparqlPart) -> tuple[str, ...]:
     """Return the variables of a part's rows; the rest of a triple is in the part."""
     fixed = {"s": part.subject, "p": part.predicate, "o": part.cls}
     return tuple(name for name, value in fixed.items() if not value)
 
 
-def _columns(task: Task) -> str:
+def _columns(task: SparqlTask) -> str:
     free = free_variables(task.part)
     nodes = [name for name in free if name != "p"]
     return " ".join(f"?{name}" for name in free) + labels(task.naming, *nodes)
 
 
-def labels(naming: Naming, *names: str) -> str:
+def labels(naming: BlankNaming, *names: str) -> str:
     """Return columns with labels that hold beyond the answer, if it has others."""
     if naming not in ("str", "arq"):
         return ""
@@ -224,14 +224,14 @@ def labels(naming: Naming, *names: str) -> str:
     )
 
 
-def is_blank_key(naming: Naming, key: str) -> bool:
+def is_blank_key(naming: BlankNaming, key: str) -> bool:
     """Whether the key of a subject is that of a blank node."""
     if naming == "arq":
         return not _SCHEME.match(key)
     return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))
 
 
-def subject_term(naming: Naming, key: str) -> str:
+def subject_term(naming: BlankNaming, key: str) -> str:
     """Return the term that stands for a subject in a query.
 
     A blank node is addressed as Virtuoso (`<nodeID://b1>`) and Jena (`<_:label>`)
@@ -242,7 +242,7 @@ def subject_term(naming: Naming, key: str) -> str:
     return iri(key)
 
 
-def _pattern(part: Part, naming: Naming, condition: str = "") -> str:
+def _pattern(part: SparqlPart, naming: BlankNaming, condition: str = "") -> str:
     subject = subject_term(naming, part.subject) if part.subject else "?s"
     predicate = iri(part.predicate) if part.predicate else "?p"
     obj = iri(part.cls) if part.cls else "?o"
@@ -254,7 +254,7 @@ def _pattern(part: Part, naming: Naming, condition: str = "") -> str:
     return in_graph(part.graph, inner)
 
 
-def _conditions(part: Part, naming: Naming) -> list[str]:
+def _conditions(part: SparqlPart, naming: BlankNaming) -> list[str]:
     key = subject_key(naming, "s")
     found = []
     if part.rows == "ground" and not part.cls:

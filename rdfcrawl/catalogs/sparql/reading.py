@@ -16,6 +16,7 @@ from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
 from rdfcrawl.catalogs.sparql.writing import RowWriter
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.exchange import Answer
     from rdfcrawl.catalogs.sparql.plan import Harvest
-    from rdfcrawl.catalogs.sparql.tasks import Task
+    from rdfcrawl.tasks.sparql import SparqlTask
 
 
 class Reading:
@@ -44,7 +45,9 @@ class Reading:
 
     __slots__ = ("_answer", "_faults", "_harvest", "_log", "_task", "outcome")
 
-    def __init__(self, harvest: Harvest, task: Task, answer: Answer | None) -> None:
+    def __init__(
+        self, harvest: Harvest, task: SparqlTask, answer: Answer | None
+    ) -> None:
         self._harvest, self._task, self._answer = harvest, task, answer
         self._log = FaultLog()
         self._faults: list[Fault] = []
@@ -52,7 +55,7 @@ class Reading:
 
     @classmethod
     def nothing(
-        cls, harvest: Harvest, task: Task, outcome: Outcome, faults: list[Fault]
+        cls, harvest: Harvest, task: SparqlTask, outcome: Outcome, faults: list[Fault]
     ) -> Reading:
         """Return the reading of an answer that is not to be read."""
         reading = cls(harvest, task, None)
@@ -200,7 +203,7 @@ class Reading:
         settings = self._harvest.settings
         reading = parse(
             answer.body,
-            url=f"{self._harvest.endpoint}#{self._task.encode()}",
+            url=f"{self._harvest.endpoint}#{encode(self._task)}",
             base=self._harvest.endpoint,
             graph=settings.default_graph or None,
             media_type=answer.media_type,

@@ -1,4 +1,4 @@
-"""Rows to statements: graph names, and how far a blank node's label reaches."""
+"""RowTerms to statements: graph names, and how far a blank node's label reaches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql import queries
 from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
+from rdfcrawl.codec import encode
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.graphs import GraphTerms
-    from rdfcrawl.catalogs.sparql.tasks import Task
+    from rdfcrawl.tasks.sparql import SparqlTask
 
 
 class RowWriter:
@@ -29,11 +30,11 @@ class RowWriter:
         n_local: blank nodes written whose labels hold in this answer only.
     """
 
-    def __init__(self, endpoint: str, task: Task, graphs: GraphTerms) -> None:
+    def __init__(self, endpoint: str, task: SparqlTask, graphs: GraphTerms) -> None:
         self._endpoint_scope = _scope(endpoint)
         has_names = task.naming in ("key", "str", "arq", "stable")
         own = self._endpoint_scope if has_names else ""
-        self._scope = own or _scope(endpoint, task.encode())
+        self._scope = own or _scope(endpoint, encode(task))
         self._is_local = not has_names
         self.n_local = 0
         part = task.part
@@ -75,7 +76,7 @@ class RowWriter:
             cell = Cell("blank", cell.text)  # as older releases of Virtuoso say it
         return term(cell, self.name_blank)
 
-    def _fixed_subject(self, task: Task) -> str:
+    def _fixed_subject(self, task: SparqlTask) -> str:
         key = task.part.subject
         if queries.is_blank_key(task.naming, key):
             return terms.blank(self.name_blank(key))
