@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.sitemaps.resourcesync.documents import Change
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import (
@@ -29,6 +29,7 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
 from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.records import fitted, source_of
 from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
 from rdfcrawl.sitemaps.resourcesync.steps import (
     Content,
@@ -38,8 +39,8 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Recorded,
     Tombstone,
 )
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task, source_of
 from rdfcrawl.sitemaps.resourcesync.times import text_of
+from rdfcrawl.tasks.sync import Change, SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -286,18 +287,18 @@ class Mirror:
     order: random.Random | None = None
     requests: list[str] = field(default_factory=list)
 
-    def start(self, run: str = "1", mode: Mode = Mode.SYNC) -> None:
+    def start(self, run: str = "1", mode: SyncMode = SyncMode.SYNC) -> None:
         """Queue the source."""
-        self.add(CAPABILITIES, Task(run=run, mode=mode))
+        self.add(CAPABILITIES, SyncTask(run=run, mode=mode))
 
-    def sync(self, run: str = "1", mode: Mode = Mode.SYNC) -> None:
+    def sync(self, run: str = "1", mode: SyncMode = SyncMode.SYNC) -> None:
         """Do all that a run asks for."""
         self.start(run, mode)
         self.work()
 
-    def add(self, url: str, task: Task) -> None:
+    def add(self, url: str, task: SyncTask) -> None:
         """Queue a record, if it is new."""
-        key = url, task.text()
+        key = url, encode(fitted(task))
         if key not in self.seen:
             self.seen.add(key)
             self.queue[key] = None
@@ -307,8 +308,12 @@ class Mirror:
         while self.queue:
             keys = list(self.queue)
             key = self.order.choice(keys) if self.order else keys[0]
-            self._visit(key[0], Task.of(key[1]))
+            self._visit(key[0], decode(key[1], SyncTask))
             del self.queue[key]
+
+    def _state(self, source: str) -> State:
+        text = self.states.get(source)
+        return decode(text, State) if text else State()
 
     def _tick(self) -> None:
         if self.budget is not None:
@@ -318,29 +323,31 @@ class Mirror:
 
     def lookup(self, uris: Sequence[str]) -> dict[str, Known]:
         """Return what is known."""
-        return {uri: Known.of(self.known[uri]) for uri in uris if uri in self.known}
+        return {
+            uri: decode(self.known[uri], Known) for uri in uris if uri in self.known
+        }
 
-    def _visit(self, url: str, task: Task) -> None:
-        if task.do in {Do.GET, Do.PATCH}:
+    def _visit(self, url: str, task: SyncTask) -> None:
+        if task.do in {SyncStep.GET, SyncStep.PATCH}:
             self._get(url, task)
             return
         self._tick()
         self.requests.append(url)
         body = self.source.get(url)
         is_right = body is not None
-        if body is not None and task.do is Do.UNPACK:
+        if body is not None and task.do is SyncStep.UNPACK:
             try:
-                check_bytes(body, task.fixity)
+                check_bytes(body, Fixity.stated(task.hashes, task.length))
             except SourceFault as fault:
                 self.log.note(fault.fault.reason, fault.fault.detail)
                 is_right = False
-        state = State.of(self.states.get(source_of(task, url), ""))
+        state = self._state(source_of(task, url))
         if body is None or not is_right:
             other = fallback(task)
             if other is not None:
                 self.add(state.url, other)
             return
-        read = unpack if task.do is Do.UNPACK else follow
+        read = unpack if task.do is SyncStep.UNPACK else follow
         steps = read(
             body,
             task,
@@ -358,9 +365,9 @@ class Mirror:
         if isinstance(step, Follow):
             self._want(step)
         elif isinstance(step, Opened):
-            state = State.of(self.states.get(step.source, ""))
+            state = self._state(step.source)
             if not state.url:
-                self.states[step.source] = State(url=step.url).text()
+                self.states[step.source] = encode(State(url=step.url))
         elif isinstance(step, Tombstone):
             self.data.pop(step.version.uri, None)
             self._tick()  # between two writes
@@ -370,7 +377,7 @@ class Mirror:
                 self._write(step.version, file.read())
         elif isinstance(step, Listed):
             for uri, known in self.lookup(step.uris).items():
-                self.known[uri] = replace(known, run=step.run).text()
+                self.known[uri] = encode(replace(known, run=step.run))
         elif isinstance(step, Part):
             self._part(step)
         elif isinstance(step, Recorded):
@@ -378,7 +385,10 @@ class Mirror:
 
     def _want(self, step: Follow) -> None:
         self.add(step.url, step.task)
-        if step.task.do in {Do.GET, Do.PATCH} and step.task.as_of_us is not None:
+        if (
+            step.task.do in {SyncStep.GET, SyncStep.PATCH}
+            and step.task.as_of_us is not None
+        ):
             uri = version_of(step.task, step.url).uri
             before = self.wanted.get(uri, step.task.as_of_us)
             self.wanted[uri] = max(before, step.task.as_of_us)
@@ -391,11 +401,10 @@ class Mirror:
     def _remember(self, version: Version) -> None:
         old = self.lookup([version.uri]).get(version.uri)
         new = version.known()
-        self.known[version.uri] = replace(
-            new, run=new.run or (old.run if old else "")
-        ).text()
+        run = new.run or (old.run if old else "")
+        self.known[version.uri] = encode(replace(new, run=run))
 
-    def _get(self, url: str, task: Task) -> None:
+    def _get(self, url: str, task: SyncTask) -> None:
         version = version_of(task, url)
         known = self.lookup([version.uri]).get(version.uri)
         if is_settled(version, known, wanted_us=self.wanted.get(version.uri)):
@@ -412,28 +421,30 @@ class Mirror:
             return
         self._write(version, body)
 
-    def _fetched(self, url: str, task: Task, version: Version) -> bytes:
+    def _fetched(self, url: str, task: SyncTask, version: Version) -> bytes:
         body = self.source.get(url)
         if body is None:
             raise SourceFault(Reason.NOT_FOUND)
-        if task.do is Do.PATCH:
-            check_bytes(body, task.patch_fixity)
+        if task.do is SyncStep.PATCH:
+            check_bytes(body, Fixity.stated(task.patch_hashes, task.patch_length))
             before = self.data[version.uri]
             return apply_patch(
-                before, body, media_type=task.media_type, fixity=task.fixity
+                before,
+                body,
+                media_type=task.media_type,
+                fixity=Fixity.stated(task.hashes, task.length),
             )
-        check_bytes(body, task.fixity)
+        check_bytes(body, Fixity.stated(task.hashes, task.length))
         return body
 
     def _part(self, part: Part) -> None:
         kept = self.parts.setdefault(f"{part.source} {part.run}", {})
-        kept[part.place] = part.text()
-        task = Task(source=part.source, run=part.run, mode=part.mode)
-        parts = {place: Part.of(text, task=task) for place, text in kept.items()}
+        kept[part.place] = encode(part)
+        parts = {place: decode(text, Part) for place, text in kept.items()}
         if "" not in parts or n_outstanding(parts.values()):
             return
-        state, tasks = commit(State.of(self.states[part.source]), parts)
-        if part.mode is Mode.AUDIT:
+        state, tasks = commit(self._state(part.source), parts)
+        if part.mode is SyncMode.AUDIT:
             gone = superfluous(
                 list(self.data), self.lookup, run=part.run, at_us=state.at_us
             )
@@ -441,7 +452,7 @@ class Mirror:
                 self._do(Tombstone(version))
         for task in tasks:
             self.add(state.url, task)
-        self.states[part.source] = state.text()
+        self.states[part.source] = encode(state)
 
 
 def fixity_of(data: bytes) -> Fixity:

@@ -14,17 +14,10 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.resourcesync.describe import describe, describe_document
-from rdfcrawl.sitemaps.resourcesync.documents import (
-    PATCH,
-    Capability,
-    Change,
-    Entry,
-    ListLimits,
-    Reading,
-)
+from rdfcrawl.sitemaps.resourcesync.documents import PATCH, Entry, ListLimits, Reading
 from rdfcrawl.sitemaps.resourcesync.mirror import Version
 from rdfcrawl.sitemaps.resourcesync.plan import follow
-from rdfcrawl.sitemaps.resourcesync.tasks import Task
+from rdfcrawl.tasks.sync import Capability, Change, SyncTask
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -137,8 +130,8 @@ def test_what_is_cut_off_is_not_made_up(cut: int) -> None:
 
 def test_a_cut_document_gives_no_part() -> None:
     """If a list is cut off, then its run is not told to be complete."""
-    steps = list(follow(LIST.encode(), Task(), url=URL, log=FaultLog()))
-    cut = list(follow(LIST[:-10].encode(), Task(), url=URL, log=FaultLog()))
+    steps = list(follow(LIST.encode(), SyncTask(), url=URL, log=FaultLog()))
+    cut = list(follow(LIST[:-10].encode(), SyncTask(), url=URL, log=FaultLog()))
     assert cut == steps[:-1]
 
 
@@ -311,7 +304,7 @@ def test_any_document_gives_steps_or_faults(text: str, is_whole: bool) -> None:
     text = f"<urlset>{text}</urlset>" if is_whole else text
     for entry in read(text)[0]:
         assert entry.uri
-    list(follow(text.encode(), Task(), url=URL, log=FaultLog()))
+    list(follow(text.encode(), SyncTask(), url=URL, log=FaultLog()))
 
 
 @given(
@@ -326,4 +319,4 @@ def test_a_damaged_document_gives_steps_or_faults(
     for at, byte in places:
         data[at] = byte
     read(bytes(data))
-    list(follow(bytes(data), Task(), url=URL, log=FaultLog()))
+    list(follow(bytes(data), SyncTask(), url=URL, log=FaultLog()))

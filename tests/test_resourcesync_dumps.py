@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.sitemaps.resourcesync.documents import Capability, Change
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Verdict
 from rdfcrawl.sitemaps.resourcesync.mirror import Known
 from rdfcrawl.sitemaps.resourcesync.runs import Part
 from rdfcrawl.sitemaps.resourcesync.steps import Content, Follow, Tombstone
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
+from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
 from rdfcrawl.unpack.limits import UnpackLimits
 from tests.examples import examples
 from tests.resourcesync_source import SITE, archive, document, facts_of, time_of
@@ -34,7 +33,9 @@ CONTENTS = [b"first", b"second" * 1000, random.Random(1).randbytes(2_500_000)]
 LISTED = [(f"{SITE}/{i}", facts_of(data), "") for i, data in enumerate(CONTENTS)]
 AT = {"at": time_of(0)}
 DUMP = archive("resourcedump-manifest", AT, LISTED, CONTENTS)
-TASK = Task(do=Do.UNPACK, mode=Mode.BASELINE, expected=Capability.RESOURCE_DUMP)
+TASK = SyncTask(
+    do=SyncStep.UNPACK, mode=SyncMode.BASELINE, expected=Capability.RESOURCE_DUMP
+)
 
 
 def steps_of(
@@ -81,7 +82,7 @@ def test_what_is_not_as_stated_is_asked_for_itself() -> None:
     found = steps_of(dump, log)
     assert contents(found) == CONTENTS[:2]
     (third,) = [each for each in found if isinstance(each, Follow)]
-    assert (third.url, third.task.do) == (LISTED[2][0], Do.GET)
+    assert (third.url, third.task.do) == (LISTED[2][0], SyncStep.GET)
     assert third.task.hashes == LISTED[2][1]["hash"]
     assert log.count(Reason.BAD_FIXITY) == 1
     listed = [*LISTED[:2], (LISTED[2][0], {"path": "/../../etc/passwd"}, "")]
@@ -155,7 +156,9 @@ def test_changes_are_applied_in_order_and_only_the_last_counts() -> None:
     listed.append((f"{SITE}/b", {"change": "deleted", "datetime": time_of(4)}, ""))
     data = [*(data for *_, data in changes), b""]
     dump = archive("changedump-manifest", {"from": time_of(0)}, listed, data)
-    task = Task(do=Do.UNPACK, mode=Mode.CHANGES, expected=Capability.CHANGE_DUMP)
+    task = SyncTask(
+        do=SyncStep.UNPACK, mode=SyncMode.CHANGES, expected=Capability.CHANGE_DUMP
+    )
     found = list(unpack(dump, task, url=URL, log=FaultLog()))
     content, gone, part = found
     assert isinstance(content, Content)

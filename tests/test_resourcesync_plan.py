@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import Page
 from rdfcrawl.records import Relation
 from rdfcrawl.sitemaps.resourcesync import discovery
-from rdfcrawl.sitemaps.resourcesync.documents import Capability, Change, Reading
+from rdfcrawl.sitemaps.resourcesync.documents import Reading
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     Action,
     Known,
@@ -26,6 +25,7 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
 )
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, Policy
+from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
 from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
 from rdfcrawl.sitemaps.resourcesync.steps import (
     Follow,
@@ -36,15 +36,8 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Step,
     Tombstone,
 )
-from rdfcrawl.sitemaps.resourcesync.tasks import (
-    MAX_TASK_CHARS,
-    Do,
-    Mode,
-    Task,
-    source_id,
-)
 from rdfcrawl.sitemaps.resourcesync.times import begin_us
-from tests.examples import examples
+from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
 from tests.resourcesync_source import (
     SITE,
     Mirror,
@@ -64,7 +57,7 @@ def steps_of(
     md: dict[str, str],
     entries: list[tuple[str, dict[str, str], str]],
     *,
-    task: Task | None = None,
+    task: SyncTask | None = None,
     log: FaultLog | None = None,
     state: State = STATE,
     policy: Policy = DEFAULT_POLICY,
@@ -76,7 +69,7 @@ def steps_of(
     return list(
         follow(
             document(md, entries, is_index=is_index),
-            task or Task(),
+            task or SyncTask(),
             url=URL,
             log=log if log is not None else FaultLog(),
             state=state,
@@ -197,18 +190,34 @@ OFFERS = ["resourcelist", "resourcedump", "changelist", "changedump"]
 @pytest.mark.parametrize(
     ("offers", "task", "state", "expected", "mode"),
     [
-        (OFFERS, Task(), State(), "resourcedump", Mode.BASELINE),
-        (OFFERS[:1], Task(), State(), "resourcelist", Mode.BASELINE),
-        (OFFERS, Task(without=("resourcedump",)), State(), "resourcelist", "baseline"),
-        (OFFERS, Task(), STATE, "changelist", Mode.CHANGES),
-        (OFFERS[1:2] + OFFERS[3:], Task(), STATE, "changedump", Mode.CHANGES),
-        (OFFERS[:2], Task(), STATE, "resourcelist", Mode.AUDIT),
-        (OFFERS[1:2], Task(mode=Mode.AUDIT), STATE, "resourcedump", Mode.AUDIT),
-        (["resourcelist-archive"], Task(), State(), None, None),
+        (OFFERS, SyncTask(), State(), "resourcedump", SyncMode.BASELINE),
+        (OFFERS[:1], SyncTask(), State(), "resourcelist", SyncMode.BASELINE),
+        (
+            OFFERS,
+            SyncTask(without=("resourcedump",)),
+            State(),
+            "resourcelist",
+            "baseline",
+        ),
+        (OFFERS, SyncTask(), STATE, "changelist", SyncMode.CHANGES),
+        (OFFERS[1:2] + OFFERS[3:], SyncTask(), STATE, "changedump", SyncMode.CHANGES),
+        (OFFERS[:2], SyncTask(), STATE, "resourcelist", SyncMode.AUDIT),
+        (
+            OFFERS[1:2],
+            SyncTask(mode=SyncMode.AUDIT),
+            STATE,
+            "resourcedump",
+            SyncMode.AUDIT,
+        ),
+        (["resourcelist-archive"], SyncTask(), State(), None, None),
     ],
 )
 def test_a_capability_list_leads_to_one_way(
-    offers: list[str], task: Task, state: State, expected: str | None, mode: str | None
+    offers: list[str],
+    task: SyncTask,
+    state: State,
+    expected: str | None,
+    mode: str | None,
 ) -> None:
     """If a source offers several ways, then the state says which is taken."""
     log = FaultLog()
@@ -245,7 +254,7 @@ def test_a_document_of_another_kind_is_not_read() -> None:
     """If a document is not what led to it, then nothing follows from it."""
     log = FaultLog()
     entries = [change("a", "deleted", datetime=time_of(20))]
-    task = Task(expected=Capability.RESOURCE_LIST)
+    task = SyncTask(expected=Capability.RESOURCE_LIST)
     assert steps_of(CHANGES, entries, task=task, log=log) == []
     assert log.count(Reason.BAD_ANSWER) == 1
     log = FaultLog()
@@ -296,7 +305,7 @@ def test_mirrors_come_first_and_the_resource_last() -> None:
     assert related == [Relation.ALTERNATE, Relation.CANONICAL, Relation.DESCRIBEDBY]
     (record,) = followed(steps)
     tried = [record.url]
-    attempt: tuple[str, Task] | None = (record.url, record.task)
+    attempt: tuple[str, SyncTask] | None = (record.url, record.task)
     while attempt is not None:
         assert version_of(attempt[1], attempt[0]).uri == f"{SITE}/a"
         attempt = next_attempt(attempt[1], attempt[0])
@@ -381,7 +390,7 @@ def test_an_audit_lists_what_it_came_by() -> None:
         f"{SITE}/1": Known(hashes=entries[1][1]["hash"], length=1),
         f"{SITE}/2": Known(hashes=entries[1][1]["hash"], length=1),
     }
-    task = Task(mode=Mode.AUDIT, source="s", run="r")
+    task = SyncTask(mode=SyncMode.AUDIT, source="s", run="r")
     md = {"capability": "resourcelist", "at": time_of(20)}
     steps = steps_of(md, entries, task=task, known=known)
     assert [each.url[-1] for each in followed(steps)] == ["0", "2"]
@@ -434,7 +443,7 @@ def test_a_later_word_stands(
     kept = Known(**known) if known is not None else None  # type: ignore[arg-type]
     assert decide(stated, kept) is action
     if kept is not None:
-        assert Known.of(kept.text()) == kept
+        assert decode(encode(kept), Known) == kept
 
 
 def test_only_the_last_version_is_there_to_be_fetched() -> None:
@@ -447,29 +456,30 @@ def test_only_the_last_version_is_there_to_be_fetched() -> None:
 
 def test_a_run_is_complete_when_all_leaves_are() -> None:
     """If an announced part is missing, then the run is not complete."""
-    task = Task(source="s", run="r", mode=Mode.CHANGES)
     parts = {
-        "": Part(source="s", run="r", mode=Mode.CHANGES, n_children=2),
-        "1": Part(source="s", run="r", mode=Mode.CHANGES, place="1", n_children=3),
-        "2": Part(source="s", run="r", mode=Mode.CHANGES, place="2", seen_us=70),
+        "": Part(source="s", run="r", mode=SyncMode.CHANGES, n_children=2),
+        "1": Part(source="s", run="r", mode=SyncMode.CHANGES, place="1", n_children=3),
+        "2": Part(source="s", run="r", mode=SyncMode.CHANGES, place="2", seen_us=70),
     }
     for i in range(3):
         assert n_outstanding(parts.values()) == 3 - i
         place = f"1.{i + 1}"
-        made = Part(source="s", run="r", mode=Mode.CHANGES, place=place, closed_us=i)
-        parts[place] = replace(Part.of(made.text(), task=task), place=place)
+        made = Part(
+            source="s", run="r", mode=SyncMode.CHANGES, place=place, closed_us=i
+        )
+        parts[place] = decode(encode(made), Part)
         assert parts[place] == made
     assert n_outstanding(parts.values()) == 0
     state, tasks = commit(State(url="u", seen_us=60), parts)
     assert (state.seen_us, state.closed_us, tasks) == (70, 2, [])
-    assert State.of(state.text()) == state
+    assert decode(encode(state), State) == state
 
 
 def test_a_task_is_short_and_comes_back() -> None:
     """If a task is written and read, then it is the same; a long one is shortened."""
-    task = Task(
-        do=Do.GET,
-        mode=Mode.CHANGES,
+    task = SyncTask(
+        do=SyncStep.GET,
+        mode=SyncMode.CHANGES,
         change=Change.CREATED,
         hashes=facts_of(b"x")["hash"],
         length=1,
@@ -478,35 +488,23 @@ def test_a_task_is_short_and_comes_back() -> None:
         without=("a", "b"),
         has_datetime=True,
     )
-    assert Task.of(task.text()) == task
-    assert len(task.text()) < 280
+    assert decode(encode(task), SyncTask) == task
+    assert len(encode(task)) < 280
+    assert fitted(task) is task
     long = replace(task, others=tuple(f"http://e/{i}/{'x' * 900}" for i in range(5)))
-    assert len(long.text()) <= MAX_TASK_CHARS
-    assert Task.of(long.text()) == task
+    assert fitted(long) == task
     with pytest.raises(SourceFault):
-        replace(task, uri="x" * 3000).text()
-
-
-@given(st.text(max_size=40) | st.sampled_from(['{"o":"fly"}', '{"c":{}}', "[1]", "1"]))
-@settings(max_examples=examples(200), deadline=None)
-def test_any_text_is_a_task_or_refused(text: str) -> None:
-    """If a task is anything, then it is one, or a named fault."""
-    reason = None
-    try:
-        Task.of(text)
-    except SourceFault as fault:
-        reason = fault.fault.reason
-    assert reason in {None, Reason.BAD_ANSWER}
+        fitted(replace(task, uri="x" * 3000))
 
 
 def test_a_way_that_fails_gives_way_to_another_once() -> None:
     """If a dump and then a list fail, then nothing is left to try."""
-    task = Task(mode=Mode.BASELINE, expected=Capability.RESOURCE_DUMP, run="r")
+    task = SyncTask(mode=SyncMode.BASELINE, expected=Capability.RESOURCE_DUMP, run="r")
     second = fallback(task)
     assert second is not None
     assert second.without == ("resourcedump",)
     assert fallback(replace(second, expected=Capability.RESOURCE_LIST)) is None
-    assert fallback(Task()) is None
+    assert fallback(SyncTask()) is None
 
 
 def test_a_source_is_found_in_all_the_ways_of_the_standard() -> None:

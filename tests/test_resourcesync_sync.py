@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.documents import Capability, Change
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sitemaps.resourcesync.tasks import Mode
+from rdfcrawl.tasks.sync import Capability, Change, SyncMode
 from tests.resourcesync_source import (
     CAPABILITIES,
     SITE,
@@ -121,14 +120,14 @@ def test_any_prefix_of_the_changes_may_come_again() -> None:
         mirror.states = dict(states)
         mirror.parts.clear()
         mirror.seen.clear()
-        mirror.start(f"again {step}", Mode.CHANGES)
+        mirror.start(f"again {step}", SyncMode.CHANGES)
         mirror.budget = dice.randrange(200)
         try:
             mirror.work()
         except Killed:
             mirror.queue.clear()
         mirror.budget = None
-        mirror.sync(f"after {step}", Mode.CHANGES)
+        mirror.sync(f"after {step}", SyncMode.CHANGES)
         assert mirror.data == source.resources
 
 
@@ -153,7 +152,7 @@ def test_what_the_mirror_has_is_not_fetched_again() -> None:
     mirror = Mirror(source, policy=BY_LIST)
     mirror.sync()
     mirror.requests.clear()
-    mirror.sync("2", Mode.AUDIT)
+    mirror.sync("2", SyncMode.AUDIT)
     assert not [url for url in mirror.requests if "/res/" in url]
     assert mirror.data == source.resources
 
@@ -174,7 +173,7 @@ def test_an_audit_finds_what_is_missing_changed_and_too_much(seed: int) -> None:
         source.resources[uri] = b"other"
     source.now += 5
     source.publish("resourcelist", n_per_list=60)
-    mirror.sync("2", Mode.AUDIT)
+    mirror.sync("2", SyncMode.AUDIT)
     assert mirror.data == source.resources
 
 
@@ -282,7 +281,7 @@ def test_a_deletion_stays_when_an_older_word_comes_late() -> None:
     old = site(20)
     mirror.source = old
     mirror.states.clear()
-    mirror.sync("3", Mode.BASELINE)
+    mirror.sync("3", SyncMode.BASELINE)
     assert uri not in mirror.data
 
 

@@ -7,8 +7,9 @@ from typing import ClassVar, TypeAlias
 
 from rdfcrawl.tasks.ckan import CkanTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
+from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 
-Payload: TypeAlias = CkanTask | SparqlTask | SparqlPing
+Payload: TypeAlias = CkanTask | SparqlTask | SparqlPing | SyncTask | SyncSearch
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ read, as they tell of the changes too.
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason, SourceFault
@@ -27,9 +26,8 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
     of_site,
     of_sitemaps,
 )
-from rdfcrawl.sitemaps.resourcesync.documents import Capability
-from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task
 from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.tasks.sync import Capability, SyncMode, SyncSearch, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -46,36 +44,6 @@ _HEAD_BYTES: Final = 256 * 1024  # of a page that may name a source
 _MAX_SITEMAPS: Final = 100
 
 
-class Find(NamedTuple):
-    """The task of a record that a source is looked for with.
-
-    Attributes:
-        step: `site`, its description; `page`; `robots`; `given`, whatever the operator
-            named; `list`, a document of ResourceSync or none; `above`, one that such a
-            document names.
-        below: of `above`: the document that names it.
-    """
-
-    step: str
-    below: str = ""
-
-    def encode(self) -> str:
-        """Return the words that `decode` reads.
-
-        >>> Find.decode(Find("list").encode())
-        Find(step='list', below='')
-        """
-        return json.dumps([self.step, self.below], separators=(",", ":"))
-
-    @classmethod
-    def decode(cls, words: str) -> Find | None:
-        """Return the task; None if the words are of another kind."""
-        if not words.startswith("["):
-            return None
-        step, below = json.loads(words)
-        return cls(str(step), str(below))
-
-
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     """Return the record that synchronizing begins with.
 
@@ -86,9 +54,9 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
         is_named: by the operator.
     """
     is_site = url.removeprefix(origin_of(url)) in ("", "/")
-    find = Find("site" if is_site else "given")
+    find = SyncSearch("site" if is_site else "given")
     address = of_site(url).url if is_site else url
-    task = SourceTask(run, is_named, find.encode())
+    task = SourceTask(run, is_named, payload=find)
     return Record(address, Kind.RESOURCESYNC, task=task)
 
 
@@ -100,7 +68,7 @@ def listed_at(document: Document, url: str, run: int) -> FollowUp:
         url: of the document of ResourceSync.
         run: of the crawl.
     """
-    task = SourceTask(run, words=Find("list").encode())
+    task = SourceTask(run, payload=SyncSearch("list"))
     depth = document.record.depth + 1
     record = Record(url, Kind.RESOURCESYNC, depth, document.url, task=task)
     return FollowUp(record, urgency=Urgency.SOON)
@@ -135,7 +103,7 @@ class Finder:
     def __init__(self, lists: Lists) -> None:
         self._lists = lists
 
-    async def harvest(self, page: Page, find: Find) -> AsyncIterator[Document]:
+    async def harvest(self, page: Page, find: SyncSearch) -> AsyncIterator[Document]:
         """Yield what a document of a source says, if this is one, and the answer."""
         document = page.document
         document.is_read = True
@@ -143,13 +111,15 @@ class Finder:
         if not self._is_found(page, find, heading):
             yield document
             return
-        mode = Mode.SYNC
+        mode = SyncMode.SYNC
         if page.context.arguments.audit and is_named(page.record):
-            mode = Mode.AUDIT
-        async for each in self._lists.read(page, Task(mode=mode, run=str(page.run))):
+            mode = SyncMode.AUDIT
+        async for each in self._lists.read(
+            page, SyncTask(mode=mode, run=str(page.run))
+        ):
             yield each
 
-    def _is_found(self, page: Page, find: Find, heading: Heading | None) -> bool:
+    def _is_found(self, page: Page, find: SyncSearch, heading: Heading | None) -> bool:
         """Tell whether an answer is to be read; if not, what comes next is queued."""
         capability = heading.facts.capability if heading is not None else None
         match find.step:
@@ -157,9 +127,9 @@ class Finder:
                 return True
             case "site":
                 _excuse(page.document)
-                self._find(page, origin_of(page.asked) + "/", Find("page"))
+                self._find(page, origin_of(page.asked) + "/", SyncSearch("page"))
             case "above":
-                self._find(page, find.below, Find("below"))
+                self._find(page, find.below, SyncSearch("below"))
             case "below" if heading is not None:
                 return True
             case "list" | "given" if heading is not None and capability is not None:
@@ -179,13 +149,13 @@ class Finder:
         above = [x for x in of_heading(heading) if x.expected in _ABOVE]
         if not above:
             return True
-        self._find(page, above[0].url, Find("above", heading.url))
+        self._find(page, above[0].url, SyncSearch("above", heading.url))
         return False
 
-    def _page(self, page: Page, find: Find, heading: Heading | None) -> bool:
+    def _page(self, page: Page, find: SyncSearch, heading: Heading | None) -> bool:
         urls = named_by(page.document)
         for url in urls:
-            self._find(page, url, Find("list"))
+            self._find(page, url, SyncSearch("list"))
         if urls:
             return False
         if find.step == "given":
@@ -193,21 +163,21 @@ class Finder:
                 page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
             return heading is not None  # a plain sitemap lists resources, too
         _excuse(page.document)
-        self._find(page, origin_of(page.asked) + "/robots.txt", Find("robots"))
+        self._find(page, origin_of(page.asked) + "/robots.txt", SyncSearch("robots"))
         return False
 
     def _robots(self, page: Page) -> None:
         rules = read_robots(page.document)
         found = of_sitemaps(rules.sitemaps[:_MAX_SITEMAPS], base=page.document.url)
         for each in found:
-            self._find(page, each.url, Find("list"))
+            self._find(page, each.url, SyncSearch("list"))
         if not found:
             _excuse(page.document)
             page.log.note(Reason.BAD_ANSWER, "a site without ResourceSync")
 
-    def _find(self, page: Page, url: str, find: Find) -> None:
+    def _find(self, page: Page, url: str, find: SyncSearch) -> None:
         try:
-            page.queue(requestable(url), find.encode(), Urgency.SOON)
+            page.queue(requestable(url), find, Urgency.SOON)
         except BadUri as error:
             page.note(error)
 

@@ -15,9 +15,10 @@ from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import Reading
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
-from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, Verifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
-from rdfcrawl.sitemaps.resourcesync.tasks import Mode, Task, source_of
+from rdfcrawl.sitemaps.resourcesync.records import source_of
+from rdfcrawl.tasks.sync import SyncMode, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
-    from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
     from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
@@ -45,7 +45,7 @@ class Lists:
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
 
-    async def read(self, page: Page, task: Task) -> AsyncIterator[Document]:
+    async def read(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield what a document says of resources, and then the document."""
         document = page.document
         document.is_read = True
@@ -54,8 +54,8 @@ class Lists:
         is_done = False
         if source is not None:
             state, has_some = await memory.state_of(task.run)
-            if has_some and task.mode is Mode.SYNC:
-                task = replace(task, mode=Mode.AUDIT)
+            if has_some and task.mode is SyncMode.SYNC:
+                task = replace(task, mode=SyncMode.AUDIT)
             begin = partial(_follow, page, task, source, state)
             work = Work(page, task, memory, self._keeper)
             async for each in work.do(begin):
@@ -67,13 +67,15 @@ class Lists:
             await _fall_back(page, task, memory)
         yield document
 
-    async def unpack(self, page: Page, task: Task) -> AsyncIterator[Document]:
+    async def unpack(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield the resources in a part of a dump, and then the part."""
         document = page.document
         document.is_read = True
         memory = page.memory(task.source)
         is_done = False
-        if page.is_whole and await self._is_sound(page, task.fixity):
+        if page.is_whole and await self._is_sound(
+            page, Fixity.stated(task.hashes, task.length)
+        ):
             state, _ = await memory.state_of(task.run)
             begin = partial(_unpack, page, task, state)
             work = Work(page, task, memory, self._keeper)
@@ -95,18 +97,18 @@ class Lists:
         return True
 
 
-async def _fall_back(page: Page, task: Task, memory: Memory) -> None:
+async def _fall_back(page: Page, task: SyncTask, memory: Memory) -> None:
     """Read the source by another way, if there is one."""
     following = fallback(task)
     if following is None:
         return
     url = (await memory.state()).url
     if url:
-        page.queue(url, following.text(), Urgency.SOON)
+        page.queue(url, following, Urgency.SOON)
 
 
 def _follow(
-    page: Page, task: Task, source: ByteSource, state: State, lookup: Lookup
+    page: Page, task: SyncTask, source: ByteSource, state: State, lookup: Lookup
 ) -> Iterator[Step]:
     return follow(
         source,
@@ -120,7 +122,7 @@ def _follow(
     )
 
 
-def _unpack(page: Page, task: Task, state: State, lookup: Lookup) -> Iterator[Step]:
+def _unpack(page: Page, task: SyncTask, state: State, lookup: Lookup) -> Iterator[Step]:
     source = page.source
     if source is None:
         return iter(())

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
 from rdfcrawl.sitemaps.resourcesync.runs import Part, n_outstanding
-from rdfcrawl.sitemaps.resourcesync.tasks import Task
+from rdfcrawl.tasks.sync import SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -57,7 +58,7 @@ class Memory:
 
     async def state(self) -> State:
         """Return what is known of the source now."""
-        return State.of(await self._store.get(self._source, _STATE, "") or "")
+        return _state_of(await self._store.get(self._source, _STATE, "") or "")
 
     async def state_of(self, run: str) -> tuple[State, bool]:
         """Return what was known of the source when a run began.
@@ -72,13 +73,13 @@ class Memory:
             n_known = await self._store.size(self._source, _KNOWN)
         if not run:
             return state, bool(n_known)
-        text = f"{int(bool(n_known))} {state.text()}"
+        text = f"{int(bool(n_known))} {encode(state)}"
         text = await self._store.claim(self._source, _BEGUN, run, text)
-        return State.of(_what(text)), text.startswith("1")
+        return _state_of(_what(text)), text.startswith("1")
 
     async def keep(self, state: State) -> None:
         """Know this of the source from now on."""
-        await self._store.put(self._source, _STATE, {"": state.text()})
+        await self._store.put(self._source, _STATE, {"": encode(state)})
 
     async def begin(self) -> None:
         """Note that the record is begun; learn which of earlier runs were given up."""
@@ -107,17 +108,16 @@ class Memory:
     async def put_part(self, part: Part) -> dict[str, Part]:
         """Keep a part; return all parts by place if the run is complete, else none."""
         source, table = self._source, f"parts {part.run}"
-        await self._store.put(source, table, {part.place: part.text()})
-        task = Task(source=part.source, run=part.run, mode=part.mode)
+        await self._store.put(source, table, {part.place: encode(part)})
         root = await self._store.get(source, table, "")
         if root is None:
             return {}
         # Most often it is not, and that is seen without looking at all of them.
-        least = 1 + Part.of(root, task=task).n_children
+        least = 1 + decode(root, Part).n_children
         if await self._store.size(source, table) < least:
             return {}
         entries = self._store.entries(source, table)
-        parts = {place: Part.of(text, task=task) async for place, text in entries}
+        parts = {place: decode(text, Part) async for place, text in entries}
         return {} if n_outstanding(parts.values()) else parts
 
     # -- resources -------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Memory:
         """Return what is known of resources, if it is sure that it was written."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
-            uri: Known.of(_what(text))
+            uri: decode(_what(text), Known)
             for uri, text in zip(uris, texts, strict=True)
             if text is not None and not text.startswith(self._distrusted)
         }
@@ -139,8 +139,8 @@ class Memory:
         texts = await self._store.get_many(self._source, _KNOWN, latest)
         entries = {}
         for (uri, known), text in zip(latest.items(), texts, strict=True):
-            run = known.run or (Known.of(_what(text)).run if text else "")
-            entries[uri] = f"{self._own} {replace(known, run=run).text()}"
+            run = known.run or (decode(_what(text), Known).run if text else "")
+            entries[uri] = f"{self._own} {encode(replace(known, run=run))}"
         await self._store.put(self._source, _KNOWN, entries)
 
     async def mark(self, run: str, uris: Sequence[str]) -> None:
@@ -150,8 +150,8 @@ class Memory:
         for uri, text in zip(uris, texts, strict=True):
             if text is not None:
                 own, _, what = text.partition(" ")
-                known = replace(Known.of(what), run=run)
-                entries[uri] = f"{own} {known.text()}"
+                known = replace(decode(what, Known), run=run)
+                entries[uri] = f"{own} {encode(known)}"
         if entries:
             await self._store.put(self._source, _KNOWN, entries)
 
@@ -162,7 +162,7 @@ class Memory:
         """
         group: dict[str, Known] = {}
         async for uri, text in self._store.entries(self._source, _KNOWN):
-            known = Known.of(_what(text))
+            known = decode(_what(text), Known)
             if known.is_gone and text.startswith(self._own):
                 known = replace(known, is_gone=False, run="")
             group[uri] = known
@@ -189,9 +189,9 @@ class Memory:
         text = await self._store.get(self._source, _WANTED, uri)
         return None if text is None else int(text)
 
-    async def owe(self, uri: str, url: str, words: str) -> None:
+    async def owe(self, uri: str, url: str, task: SyncTask) -> None:
         """Note that a resource could not be had; the first time counts."""
-        text = f"{self._run} {url} {words}"
+        text = f"{self._run} {url} {encode(task)}"
         await self._store.claim(self._source, _OWED, uri, text)
 
     async def is_had(self, uri: str) -> None:
@@ -200,18 +200,22 @@ class Memory:
         if self._run:
             await self._store.drop(self._source, _OWED, [uri])
 
-    async def owed(self) -> list[tuple[str, str]]:
+    async def owed(self) -> list[tuple[str, SyncTask]]:
         """Return URLs and tasks of what failed in earlier runs of the crawl."""
-        found: list[tuple[str, str]] = []
+        found: list[tuple[str, SyncTask]] = []
         given_up: list[str] = []
         async for uri, text in self._store.entries(self._source, _OWED):
             first, url, words = text.split(" ", 2)
             if self._run - int(first) > _OWED_RUNS:
                 given_up.append(uri)
             elif int(first) < self._run and len(found) < _MAX_OWED:
-                found.append((url, words))
+                found.append((url, decode(words, SyncTask)))
         await self._store.drop(self._source, _OWED, given_up)
         return found
+
+
+def _state_of(text: str) -> State:
+    return decode(text, State) if text else State()
 
 
 def _what(text: str) -> str:

@@ -15,6 +15,8 @@ from rdfcrawl.harvest.resourcesync.memory import Memory
 from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
+from rdfcrawl.sitemaps.resourcesync.records import fitted
+from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
@@ -97,10 +99,21 @@ class Page:
         else:
             self.log.note(Reason.INTERNAL, f"files: {error.strerror}")
 
-    def queue(self, url: str, words: str, urgency: Urgency = Urgency.ORDINARY) -> None:
+    def queue(
+        self,
+        url: str,
+        payload: SyncTask | SyncSearch,
+        urgency: Urgency = Urgency.ORDINARY,
+    ) -> None:
         """Make a record of the same source a child of the answer."""
         record = self.record
-        task = replace(read_task(record), words=words)
+        if isinstance(payload, SyncTask):
+            try:
+                payload = fitted(payload)
+            except SourceFault as error:
+                self.note(error)
+                return
+        task = replace(read_task(record), payload=payload)
         child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
         self.document.children.append(
             FollowUp(child, is_part_of_source=True, urgency=urgency)

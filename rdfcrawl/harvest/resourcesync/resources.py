@@ -12,7 +12,7 @@ from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.resourcesync.lists import check
 from rdfcrawl.harvest.resourcesync.reading import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
-from rdfcrawl.sitemaps.resourcesync.fixity import check_bytes
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
 from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.page import Page
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
-    from rdfcrawl.sitemaps.resourcesync.tasks import Task
+    from rdfcrawl.tasks.sync import SyncTask
 
 _SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
 
@@ -39,7 +39,7 @@ class Resources:
     def __init__(self, files: Files | None) -> None:
         self._files = files
 
-    def question(self, url: str, task: Task) -> Question:
+    def question(self, url: str, task: SyncTask) -> Question:
         """Return how a resource is asked for: as what its source says that it is.
 
         What was hashed is one representation; another one of the same resource would
@@ -49,7 +49,7 @@ class Resources:
         accept = f"{media_type}, */*;q=0.1" if media_type else "*/*"
         return Question(url=url, accept=accept)
 
-    async def get(self, page: Page, task: Task) -> AsyncIterator[Document]:
+    async def get(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource, if it is still wanted and is what was stated."""
         document = page.document
         document.is_read = True
@@ -75,7 +75,7 @@ class Resources:
         await memory.remember([version])
         await memory.is_had(version.uri)
 
-    async def patch(self, page: Page, task: Task) -> AsyncIterator[Document]:
+    async def patch(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource after its patch, and then the patch."""
         document = page.document
         document.is_read = True
@@ -119,22 +119,22 @@ class Resources:
             return False
         return True
 
-    async def _patched(self, page: Page, task: Task, version: Version) -> bytes:
+    async def _patched(self, page: Page, task: SyncTask, version: Version) -> bytes:
         patch = page.source
         if self._files is None or patch is None or page.document.faults:
             raise SourceFault(Reason.INCOMPLETE, "no patch, or nothing to be patched")
         return await asyncio.to_thread(_patch, self._files, patch, task, version)
 
     async def _try_next(
-        self, page: Page, task: Task, version: Version, memory: Memory
+        self, page: Page, task: SyncTask, version: Version, memory: Memory
     ) -> None:
         """Ask somewhere else; at last, again in the next run of the crawl."""
         following = next_attempt(task, page.asked)
         if following is not None:
             url, next_task = following
-            page.queue(url, next_task.text())
+            page.queue(url, next_task)
             return
-        await memory.owe(version.uri, page.asked, task.text())
+        await memory.owe(version.uri, page.asked, task)
 
 
 async def _is_settled(memory: Memory, version: Version) -> bool:
@@ -143,7 +143,7 @@ async def _is_settled(memory: Memory, version: Version) -> bool:
     return is_settled(version, known, wanted_us=wanted_us)
 
 
-def _patch(files: Files, patch: ByteSource, task: Task, version: Version) -> bytes:
+def _patch(files: Files, patch: ByteSource, task: SyncTask, version: Version) -> bytes:
     """Return the bytes after a patch, which are kept by then.
 
     Raises:
@@ -157,7 +157,7 @@ def _patch(files: Files, patch: ByteSource, task: Task, version: Version) -> byt
         raise SourceFault(Reason.INCOMPLETE, detail) from error
     with patch.open() as stream:
         data = stream.read(limit)
-    check_bytes(data, task.patch_fixity)
+    check_bytes(data, Fixity.stated(task.patch_hashes, task.patch_length))
     after = apply_patch(before, data, media_type=task.media_type, fixity=version.fixity)
     files.write(version.uri, ByteSource(after), version.fixity)
     return after

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.harvest.resourcesync.files import Files
-from rdfcrawl.harvest.resourcesync.finding import Find, Finder, root_of
+from rdfcrawl.harvest.resourcesync.finding import Finder, root_of
 from rdfcrawl.harvest.resourcesync.keeper import Keeper
 from rdfcrawl.harvest.resourcesync.lists import Lists
 from rdfcrawl.harvest.resourcesync.page import Page
 from rdfcrawl.harvest.resourcesync.resources import Resources
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Task
+from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,8 +44,10 @@ class ResourceSyncHarvester:
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a resource as what it is said to be, and for the rest as it is."""
-        task = _task(record)
-        if task is None or task.do is not Do.GET or not task.media_type:
+        task = read_task(record).payload
+        if not isinstance(task, SyncTask) or task.do is not SyncStep.GET:
+            return None
+        if not task.media_type:
             return None
         # A resource is one representation: another one would not be what was hashed.
         return self._resources.question(record.url, task)
@@ -60,35 +61,17 @@ class ResourceSyncHarvester:
             yield each
 
     def _harvest(self, page: Page) -> AsyncIterator[Document]:
-        words = read_task(page.record).words
-        if find := Find.decode(words):
-            return self._finder.harvest(page, find)
-        try:
-            task = Task.of(words)
-        except SourceFault as error:
-            page.document.faults.append(error.fault)
-            return _nothing(page)
+        task = read_task(page.record).payload
+        if isinstance(task, SyncSearch):
+            return self._finder.harvest(page, task)
+        if not isinstance(task, SyncTask):
+            task = SyncTask()
         match task.do:
-            case Do.READ:
+            case SyncStep.READ:
                 return self._lists.read(page, task)
-            case Do.UNPACK:
+            case SyncStep.UNPACK:
                 return self._lists.unpack(page, task)
-            case Do.GET:
+            case SyncStep.GET:
                 return self._resources.get(page, task)
-            case Do.PATCH:
+            case SyncStep.PATCH:
                 return self._resources.patch(page, task)
-
-
-def _task(record: Record) -> Task | None:
-    words = read_task(record).words
-    if Find.decode(words):
-        return None
-    try:
-        return Task.of(words)
-    except SourceFault:
-        return None
-
-
-async def _nothing(page: Page) -> AsyncIterator[Document]:
-    page.document.is_read = True
-    yield page.document

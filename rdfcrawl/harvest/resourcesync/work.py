@@ -19,7 +19,7 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Related,
     Tombstone,
 )
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
+from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -45,7 +45,9 @@ class Work:
         is_done: it was read to its end, or goes on in another record.
     """
 
-    def __init__(self, page: Page, task: Task, memory: Memory, keeper: Keeper) -> None:
+    def __init__(
+        self, page: Page, task: SyncTask, memory: Memory, keeper: Keeper
+    ) -> None:
         self._keeper, self._page, self._task = keeper, page, task
         self._memory = memory
         self._done: list[Version] = []
@@ -110,25 +112,25 @@ class Work:
 
     def _follow(self, step: Follow) -> None:
         task = step.task
-        if task.do in (Do.GET, Do.PATCH):
+        if task.do in (SyncStep.GET, SyncStep.PATCH):
             if task.as_of_us is not None:
                 uri = version_of(task, step.url).uri
                 before = self._wanted.get(uri, task.as_of_us)
                 self._wanted[uri] = max(before, task.as_of_us)
-            self._page.queue(step.url, task.text())
+            self._page.queue(step.url, task)
             return
         if task.cursor:
             self.is_done = True
         # The rest of a list waits until its host has nothing else to do.
         urgency = Urgency.LATER if task.cursor else Urgency.SOON
-        self._page.queue(step.url, task.text(), urgency)
+        self._page.queue(step.url, task, urgency)
 
     async def _ask_again(self) -> None:
         """Queue what could not be had in an earlier run of the crawl."""
         if not self._page.run:
             return
-        for url, words in await self._memory.owed():
-            self._page.queue(url, words)
+        for url, task in await self._memory.owed():
+            self._page.queue(url, task)
 
     async def _end(self, part: Part) -> AsyncIterator[Document]:
         """Keep a part, and if it was the last one, what the run has led to."""
@@ -140,14 +142,14 @@ class Work:
         if not parts:
             return
         state, tasks = commit(await memory.state(), parts)
-        if part.mode is Mode.AUDIT:
+        if part.mode is SyncMode.AUDIT:
             async for known in memory.resources():
                 versions = _gone(known, part.run, state)
                 for version in versions:
                     yield await self._keeper.remove(page, version)
                 await memory.remember(versions)
         for task in tasks:
-            page.queue(state.url, task.text(), Urgency.SOON)
+            page.queue(state.url, task, Urgency.SOON)
         await memory.keep(state)
 
 
@@ -156,10 +158,10 @@ def _gone(known: dict[str, Known], run: str, state: State) -> list[Version]:
     return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))
 
 
-def _fetch(version: Version, task: Task) -> Follow:
+def _fetch(version: Version, task: SyncTask) -> Follow:
     """Return the record of a resource that a dump has, but not so that it helps."""
-    following = Task(
-        do=Do.GET,
+    following = SyncTask(
+        do=SyncStep.GET,
         source=task.source,
         site=task.site,
         run=version.run,

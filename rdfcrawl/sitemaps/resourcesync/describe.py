@@ -22,8 +22,8 @@ from rdfcrawl.rdf.namespaces import (
     XSD,
 )
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.resourcesync.documents import Change
 from rdfcrawl.sitemaps.resourcesync.times import text_of
+from rdfcrawl.tasks.sync import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

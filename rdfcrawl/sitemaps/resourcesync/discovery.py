@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.http_links import parse_link_header
-from rdfcrawl.sitemaps.resourcesync.documents import Capability
+from rdfcrawl.tasks.sync import Capability
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:

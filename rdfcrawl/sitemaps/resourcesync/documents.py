@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
@@ -24,6 +23,7 @@ from rdfcrawl.sitemaps.markup import (
 )
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, parse_hashes
 from rdfcrawl.sitemaps.resourcesync.times import is_datetime
+from rdfcrawl.tasks.sync import Capability, Change
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:
@@ -43,31 +43,6 @@ _LEAVES: Final = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _STRUCTURE: Final = Structure(
     records=_ITEMS, leaves=_LEAVES, others=frozenset({"md", "ln"})
 )
-
-
-class Capability(StrEnum):
-    """What a document is for, by its `rs:md`."""
-
-    DESCRIPTION = "description"
-    CAPABILITY_LIST = "capabilitylist"
-    RESOURCE_LIST = "resourcelist"
-    RESOURCE_DUMP = "resourcedump"
-    RESOURCE_DUMP_MANIFEST = "resourcedump-manifest"
-    CHANGE_LIST = "changelist"
-    CHANGE_DUMP = "changedump"
-    CHANGE_DUMP_MANIFEST = "changedump-manifest"
-    RESOURCE_LIST_ARCHIVE = "resourcelist-archive"
-    RESOURCE_DUMP_ARCHIVE = "resourcedump-archive"
-    CHANGE_LIST_ARCHIVE = "changelist-archive"
-    CHANGE_DUMP_ARCHIVE = "changedump-archive"
-
-
-class Change(StrEnum):
-    """What became of a resource; one that moved was deleted here, created there."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

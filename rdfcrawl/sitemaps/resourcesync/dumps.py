@@ -13,12 +13,7 @@ from urllib.parse import unquote
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.sitemaps.resourcesync.documents import (
-    DEFAULT_LIMITS,
-    Capability,
-    ListLimits,
-    Reading,
-)
+from rdfcrawl.sitemaps.resourcesync.documents import DEFAULT_LIMITS, ListLimits, Reading
 from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
@@ -37,8 +32,8 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Recorded,
     Tombstone,
 )
-from rdfcrawl.sitemaps.resourcesync.tasks import Mode
 from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
+from rdfcrawl.tasks.sync import Capability, SyncMode
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.meter import Layer, Meter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
@@ -53,8 +48,8 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
     from rdfcrawl.sitemaps.resourcesync.policy import Policy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sitemaps.resourcesync.tasks import Task
     from rdfcrawl.sitemaps.resourcesync.versions import Stated
+    from rdfcrawl.tasks.sync import SyncTask
     from rdfcrawl.unpack.archive import Entry as Member
     from rdfcrawl.unpack.scratch import Blob, Scratch
 
@@ -71,7 +66,7 @@ DEFAULT_UNPACK_LIMITS: Final = UnpackLimits()
 
 def unpack(  # noqa: PLR0913  # keywords with defaults
     source: bytes | Path | ByteSource,
-    task: Task,
+    task: SyncTask,
     *,
     url: str,
     log: FaultLog,
@@ -91,8 +86,8 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     comes last, if the manifest came to its end.
 
     Args:
-        source: the archive; its own bytes are checked against `task.fixity` by whoever
-            fetched it.
+        source: the archive; its own bytes are checked against what the task states by
+            whoever fetched it.
         task: `UNPACK`, of the record.
         url: of the archive, after redirects.
         log: takes the faults: `BAD_FIXITY`; `INCOMPLETE`: a member is missing;
@@ -136,7 +131,7 @@ class _Unpacking:
         self,
         archive: _Archive,
         reading: Reading,
-        task: Task,
+        task: SyncTask,
         state: State,
         lookup: Lookup,
         policy: Policy,
@@ -164,7 +159,7 @@ class _Unpacking:
             self._log.note(Reason.BAD_ANSWER, detail)
             return
         versions: Snapshot | Changes
-        run = self._task.run if self._task.mode is Mode.AUDIT else ""
+        run = self._task.run if self._task.mode is SyncMode.AUDIT else ""
         at_us = self._belief.begin(heading.facts.time("at"))
         if at_us is None:
             at_us = self._task.as_of_us

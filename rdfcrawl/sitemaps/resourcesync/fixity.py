@@ -54,6 +54,11 @@ class Fixity:
     digests: tuple[tuple[str, bytes], ...] = ()
     length: int | None = None
 
+    @classmethod
+    def stated(cls, hashes: str, length: int | None) -> Fixity:
+        """Return what an attribute `hash` and one `length` state."""
+        return cls(parse_hashes(hashes)[0], length)
+
     def __bool__(self) -> bool:
         return bool(self.digests) or self.length is not None
 

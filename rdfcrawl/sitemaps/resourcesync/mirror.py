@@ -6,15 +6,13 @@ told anything twice, or late, changes nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from rdfcrawl.sitemaps.resourcesync.documents import Change
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, parse_hashes
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Task
+from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
+from rdfcrawl.tasks.sync import Change, SyncStep, SyncTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,25 +33,6 @@ class State:
     seen_us: int | None = None
     closed_us: int | None = None
     has_baseline: bool = False
-
-    def text(self) -> str:
-        """Return it as text; `of` reads it."""
-        values = (self.url, self.at_us, self.seen_us, self.closed_us)
-        return json.dumps([*values, self.has_baseline])
-
-    @classmethod
-    def of(cls, text: str) -> State:
-        """Return what `text` has made; of an empty one, nothing is known."""
-        if not text:
-            return cls()
-        url, at_us, seen_us, closed_us, has_baseline = json.loads(text)
-        return cls(
-            url=url,
-            at_us=at_us,
-            seen_us=seen_us,
-            closed_us=closed_us,
-            has_baseline=has_baseline,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,25 +58,7 @@ class Known:
     @property
     def fixity(self) -> Fixity:
         """What its bytes are."""
-        return Fixity(parse_hashes(self.hashes)[0], self.length)
-
-    def text(self) -> str:
-        """Return it as text; `of` reads it."""
-        values = (self.as_of_us, self.modified_us, self.hashes, self.length)
-        return json.dumps([*values, int(self.is_gone), self.run])
-
-    @classmethod
-    def of(cls, text: str) -> Known:
-        """Return what `text` has made."""
-        as_of_us, modified_us, hashes, length, is_gone, run = json.loads(text)
-        return cls(
-            as_of_us=as_of_us,
-            modified_us=modified_us,
-            hashes=hashes,
-            length=length,
-            is_gone=bool(is_gone),
-            run=run,
-        )
+        return Fixity.stated(self.hashes, self.length)
 
 
 Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Known]]
@@ -203,7 +164,7 @@ def _is_same(version: Version, known: Known) -> bool:
     return bool(agrees)
 
 
-def version_of(task: Task, url: str) -> Version:
+def version_of(task: SyncTask, url: str) -> Version:
     """Return the version that a task asks for.
 
     Args:
@@ -215,7 +176,7 @@ def version_of(task: Task, url: str) -> Version:
         change=task.change or Change.UPDATED,
         as_of_us=task.as_of_us,
         modified_us=task.modified_us,
-        fixity=task.fixity,
+        fixity=Fixity.stated(task.hashes, task.length),
         media_type=task.media_type,
         encoding=task.encoding,
         is_snapshot=task.change is None,
@@ -223,7 +184,7 @@ def version_of(task: Task, url: str) -> Version:
     )
 
 
-def next_attempt(task: Task, url: str) -> tuple[str, Task] | None:
+def next_attempt(task: SyncTask, url: str) -> tuple[str, SyncTask] | None:
     """Return where a resource is asked for next, after an attempt that failed.
 
     A patch that does not fit and a mirror that does not answer or gives other bytes
@@ -241,7 +202,7 @@ def next_attempt(task: Task, url: str) -> tuple[str, Task] | None:
     uri = task.uri or url
     following = replace(
         task,
-        do=Do.GET,
+        do=SyncStep.GET,
         uri=uri,
         others=task.others[1:],
         patch_hashes="",

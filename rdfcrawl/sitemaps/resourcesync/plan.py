@@ -12,14 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.documents import (
-    DEFAULT_LIMITS,
-    Capability,
-    Change,
-    ListLimits,
-    Reading,
-)
+from rdfcrawl.sitemaps.resourcesync.documents import DEFAULT_LIMITS, ListLimits, Reading
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
     Action,
@@ -28,6 +23,7 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
     nothing,
 )
 from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
+from rdfcrawl.sitemaps.resourcesync.records import source_id
 from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, links_of, may_be_rdf
 from rdfcrawl.sitemaps.resourcesync.runs import Part
 from rdfcrawl.sitemaps.resourcesync.scope import Scope
@@ -39,9 +35,9 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     Related,
     Tombstone,
 )
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task, source_id
 from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
+from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,7 +58,7 @@ _BATCH: Final = 500  # resources that are looked up together
 
 def follow(  # noqa: PLR0913  # keywords with defaults
     source: bytes | Path | ByteSource,
-    task: Task,
+    task: SyncTask,
     *,
     url: str,
     log: FaultLog,
@@ -87,7 +83,7 @@ def follow(  # noqa: PLR0913  # keywords with defaults
             `CROSS_SITE`: what the source may not speak of; `TOO_DEEP`: documents that
             lead to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing
             since the last time; `UNSUPPORTED_PATCH`; and those of `Reading`.
-        state: of the set of resources, see `Task.source`.
+        state: of the set of resources, see `SyncTask.source`.
         lookup: what the mirror knows.
         policy: how it is read.
         limits: on the document.
@@ -109,7 +105,7 @@ def follow(  # noqa: PLR0913  # keywords with defaults
     yield from following.steps()
 
 
-def fallback(task: Task) -> Task | None:
+def fallback(task: SyncTask) -> SyncTask | None:
     """Return the task for the capability list when a document failed for good.
 
     Args:
@@ -119,17 +115,19 @@ def fallback(task: Task) -> Task | None:
         The task for the record of `State.url`: the source by another way; None if
         there is none to try.
     """
-    ways = SNAPSHOTS if task.mode in {Mode.BASELINE, Mode.AUDIT} else CHANGES
+    ways = SNAPSHOTS if task.mode in {SyncMode.BASELINE, SyncMode.AUDIT} else CHANGES
     failed = task.expected
-    if failed not in ways or task.mode is Mode.SYNC:
+    if failed not in ways or task.mode is SyncMode.SYNC:
         return None
     without = tuple(dict.fromkeys((*task.without, failed.value)))
     if set(without) >= {way.value for way in ways}:
         return None
     run = f"{task.run}-"
     # What was taken by the way that failed may be gone where this one begins.
-    mode = Mode.AUDIT if task.mode is Mode.BASELINE else task.mode
-    return Task(mode=mode, source=task.source, site=task.site, run=run, without=without)
+    mode = SyncMode.AUDIT if task.mode is SyncMode.BASELINE else task.mode
+    return SyncTask(
+        mode=mode, source=task.source, site=task.site, run=run, without=without
+    )
 
 
 class _Following:
@@ -138,7 +136,7 @@ class _Following:
     def __init__(
         self,
         reading: Reading,
-        task: Task,
+        task: SyncTask,
         state: State,
         lookup: Lookup,
         policy: Policy,
@@ -216,27 +214,29 @@ class _Following:
                 following = replace(following, depth=task.depth + 1, part="")
                 yield from self._follow(offers[way].uri, following)
                 return
-        if mode is not Mode.CHANGES:
+        if mode is not SyncMode.CHANGES:
             detail = "a source without a list or dump of its resources"
             self._log.note(Reason.BAD_ANSWER, detail)
 
     def _mode(
-        self, mode: Mode, offers: dict[Capability, Entry]
-    ) -> tuple[Mode, tuple[Capability, ...]]:
+        self, mode: SyncMode, offers: dict[Capability, Entry]
+    ) -> tuple[SyncMode, tuple[Capability, ...]]:
         policy = self._policy
 
         def offers_any(ways: tuple[Capability, ...]) -> bool:
             return any(way in offers for way in ways)
 
-        if mode is Mode.SYNC:
-            mode = Mode.BASELINE
+        if mode is SyncMode.SYNC:
+            mode = SyncMode.BASELINE
             if self._state.has_baseline:
-                mode = Mode.CHANGES if offers_any(policy.changes) else Mode.AUDIT
+                mode = (
+                    SyncMode.CHANGES if offers_any(policy.changes) else SyncMode.AUDIT
+                )
             elif offers_any(policy.changes) and not offers_any(policy.snapshots):
-                mode = Mode.CHANGES  # all that there is to know of this source
-        if mode is Mode.CHANGES:
+                mode = SyncMode.CHANGES  # all that there is to know of this source
+        if mode is SyncMode.CHANGES:
             return mode, policy.changes
-        if mode is Mode.AUDIT:  # a list is enough to compare
+        if mode is SyncMode.AUDIT:  # a list is enough to compare
             return mode, tuple(reversed(policy.snapshots))
         return mode, policy.snapshots
 
@@ -246,10 +246,10 @@ class _Following:
         task, url = self._task, self._reading.heading.url
         is_changes = found in CHANGES
         if not task.source:  # found without a capability list
-            mode = Mode.CHANGES if is_changes else Mode.BASELINE
-            is_again = self._state.has_baseline or task.mode is Mode.AUDIT
+            mode = SyncMode.CHANGES if is_changes else SyncMode.BASELINE
+            is_again = self._state.has_baseline or task.mode is SyncMode.AUDIT
             if is_again and not is_changes:
-                mode = Mode.AUDIT
+                mode = SyncMode.AUDIT
             source = source_id(url)
             run = task.run or _run_id(source, mode, self._state)
             task = replace(task, source=source, mode=mode, run=run, part="")
@@ -259,9 +259,9 @@ class _Following:
         if is_changes and not task.part and not task.cursor:
             yield from self._check_gap()
         if self._reading.heading.is_index:
-            yield from self._children(Do.READ)
+            yield from self._children(SyncStep.READ)
         elif found in _DUMPS:
-            yield from self._children(Do.UNPACK)
+            yield from self._children(SyncStep.UNPACK)
         elif is_changes:
             yield from self._change_list()
         else:
@@ -281,10 +281,12 @@ class _Following:
         is_audited = "!" in task.run
         if url and url != self._reading.heading.url and not is_audited:
             run = f"{task.run}!"
-            audit = Task(mode=Mode.AUDIT, source=task.source, site=task.site, run=run)
+            audit = SyncTask(
+                mode=SyncMode.AUDIT, source=task.source, site=task.site, run=run
+            )
             yield Follow(url, audit)
 
-    def _children(self, do: Do) -> Iterator[Step]:
+    def _children(self, do: SyncStep) -> Iterator[Step]:
         n = 0
         for entry in self._reading:
             if self._is_over(entry.facts):
@@ -300,9 +302,9 @@ class _Following:
         if self._reading.is_complete:
             yield self._part(n_children=n)
 
-    def _child(self, entry: Entry, do: Do, n: int) -> Task:
+    def _child(self, entry: Entry, do: SyncStep, n: int) -> SyncTask:
         task = self._task
-        child = Task(
+        child = SyncTask(
             do=do,
             mode=task.mode,
             source=task.source,
@@ -313,7 +315,7 @@ class _Following:
             without=task.without,
             depth=task.depth + 1,
         )
-        if do is Do.READ:
+        if do is SyncStep.READ:
             return child
         contents = entry.linked("contents")
         facts, heading = entry.facts, self._reading.heading.facts
@@ -331,7 +333,7 @@ class _Following:
     def _is_over(self, facts: Facts) -> bool:
         """Tell whether a list takes no more changes and all of it was seen."""
         until = facts.time("until")
-        if self._task.mode is not Mode.CHANGES or not until:
+        if self._task.mode is not SyncMode.CHANGES or not until:
             return False
         begin, end = begin_us(until) or 0, end_us(until) or 0
         closed, seen = self._state.closed_us, self._state.seen_us
@@ -375,7 +377,7 @@ class _Following:
     def _resource_list(self) -> Iterator[Step]:
         at_us = self._belief.begin(self._reading.heading.facts.time("at"))
         task = self._task
-        run = task.run if task.mode is Mode.AUDIT else ""
+        run = task.run if task.mode is SyncMode.AUDIT else ""
         snapshot = Snapshot(at_us, self._scope, self._log, run=run)
         for batch in self._page():
             stated = snapshot.stated(batch)
@@ -446,7 +448,7 @@ class _Following:
             self._n_queued += 1
             yield Follow(*found)
 
-    def _follow(self, url: str, task: Task) -> Iterator[Step]:
+    def _follow(self, url: str, task: SyncTask) -> Iterator[Step]:
         if self._scope.admits(url):
             yield Follow(url, task)
         else:
@@ -460,9 +462,9 @@ def _version(heading: Heading) -> str:
     return next(filter(None, times), "")[:40]
 
 
-def _run_id(source: str, mode: Mode, state: State) -> str:
+def _run_id(source: str, mode: SyncMode, state: State) -> str:
     """Return a name for a run that no one gave a name to."""
-    text = f"{source} {mode} {state.text()}"
+    text = f"{source} {mode} {encode(state)}"
     return blake2b(text.encode(), digest_size=4).hexdigest()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rdfcrawl.sitemaps.resourcesync.documents import Capability
+from rdfcrawl.tasks.sync import Capability
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 SNAPSHOTS: Final = (Capability.RESOURCE_DUMP, Capability.RESOURCE_LIST)

@@ -13,7 +13,8 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH
 from rdfcrawl.sitemaps.resourcesync.patch import is_supported
-from rdfcrawl.sitemaps.resourcesync.tasks import MAX_OTHERS, Do, Task
+from rdfcrawl.sitemaps.resourcesync.records import MAX_OTHERS, fitted
+from rdfcrawl.tasks.sync import SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def fetch_of(  # keywords
     source: str,
     wants_patch: bool,
     log: FaultLog,
-) -> tuple[str, Task] | None:
+) -> tuple[str, SyncTask] | None:
     """Return URL and task of the record for a resource.
 
     Mirrors come before the resource, in the order of `pri`: a source names them to be
@@ -89,8 +90,8 @@ def fetch_of(  # keywords
     """
     urls = [*_mirrors(entry, version, scope, log), version.uri]
     url = requestable(urls[0])
-    task = Task(
-        do=Do.GET,
+    task = SyncTask(
+        do=SyncStep.GET,
         source=source,
         site=scope.site,
         run=version.run,
@@ -108,17 +109,17 @@ def fetch_of(  # keywords
     try:
         if patch is not None and scope.admits(patch.url):
             return requestable(patch.url), _patched(task, patch, version.uri, urls)
-        task.text()
+        fitted(task)
     except SourceFault as error:
         log.note(error.fault.reason, error.fault.detail)
         return None
     return url, task
 
 
-def _patched(task: Task, patch: RsLink, uri: str, urls: list[str]) -> Task:
+def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTask:
     fixity = patch.facts.fixity
-    return Task(
-        do=Do.PATCH,
+    return SyncTask(
+        do=SyncStep.PATCH,
         source=task.source,
         site=task.site,
         run=task.run,

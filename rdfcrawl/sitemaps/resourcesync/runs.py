@@ -8,12 +8,11 @@ the run is complete when as many leaves came as were announced.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.sitemaps.resourcesync.mirror import State
-from rdfcrawl.sitemaps.resourcesync.tasks import Do, Mode, Task
+from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,36 +35,12 @@ class Part:
 
     source: str
     run: str
-    mode: Mode
+    mode: SyncMode
     place: str = ""
     n_children: int = 0
     at_us: int | None = None
     seen_us: int | None = None
     closed_us: int | None = None
-
-    def text(self) -> str:
-        """Return what is to be kept by `place`; `of` reads it."""
-        values = (self.n_children, self.at_us, self.seen_us, self.closed_us)
-        return json.dumps(values, separators=(",", ":"))
-
-    @classmethod
-    def of(cls, text: str, *, task: Task) -> Part:
-        """Return what `text` has made.
-
-        Args:
-            text: of one part.
-            task: any of the same run.
-        """
-        n_children, at_us, seen_us, closed_us = json.loads(text)
-        return cls(
-            source=task.source,
-            run=task.run,
-            mode=task.mode,
-            n_children=n_children,
-            at_us=at_us,
-            seen_us=seen_us,
-            closed_us=closed_us,
-        )
 
 
 def n_outstanding(parts: Iterable[Part]) -> int:
@@ -78,7 +53,7 @@ def n_outstanding(parts: Iterable[Part]) -> int:
     return 1 + sum(part.n_children - 1 for part in parts)
 
 
-def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[Task]]:
+def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[SyncTask]]:
     """Return the state that a complete run leads to, and what to do next.
 
     Args:
@@ -90,7 +65,7 @@ def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[Task]]:
         audit, the changes since the snapshot was begun.
     """
     mode = parts[""].mode
-    if mode is Mode.CHANGES:
+    if mode is SyncMode.CHANGES:
         seen_us = _latest(state.seen_us, *(part.seen_us for part in parts.values()))
         ends = (part.closed_us for part in parts.values())
         closed_us = _latest(state.closed_us, *ends)
@@ -100,9 +75,9 @@ def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[Task]]:
         parts[""].at_us if parts[""].at_us is not None else min(begins, default=None)
     )
     after = _with(state, at_us, at_us, None)
-    task = Task(
-        do=Do.READ,
-        mode=Mode.CHANGES,
+    task = SyncTask(
+        do=SyncStep.READ,
+        mode=SyncMode.CHANGES,
         source=parts[""].source,
         run=f"{parts[''].run}+",
     )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.documents import Entry
     from rdfcrawl.sitemaps.resourcesync.fixity import Verdict
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
-    from rdfcrawl.sitemaps.resourcesync.tasks import Task
+    from rdfcrawl.tasks.sync import SyncTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Follow:
     """A record of the frontier: to be asked for, kind `RESOURCESYNC`."""
 
     url: str
-    task: Task
+    task: SyncTask
 
 
 @dataclass(frozen=True, slots=True)

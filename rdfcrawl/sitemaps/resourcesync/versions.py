@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.documents import Change
 from rdfcrawl.sitemaps.resourcesync.mirror import Version
 from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
+from rdfcrawl.tasks.sync import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,54 @@
+"""Records of a source: whose they are, and tasks that fit into them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.codec import encode
+from rdfcrawl.errors import Reason, SourceFault
+
+if TYPE_CHECKING:
+    from rdfcrawl.tasks.sync import SyncTask
+
+MAX_STEP_CHARS: Final = 2048  # of the text of a task
+MAX_OTHERS: Final = 8  # mirrors that are kept for one resource
+
+
+def fitted(task: SyncTask) -> SyncTask:
+    """Return a task whose text has at most `MAX_STEP_CHARS`.
+
+    Of one that would be longer, mirrors, the manifest and then the digests but one are
+    left out.
+
+    Raises:
+        SourceFault: `BAD_URI`: it is longer still.
+    """
+    found = task
+    if len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, others=(), manifest="")
+    if found is not task and len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, hashes=found.hashes.rpartition(" ")[2], version="")
+        if len(encode(found)) > MAX_STEP_CHARS:
+            raise SourceFault(Reason.BAD_URI, f"too long: {task.uri[:100]}...")
+    return found
+
+
+def source_id(url: str) -> str:
+    """Return a short name for a set of resources, from its capability list's URL.
+
+    >>> source_id("http://example.org/capabilitylist.xml")
+    '7e89428608c5'
+    """
+    return blake2b(url.encode(), digest_size=6).hexdigest()
+
+
+def source_of(task: SyncTask, url: str) -> str:
+    """Return the id of the set of resources whose state a document is read with.
+
+    Args:
+        task: of the record.
+        url: of the document, after redirects.
+    """
+    return task.source or source_id(url)
