@@ -24,7 +24,6 @@ T = TypeVar("T")
 Convert = Callable[[Any], Any]
 
 _to_text: Final = json.JSONEncoder(separators=(",", ":")).encode
-_MAX_INT: Final = 2**63
 _SHOWN_CHARS: Final = 80
 
 
@@ -98,12 +97,6 @@ def _exactly(kind: type) -> Convert:
     return read
 
 
-def _int(value: Any) -> int:
-    if type(value) is not int or not -_MAX_INT <= value < _MAX_INT:
-        raise TypeError("int")
-    return value
-
-
 def _float(value: Any) -> float:
     if type(value) is not float or value - value != 0:  # infinite, or no number
         raise TypeError("float")
@@ -117,7 +110,7 @@ def _positive_zero(value: float) -> float:
 _PLAIN: Final[dict[Any, _Codec]] = {
     str: _Codec(None, _exactly(str)),
     bool: _Codec(None, _exactly(bool)),
-    int: _Codec(None, _int),
+    int: _Codec(None, _exactly(int)),
     float: _Codec(_positive_zero, _float),
     NoneType: _Codec(None, _exactly(NoneType)),
 }

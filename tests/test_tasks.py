@@ -76,7 +76,6 @@ def test_any_other_text_is_a_named_fault(text: str) -> None:
     [
         '["listed",true,5]',
         '["listed",0.5,true]',
-        '["listed",0.5,9223372036854775808]',
         '["listed",NaN,5]',
         '["listed",Infinity,5]',
         '["listed",1e999,5]',
