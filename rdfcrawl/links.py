@@ -319,6 +319,8 @@ class Patterns:
 
     def match(self, url: str) -> bool:
         """Tell whether one of them is found in the URL."""
+        if not self.expressions:
+            return False
         return any(expression.search(url) for expression in self.expressions)
 
 

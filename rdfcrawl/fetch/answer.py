@@ -51,6 +51,8 @@ class Ask:
     @property
     def is_conditional(self) -> bool:
         """Whether 304 is an answer to it (RFC 9110 13.1)."""
+        if not self.headers:  # as most
+            return False
         return any(name.lower().startswith("if-") for name, _ in self.headers)
 
 
@@ -115,7 +117,7 @@ class Answer(FetchedResponse):
 class Exchange(Protocol):
     """Whatever can do one request: aiohttp, or Scrapy's downloader."""
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Awaitable[Answer]:
         """Ask for `url`, once, without following redirects or raising faults.
 
         Bodies are kept through `Spool.sink`, so that they count as memory.

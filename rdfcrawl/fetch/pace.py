@@ -68,7 +68,7 @@ class Pace:
         """
         starts_at = max(self.next_at, not_before)
         now = time.monotonic()
-        if self.is_over() or starts_at >= self.ends_at:
+        if self._sleepers.is_stopping or max(starts_at, now) >= self.ends_at:
             return False
         while starts_at > now:  # a timer may fire a clock tick early
             await self._sleepers.sleep(starts_at - now)

@@ -111,8 +111,10 @@ class Receiving:
             Exception: why there is no more of it; what was read is in the answer.
             UnfitPart: it does not go on with what there is.
         """
+        coding = headers.get(hdrs.CONTENT_ENCODING, "")
+        if not coding and self._has_whole(response.content):
+            return
         try:
-            coding = headers.get(hdrs.CONTENT_ENCODING, "")
             self._open(response.headers, coding)
             if coding:
                 await self._begin_decoding(coding)
@@ -130,6 +132,23 @@ class Receiving:
         self._sink.keep(self._answer)
         if self._wire is not None:
             self._wire.discard()
+
+    def _has_whole(self, content: aiohttp.StreamReader) -> bool:
+        """Take a small body that came with its headers, as most do.
+
+        It needs no place to be gathered in. Return whether it was such a body.
+        """
+        is_all = content.is_eof() and content.exception() is None
+        if not is_all or self.ask.goes_on or self._rest is not None:
+            return False
+        n_bytes = content.total_bytes
+        if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
+            return False
+        self._spool.memory_bytes += n_bytes
+        self._transfer.n_bytes += n_bytes
+        self._answer.n_bytes = n_bytes
+        self._answer.body = content.read_nowait()
+        return True
 
     def end(self) -> None:
         """Put back a part that was of no use, and may be the next time."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from rdfcrawl.fetch.answer import Answer, Ask, Exchange
     from rdfcrawl.turns import Turn
 
@@ -23,7 +25,7 @@ class SchemeExchange:
         self._web = web
         self._ftp = ftp
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Awaitable[Answer]:
         """See `Exchange.get`."""
         is_ftp = url.startswith(("ftp:", "ftps:"))
-        return await (self._ftp if is_ftp else self._web).get(url, ask, turn)
+        return (self._ftp if is_ftp else self._web).get(url, ask, turn)

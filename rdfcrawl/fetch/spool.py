@@ -188,6 +188,10 @@ class Spool:
         """Say whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes
 
+    def holds(self, n_bytes: int, ask: Ask) -> bool:
+        """Say whether a whole body of `n_bytes` is kept in memory."""
+        return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
+
     def new_path(self) -> Path:
         """Return the name of a spool file that does not exist yet."""
         self._n_files += 1

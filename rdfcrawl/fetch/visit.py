@@ -193,6 +193,8 @@ class _Course:
             # No await from here on: an attempt is in one place at any time.
             self._queue.popleft()
             match verdict:
+                case Verdict.DONE:  # as most
+                    self._finish(attempt)
                 case Verdict.AGAIN if not attempt.dead_origin:
                     self._again(attempt)
                 case Verdict.NO_CONNECTION | Verdict.AGAIN:
@@ -202,8 +204,6 @@ class _Course:
                 case Verdict.BLOCKED:
                     self._finish(attempt)
                     self._finish_blocked(attempt)
-                case _:
-                    self._finish(attempt)
 
     async def _asked(self, attempt: Attempt) -> tuple[str, Ask] | None:
         """Return what to ask for a record; None if its source cannot say.
@@ -440,7 +440,8 @@ class _Course:
         if attempt.best is None:  # pragma: no cover
             raise AssertionError("finished without an answer")
         self._visit.documents.append(attempt.best)
-        if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
+        faults = attempt.best.faults
+        if faults and any(fault.reason in MAY_PASS for fault in faults):
             self._visit.failed.append(attempt.index)
 
     def settle(self) -> None:

@@ -194,7 +194,7 @@ class Intake:
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
-        admits = self._link_filter.admits
+        admits, covered = self._link_filter.admits, self.covered.prefixes
         for link in fresh:
             if far and origin_of_link(link) in far:
                 self.turned.filtered += 1
@@ -207,7 +207,7 @@ class Intake:
             if not admits(target):
                 self._turn_away(link, target)
                 continue
-            if self.covered and self._is_covered(link, target, depth, url):
+            if covered and self._is_covered(link, target, depth, url):
                 continue
             candidate = self._linked(target, depth, url)
             if candidate is None:

@@ -482,7 +482,8 @@ class CrawlSession:
             await self._prime([link.decode(errors="replace") for link in links])
         limit = _limit_of(document)
         intake = self._intake_for(document.record)
-        intake.full = self._deferred.full(limit)
+        if intake.covered.prefixes:
+            intake.full = self._deferred.full(limit)
         candidates = intake.links(
             links,
             parent=document.record,
@@ -490,7 +491,8 @@ class CrawlSession:
             faults=document.faults,
         )
         self.worker.offer(candidates)
-        await self._defer(limit)
+        if intake.put_off:
+            await self._defer(limit)
         return len(candidates)
 
     async def add_children(self, document: Document) -> int:
