@@ -40,7 +40,7 @@ COMMANDS: Final = {
     "list": "rdfcrawl.commands",
     "parse": "scrapy.commands",
     "rdf": "rdfcrawl.commands",
-    "runspider": "scrapy.commands",
+    "runspider": "rdfcrawl.commands",
     "settings": "scrapy.commands",
     "shell": "scrapy.commands",
     "view": "scrapy.commands",

@@ -20,13 +20,17 @@ def program() -> str:
     return "rdfcrawl" if name == "rdfcrawl" else "scrapy"
 
 
+def has_log_file() -> bool:
+    """Tell whether log lines go into a file, which may be all that is ever read."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(one, logging.FileHandler) for one in handlers)
+
+
 def fail(message: str) -> NoReturn:
     """Tell the operator what is wrong, and exit with 2.
 
     A log file gets it too: under scrapyd, nobody reads standard error.
     """
-    from rdfcrawl.progress.logformatter import has_log_file  # noqa: PLC0415 (rarely)
-
     if has_log_file():
         logger.error("%s", message)
     sys.stderr.write(f"{program()}: {message}\n")

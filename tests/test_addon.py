@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+import tomllib
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import scrapy
@@ -15,18 +17,16 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
 import rdfcrawl
-from rdfcrawl import defaults
+from rdfcrawl import defaults, launch
 from rdfcrawl.addon import PATH
-from rdfcrawl.commands import crawl, genspider
+from rdfcrawl.cli import COMMANDS, execute
+from rdfcrawl.commands import genspider
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.scrapy_settings import check_components, iter_warnings
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What `scrapy startproject` writes, and what projects set for spiders of theirs.
 PROJECT: dict[str, Any] = {
@@ -194,7 +194,7 @@ class TestInterface:
             "new = {name.partition('.')[0] for name in set(sys.modules) - old}\n"
             "print(*new - sys.stdlib_module_names)"
         )
-        folder = crawl.__file__.rpartition("/rdfcrawl/")[0]
+        folder = launch.__file__.rpartition("/rdfcrawl/")[0]
         done = subprocess.run(
             [sys.executable, "-c", line], capture_output=True, check=True, cwd=folder
         )
@@ -209,9 +209,9 @@ class TestLines:
         self, here: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
         """If a spider of ours is not in the project, the line says what brings it."""
-        monkeypatch.setattr("rdfcrawl.commands.crawl.inside_project", lambda: here)
+        monkeypatch.setattr("rdfcrawl.launch.inside_project", lambda: here)
         with pytest.raises(SystemExit):
-            crawl.check_name("sitemap", get_spider_loader(Settings()))
+            launch.check_name("sitemap", get_spider_loader(Settings()))
         told = capsys.readouterr().err
         wanted = "rdfcrawl.Addon" if here else "`rdfcrawl crawl sitemap` needs none"
         assert wanted in told
@@ -237,6 +237,40 @@ class TestLines:
         with pytest.raises(SystemExit):
             fail("so")
         assert capsys.readouterr().err == f"{name}: so\n"
+
+
+class TestCommands:
+    """Both programs have the same commands."""
+
+    def test_are_declared_for_scrapy(self) -> None:
+        """If a module of commands is ours, both programs have it, from the wheel on."""
+        folder = Path(launch.__file__).parent
+        ours = {path.stem for path in (folder / "commands").glob("[!_]*.py")}
+        metadata = tomllib.loads((folder.parent / "pyproject.toml").read_text())
+        declared = metadata["project"]["entry-points"]["scrapy.commands"]
+        assert declared == {n: f"rdfcrawl.commands.{n}:Command" for n in ours}
+        assert {n for n, home in COMMANDS.items() if "rdfcrawl" in home} == ours
+
+    def test_are_listed_by_the_program(self, capsys: Any) -> None:
+        """If `rdfcrawl` is called without a command, then it lists all of them."""
+        with pytest.raises(SystemExit) as ended:
+            execute(["rdfcrawl"])
+        assert not ended.value.code
+        told = capsys.readouterr().out
+        assert [line.split()[0] for line in told.splitlines() if line[:2] == "  "] == [
+            "rdfcrawl",
+            *COMMANDS,
+        ]
+
+    def test_that_are_unknown_are_told_in_one_line(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    ) -> None:
+        """If there is no such command, then one line names those that there are."""
+        monkeypatch.setattr(sys, "argv", ["rdfcrawl"])
+        with pytest.raises(SystemExit) as ended:
+            execute(["rdfcrawl", "dance"])
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.startswith("rdfcrawl: dance: unknown command")
 
 
 class TestTemplate:

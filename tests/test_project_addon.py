@@ -211,7 +211,8 @@ def test_spider_is_generated_from_our_template(
     """If a spider is generated with `-t rdf`, then it crawls as it is."""
     done = project.run("genspider", "-t", "rdf", "docs", site.url("/a"))
     assert "using template 'rdf'" in done.stderr
-    result = project.run("crawl", "docs", crawl_id="docs")
+    path = f"{project.name}/spiders/docs.py"
+    result = project.run("runspider", path, crawl_id="docs")
     assert result.code == 0, result.stderr
     assert result.graphs == {site.url("/a"), site.url("/b")}
 
@@ -261,6 +262,19 @@ def test_program_crawls_in_any_folder(
     assert done.code == 0, done.stderr
     result = replace(done, folder=tmp_path / "crawl" / "linkeddata")
     assert result.graphs == {site.url("/a"), site.url("/b")}
+
+
+def test_spider_is_generated_and_run_in_any_folder(
+    installed: InstalledPackage, tmp_path: Path, site: RawServer
+) -> None:
+    """If there is no project, a spider is written here; what it lacks is one line."""
+    words = ("genspider", "-t", "rdf", "docs", site.url("/a"))
+    done = installed.run("rdfcrawl", *words, folder=tmp_path)
+    assert (tmp_path / "docs.py").exists(), done.stderr
+    done = installed.run("rdfcrawl", "runspider", "docs.py", folder=tmp_path)
+    assert done.code == 2
+    assert done.stderr.startswith("rdfcrawl: USER_AGENT=")
+    assert done.stderr.count("\n") == 1
 
 
 def test_program_reads_a_file_in_any_folder(

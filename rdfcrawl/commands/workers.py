@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.commands.crawl import (
-    check_name,
-    check_operator,
-    is_ours,
-    load_spiders,
-)
 from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
 
 if TYPE_CHECKING:
     import argparse

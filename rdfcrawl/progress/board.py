@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.console import has_log_file
 from rdfcrawl.errors import MAY_PASS
-from rdfcrawl.progress.logformatter import has_log_file
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -88,12 +88,6 @@ def _safe_line(line: str) -> str:
     return "\t".join(map(safe_text, line.split("\t")))
 
 
-def has_log_file() -> bool:
-    """Tell whether log lines go into a file, which may be all that is ever read."""
-    handlers = logging.getLogger().handlers
-    return any(isinstance(one, logging.FileHandler) for one in handlers)
-
-
 class QuietLogFormatter(LogFormatter):
     """Says nothing of documents and visits, and everything of ordinary requests."""
 

@@ -1,0 +1,67 @@
+"""`scrapy runspider`, with errors of the operator told in one line."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
+from scrapy.utils.spider import iter_spider_classes
+
+from rdfcrawl.console import tell_interrupts
+from rdfcrawl.launch import check_operator, is_ours, prepare_process, run_crawl
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rdfcrawl.spiders.base import RdfSpider
+
+
+class Command(ScrapyRunspiderCommand):
+    """Runs the spider in a file; the exit codes are those of `crawl`."""
+
+    _spider: type[RdfSpider] | None = None
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options, and prepare the process if the spider is one of ours."""
+        super().process_options(args, opts)
+        if self.settings is not None and len(args) == 1:
+            self._spider = _spider_of(Path(args[0]))
+            if self._spider is not None:
+                prepare_process(self.settings)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check what the operator gave, then crawl."""
+        process, spider = self.crawler_process, self._spider
+        if spider is None or process is None or self.settings is None:
+            super().run(args, opts)
+            return
+        check_operator(spider, opts.spargs, self.settings)
+        self.exitcode = run_crawl(process, spider, opts.spargs)
+
+
+def _spider_of(path: Path) -> type[RdfSpider] | None:
+    """Return the spider of a file, if it is one of ours.
+
+    What is wrong with the file is left to Scrapy to tell.
+    """
+    if path.suffix not in {".py", ".pyw"} or not path.is_file():
+        return None
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        with suppress(ImportError):
+            found = list(iter_spider_classes(import_module(path.stem)))
+            if len(found) == 1 and is_ours(found[0]):
+                return found[0]
+    finally:
+        sys.path.remove(folder)
+    return None

@@ -1,0 +1,213 @@
+"""Start a crawl from a command: what is checked before, and what is told after."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from scrapy import signals
+from scrapy.addons import AddonManager
+from scrapy.crawler import CrawlerProcess
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.project import inside_project
+
+from rdfcrawl import defaults
+from rdfcrawl.console import fail
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.garbage import look_rarely
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler, CrawlerProcessBase
+    from scrapy.settings import BaseSettings
+    from scrapy.spiderloader import SpiderLoaderProtocol
+
+    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.spiders.base import RdfSpider
+
+# They list versions and components at every start. A log file has it all, and so has
+# a terminal with `-L DEBUG`.
+_TALKATIVE = (
+    "scrapy.addons",
+    "scrapy.crawler",
+    "scrapy.middleware",
+    "scrapy.utils.log",
+)
+_LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
+_SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql")
+_TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
+
+
+def prepare_process(settings: BaseSettings) -> None:
+    """Set what is of the process, not of a spider, before a crawl of ours.
+
+    A terminal is spared Scrapy's account of itself.
+    """
+    look_rarely()
+    # libuv's loop is the quicker one.
+    settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
+    settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
+    if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
+        for name in _TALKATIVE:  # not by level: Scrapy resets levels
+            logging.getLogger(name).addFilter(_is_no_list)
+
+
+def run_crawl(
+    process: CrawlerProcessBase,
+    spider: type[RdfSpider],
+    arguments: Mapping[str, str],
+) -> int:
+    """Crawl to the end; return the exit code."""
+    from rdfcrawl.progress.stopping import StoppableCrawler
+
+    reasons: list[str] = []
+    crawler = StoppableCrawler(
+        spider, process.settings, init_reactor=isinstance(process, CrawlerProcess)
+    )
+
+    def note_reason(reason: str) -> None:
+        reasons.append(reason)
+
+    crawler.signals.connect(note_reason, signals.spider_closed)
+    refusal = _Refusal()
+    for told_by in _TELL_OF_FAILURES:
+        logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
+    task = process.crawl(crawler, **arguments)
+    if isinstance(task, asyncio.Task):
+        task.add_done_callback(refusal.note_end)
+    process.start()
+    if refusal.error is not None:
+        fail(str(refusal.error))
+    return _exit_code(reasons, crawler)
+
+
+def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+    from rdfcrawl.guard.operator import EXIT_CODE
+    from rdfcrawl.progress.options import failed_exit_code
+
+    if reasons != ["finished"]:
+        return 1
+    stats = crawler.stats.get_stats() if crawler.stats else {}
+    if stats.get("guard/seeds"):
+        return EXIT_CODE
+    failed = stats.get("frontier/failed")
+    return failed_exit_code(crawler.settings) if failed else 0
+
+
+def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
+    """Return the spiders of a project, those that add-ons bring among them."""
+    AddonManager.load_pre_crawler_settings(settings)
+    return get_spider_loader(settings)
+
+
+def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:
+    """Tell whether a spider is a subclass of ours; imports nothing to find out."""
+    base = sys.modules.get("rdfcrawl.spiders.base")
+    return base is not None and issubclass(spider, base.RdfSpider)
+
+
+def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
+    """Exit with 2 and one line if there is no spider of this name."""
+    names = loader.list()
+    if spider in names:
+        return
+    if names:
+        there = f"there are {', '.join(names)}"
+    else:
+        there = "there is none" if inside_project() else "there is no project here"
+    hint = ""
+    if spider in _SPIDERS:
+        hint = (
+            '; ADDONS = {"rdfcrawl.Addon": 500} in the settings brings it'
+            if inside_project()
+            else f"; `rdfcrawl crawl {spider}` needs none"
+        )
+    fail(f"spider {spider}: unknown; {there}{hint}")
+
+
+def check_operator(
+    spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
+) -> BaseSettings:
+    """Exit with 2 and one line if an argument or a setting is wrong.
+
+    Returns:
+        The settings with those of the spider.
+    """
+    from rdfcrawl.extract.options import ExtractOptions
+    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
+    from rdfcrawl.scrapy_settings import apply_defaults, check_components
+    from rdfcrawl.stores.options import segment_limits
+
+    settings = settings.copy()
+    try:
+        spider.update_settings(settings)
+        apply_defaults(settings)  # if a subclass has an `update_settings` of its own
+        parsed = spider.accepts().parse(spider.given(arguments, settings))
+        options = SpiderOptions.from_settings(settings, spider.name).introduced(
+            settings
+        )
+        ExtractOptions.from_settings(settings)
+        failed_exit_code(settings)
+        segment_limits(settings)
+        ProgressOptions.from_settings(settings)
+        check_components(settings)
+        _check_named(parsed, options)
+    except ConfigError as error:
+        fail(str(error))
+    return settings
+
+
+def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
+    """See that what the operator names on the command line may be connected to.
+
+    Raises:
+        ConfigError: the guard would refuse it.
+    """
+    from rdfcrawl.arguments import NAMED
+    from rdfcrawl.guard.operator import looked_up_refusal
+
+    for name in ("seeds", *NAMED):
+        urls = getattr(arguments, name)
+        if isinstance(urls, tuple) and urls:
+            # Behind a proxy, it is the proxy that looks names up.
+            refusal = looked_up_refusal(
+                urls, options.fetch.guard, looks_up=not options.fetch.with_scrapy
+            )
+            if refusal:
+                raise ConfigError(f"argument {name}: {refusal}")
+
+
+def _is_no_list(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.INFO or not str(record.msg).startswith(_LISTS)
+
+
+class _Refusal:
+    """An error of the operator that shows only when the crawl begins (Redis, say).
+
+    Attributes:
+        error: it, to be told in one line instead of the tracebacks it causes.
+    """
+
+    def __init__(self) -> None:
+        self.error: ConfigError | None = None
+
+    def note_end(self, crawl: asyncio.Task[None]) -> None:
+        """Keep what ended the crawl, if it is the operator's to mend."""
+        error = None if crawl.cancelled() else crawl.exception()
+        if isinstance(error, ConfigError):
+            self.error = error
+
+    def is_no_consequence(self, record: logging.LogRecord) -> bool:
+        """Tell whether a log record is worth showing."""
+        error = record.exc_info[1] if record.exc_info else None
+        while error is not None and self.error is None:
+            if isinstance(error, ConfigError):
+                self.error = error
+            error = error.__context__
+        return self.error is None or record.levelno < logging.ERROR
