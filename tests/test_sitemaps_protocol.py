@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.entry import (
@@ -23,7 +24,7 @@ from rdfcrawl.sitemaps.entry import (
 from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.protocol import Sitemap, read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
-from rdfcrawl.sitemaps.tasks import SitemapTask
+from rdfcrawl.tasks.sitemap import SitemapTask
 from tests.examples import examples
 
 URL = "http://www.example.com/maps/sitemap.xml"
@@ -454,29 +455,10 @@ def test_who_may_list(
     assert may_list(entry, sitemap, hosts) is is_allowed
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        SitemapTask(),
-        SitemapTask(depth=3, robots_hosts=("a.example", "b.example")),
-    ],
-)
-def test_tasks_are_short_texts(task: SitemapTask) -> None:
-    """If a task is encoded and decoded, then it is the same; its text is short."""
-    text = task.encode()
-    assert SitemapTask.decode(text) == task
-    assert text.isascii()
-    assert len(text) < 200
-    assert task.below().depth == task.depth + 1
-
-
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"depth":-1}', '{"hosts":[1]}', '{"depth":true}']
-)
-def test_no_task(text: str) -> None:
-    """If a text is no task, then it is a fault."""
-    with pytest.raises(SourceFault):
-        SitemapTask.decode(text)
+def test_task_of_an_index_leads_below() -> None:
+    """If a sitemap is an index, then what it lists is deeper, for the same hosts."""
+    task = SitemapTask(depth=3, robots_hosts=("a.example",), is_confirming=True)
+    assert task.below() == replace(task, depth=4)
 
 
 @settings(max_examples=examples(150), deadline=None)

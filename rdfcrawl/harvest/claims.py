@@ -23,6 +23,7 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
 
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or
 # only what they say of datasets, as another site has claimed something.
-SITE: Final = "site"
-ASKED: Final = "asked"
-ASKED_SITE: Final = f"{ASKED} {SITE}"
 ROBOTS: Final = "/robots.txt"
 
 # Tables of a site, which is named by its host, and its port unless that is the usual
@@ -205,7 +203,7 @@ class Claims:
         """Have a site asked; return whether it may be."""
         scheme, _, rest = url.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
-        task = SourceTask(self._run, words=ASKED_SITE)
+        task = SourceTask(self._run, payload=RobotsTask(is_confirming=True))
         depth = document.record.depth
         record = Record(origin + ROBOTS, Kind.SITEMAP, depth, document.url, task=task)
         asked = {x.record.url for x in document.children if x.record.task == task}

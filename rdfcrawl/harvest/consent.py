@@ -20,6 +20,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH
 from rdfcrawl.tasks.records import decode_record, encode_record
+from rdfcrawl.tasks.sitemap import ConsentTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of, site_of
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document
-
-CONSENT: Final = "consent"  # begins the words of a record that asks for robots.txt
 
 # Tables of a site (`site_of`), with the number of the run in their names.
 _STATE: Final = "consent"  # in a run: `read`, once its robots.txt was; `by` a record
@@ -308,13 +307,13 @@ class Foreign:
 
     def _question(self, listed: Record) -> FollowUp:
         """Return the record that asks a site for its robots.txt."""
-        words = f"{CONSENT} {site_of(listed.url)}"
+        consent = ConsentTask(site_of(listed.url))
         record = Record(
             origin_of(listed.url) + ROBOTS_PATH,
             Kind.SITEMAP,
             self._document.record.depth,
             self._document.record.url,
-            task=SourceTask(self._context.run, words=words),
+            task=SourceTask(self._context.run, payload=consent),
         )
         return FollowUp(record, is_part_of_source=True, urgency=Urgency.SOON)
 

@@ -19,8 +19,8 @@ from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
-from rdfcrawl.harvest.claims import ASKED, ASKED_SITE, ROBOTS, SITE, Claims
-from rdfcrawl.harvest.consent import CONSENT, Consents, Foreign, sites_of_robots
+from rdfcrawl.harvest.claims import ROBOTS, Claims
+from rdfcrawl.harvest.consent import Consents, Foreign, sites_of_robots
 from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.resourcesync import listed_at
@@ -34,8 +34,8 @@ from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import read_sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
-from rdfcrawl.sitemaps.tasks import SitemapTask
 from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
@@ -98,8 +98,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     """
     origin = origin_of(url)
     is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
-    words = SITE if is_site else ""
-    task = SourceTask(run, is_named, words)
+    task = SourceTask(run, is_named, RobotsTask() if is_site else None)
     return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
@@ -123,10 +122,10 @@ class SitemapHarvester:
 
     async def question(self, record: Record) -> Question | None:
         """Ask for a sitemap only if it changed since the run before."""
-        task = read_task(record)
-        if not task.run or _is_site(task) or _is_consent(task):
+        step = _step_of(record)
+        if not read_task(record).run or not isinstance(step, SitemapTask):
             return None
-        key = _key(record.url, _words(task), is_asked=_is_asked(task))
+        key = _key(record.url, step)
         before = State.read(await self._memory.before(key, _STATE))
         headers = []
         if before.etag:
@@ -138,21 +137,21 @@ class SitemapHarvester:
     async def harvest(self, document: Document) -> AsyncIterator[Document]:
         """Yield the answer, with what it lists."""
         document.is_read = True
-        task = read_task(document.record)
-        if _is_site(task):
-            await self._robots(document, task)
-        elif _is_consent(task):
+        step = _step_of(document.record)
+        if isinstance(step, RobotsTask):
+            await self._robots(document, step)
+        elif isinstance(step, ConsentTask):
             await self._consent(document)
         elif body_of(document.response) is not None:
             document.is_followed = False  # what is wanted of it are its children
-            document.chunks = self._read(document, task)
+            document.chunks = self._read(document, step)
         else:
-            await self._is_read(document, _words(task))
+            await self._is_read(document, step)
         yield document
 
     # -- robots.txt ------------------------------------------------------------------
 
-    async def _robots(self, document: Document, task: SourceTask) -> None:
+    async def _robots(self, document: Document, task: RobotsTask) -> None:
         """Queue the sitemaps of a site; without robots.txt, the usual place."""
         origin = origin_of(document.record.url)
         urls = await self._consent(document) or [f"{origin}/sitemap.xml"]
@@ -160,8 +159,8 @@ class SitemapHarvester:
         site = site_of(origin)
         await self._claims.robots_read(site, [*urls, *instead])
         for url in urls:
-            words = SitemapTask(robots_hosts=(site,))
-            _queue(document, url, words, is_asked=task.words == ASKED_SITE)
+            named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
+            document.children.append(_sitemap(document, url, named))
         log = FaultLog()
         await self._claims.is_read(document.record.url, [site], document, log)
         document.faults += log.all()
@@ -182,12 +181,14 @@ class SitemapHarvester:
 
     # -- sitemaps --------------------------------------------------------------------
 
-    async def _read(self, document: Document, task: SourceTask) -> AsyncIterator[bytes]:
+    async def _read(
+        self, document: Document, task: SitemapTask
+    ) -> AsyncIterator[bytes]:
         """Yield what a sitemap says, and make children of what it lists."""
         reading = Reading(
             document, task, Foreign(self._consents, self._context, document)
         )
-        url, words, log = document.record.url, reading.words, reading.log
+        url, hosts, log = document.record.url, task.robots_hosts, reading.log
         before = State.read(await self._memory.before(reading.key, _STATE))
         lines = Lines(document, log)
         items = self._items(reading)
@@ -206,16 +207,16 @@ class SitemapHarvester:
             await self._claims.take(
                 reading.datasets,
                 document,
-                words.robots_hosts,
+                hosts,
                 log,
-                is_asked=reading.is_asked,
+                is_asked=task.is_confirming,
             )
             # A file of a dataset that is listed, too, is asked for as what it is.
             listed, taken = document.children[:n_listed], document.children[n_listed:]
             document.children = taken + listed
             await self._remember(reading)
-            await self._claims.has_said(words.robots_hosts, document)
-            await self._claims.is_read(url, words.robots_hosts, document, log)
+            await self._claims.has_said(hosts, document)
+            await self._claims.is_read(url, hosts, document, log)
         finally:
             document.faults += log.all()
 
@@ -244,9 +245,9 @@ class SitemapHarvester:
         document.children.clear()
         await session.worker.room()
 
-    async def _is_read(self, document: Document, words: SitemapTask) -> None:
+    async def _is_read(self, document: Document, task: SitemapTask) -> None:
         log = FaultLog()
-        url, sites = document.record.url, words.robots_hosts
+        url, sites = document.record.url, task.robots_hosts
         if document.status == 304:
             await self._claims.stays(sites, document)
         await self._claims.is_read(url, sites, document, log)
@@ -276,14 +277,14 @@ class SitemapHarvester:
 
     async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
-        document, hosts = reading.document, reading.words.robots_hosts
+        document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
         is_own = is_own or self._context.arguments.trust.covers(entry.url)
-        if not is_own and reading.is_asked:
+        if not is_own and reading.task.is_confirming:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
         elif entry.is_sitemap:
             await self._list_sitemap(reading, entry, is_own=is_own)
-        elif is_own and not reading.is_asked:
+        elif is_own and not reading.task.is_confirming:
             self._consents.take([self._page(reading, entry, before)], document)
         elif not is_own:
             await reading.foreign.add(self._page(reading, entry, before))
@@ -309,23 +310,25 @@ class SitemapHarvester:
     async def _list_sitemap(
         self, reading: Reading, entry: Entry, *, is_own: bool
     ) -> None:
-        below = reading.words.below()
+        below = reading.task.below()
         if below.depth > _LIMITS.depth:
             detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
             reading.log.note(Reason.TOO_DEEP, detail)
             return
         reading.is_index = True
-        key = _key(entry.url, below, is_asked=reading.is_asked)
+        key = _key(entry.url, below)
         before = State.read(await self._memory.before(key, _STATE))
         if before.read_ms and entry.lastmod and not before.is_before(entry.lastmod):
             return
         await self._consents.add_names(entry.url, await reading.foreign.names())
         if is_own:
             await self._claims.will_read([entry.url], below.robots_hosts)
-            _queue(reading.document, entry.url, below, is_asked=reading.is_asked)
+            reading.document.children.append(
+                _sitemap(reading.document, entry.url, below)
+            )
         else:
-            words = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
-            child = _sitemap(reading.document, entry.url, words, is_asked=False)
+            other = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
+            child = _sitemap(reading.document, entry.url, other)
             await reading.foreign.add(replace(child, is_part_of_source=False))
 
     async def _remember(self, reading: Reading) -> None:
@@ -351,8 +354,7 @@ class Reading:
 
     Attributes:
         document: the answer.
-        words: how it was come by.
-        is_asked: only what it says of datasets is wanted, to confirm what others say.
+        task: how it was come by.
         key: names what is remembered of it.
         log: takes its faults.
         newest: see `State`.
@@ -361,12 +363,10 @@ class Reading:
         is_index: it lists sitemaps.
     """
 
-    def __init__(self, document: Document, task: SourceTask, foreign: Foreign) -> None:
+    def __init__(self, document: Document, task: SitemapTask, foreign: Foreign) -> None:
         self.document = document
-        self.words = _words(task)
-        self.is_asked = _is_asked(task)
-        url = document.record.url
-        self.key = _key(url, self.words, is_asked=self.is_asked)
+        self.task = task
+        self.key = _key(document.record.url, task)
         self.log = foreign.log
         self.newest = ""
         self.datasets: list[Dataset] = []
@@ -384,34 +384,21 @@ def _describe(item: Item, sitemap: str) -> Iterable[str]:
     return describe_entry(item, sitemap=sitemap)
 
 
-def _queue(
-    document: Document,
-    url: str,
-    words: SitemapTask,
-    *,
-    is_asked: bool,
-) -> None:
-    """Make a sitemap a child of a document."""
-    document.children.append(_sitemap(document, url, words, is_asked=is_asked))
-
-
-def _sitemap(
-    document: Document, url: str, words: SitemapTask, *, is_asked: bool
-) -> FollowUp:
+def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
+    """Return the follow-up that a sitemap is."""
     record = document.record
-    text = f"{ASKED} {words.encode()}".rstrip() if is_asked else words.encode()
     # Whether the operator named the site makes no other record of its sitemaps.
-    task = SourceTask(read_task(record).run, words=text)
-    child = Record(url, Kind.SITEMAP, record.depth, record.url, task=task)
+    own = SourceTask(read_task(record).run, payload=task)
+    child = Record(url, Kind.SITEMAP, record.depth, record.url, task=own)
     return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
 
 
-def _is_site(task: SourceTask) -> bool:
-    return task.words in (SITE, ASKED_SITE)
-
-
-def _is_consent(task: SourceTask) -> bool:
-    return task.words.startswith(CONSENT)
+def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
+    """Return the step that a record is; a sitemap if it does not say."""
+    step = read_task(record).payload
+    if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
+        return step
+    return SitemapTask()
 
 
 def _sitemaps_of(document: Document) -> tuple[str, ...]:
@@ -429,24 +416,18 @@ def _asked_instead(document: Document) -> list[FollowUp]:
     """
     record, site = document.record, site_of(document.record.url)
     is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
-    if not is_ftp or document.status not in _ABSENT or read_task(record).words == SITE:
+    is_named_site = read_task(record).payload == RobotsTask()
+    if not is_ftp or document.status not in _ABSENT or is_named_site:
         return []
     url = f"http://{site}{ROBOTS}"
     other = Record(url, record.kind, record.depth, record.url, task=record.task)
     return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
 
 
-def _is_asked(task: SourceTask) -> bool:
-    return task.words.startswith(ASKED)
-
-
-def _key(url: str, words: SitemapTask, *, is_asked: bool) -> str:
+def _key(url: str, task: SitemapTask) -> str:
     """Return what names a sitemap in the state store, as it is read for these hosts."""
-    return " ".join((url, ASKED if is_asked else "all", *sorted(words.robots_hosts)))
-
-
-def _words(task: SourceTask) -> SitemapTask:
-    return SitemapTask.decode(task.words.removeprefix(ASKED).lstrip())
+    purpose = "asked" if task.is_confirming else "all"
+    return " ".join((url, purpose, *sorted(task.robots_hosts)))
 
 
 def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.arguments import VOID
-from rdfcrawl.harvest.claims import SITE
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import FollowUp, Kind, Record
+from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SiteOffers:
         if record.kind is not Kind.SITEMAP:
             return NOTHING_FOUND
         task = read_task(record)
-        if not (task.is_named and task.words == SITE):
+        if not (task.is_named and task.payload == RobotsTask()):
             return NOTHING_FOUND
         return found(FollowUp(_void(record, record.depth), is_part_of_source=True))
 

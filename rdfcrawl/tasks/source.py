@@ -6,10 +6,20 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from rdfcrawl.tasks.ckan import CkanTask
+from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 
-Payload: TypeAlias = CkanTask | SparqlTask | SparqlPing | SyncTask | SyncSearch
+Payload: TypeAlias = (
+    CkanTask
+    | SparqlTask
+    | SparqlPing
+    | SyncTask
+    | SyncSearch
+    | SitemapTask
+    | RobotsTask
+    | ConsentTask
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +31,11 @@ class SourceTask:
         is_named: the operator named the source; it was not come upon.
         graphs: of an endpoint that are wanted, see `Access.graphs`; all if empty.
         payload: which step of the harvest; None is the first one.
-        words: of the source; ASCII without control characters.
     """
 
     TAG: ClassVar = "source"
 
     run: int
     is_named: bool = False
-    words: str = ""
     payload: Payload | None = None
     graphs: tuple[str, ...] = ()

@@ -1,0 +1,58 @@
+"""One step of the harvest of a site's sitemaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsTask:
+    """The robots.txt of a site, whose sitemaps are read.
+
+    Attributes:
+        is_confirming: only what they say of datasets is wanted, to confirm what others
+            say.
+    """
+
+    TAG: ClassVar = "robots"
+
+    is_confirming: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentTask:
+    """The robots.txt of a site, which lets sitemaps of others list its URLs or not.
+
+    Attributes:
+        site: see `site_of`.
+    """
+
+    TAG: ClassVar = "consent"
+
+    site: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapTask:
+    """One reading of one sitemap.
+
+    Attributes:
+        robots_hosts: hosts whose robots.txt names it, or the index that lists it; see
+            `addresses.may_list`.
+        is_confirming: see `RobotsTask`.
+        depth: indexes above it.
+    """
+
+    TAG: ClassVar = "sitemap"
+
+    robots_hosts: tuple[str, ...] = ()
+    is_confirming: bool = False
+    depth: int = 0
+
+    def below(self) -> Self:
+        """Return the task of a sitemap that this one, an index, lists.
+
+        It is not to be read if its depth is more than `SitemapLimits.depth`.
+        """
+        return replace(self, depth=self.depth + 1)
