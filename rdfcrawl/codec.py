@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, overload
 from typing import get_type_hints as type_hints_of
@@ -170,24 +171,31 @@ def _union(args: tuple[Any, ...]) -> _Codec:
             write and (lambda x: None if x is None else write(x)),
             lambda x: None if x is None else read(x),
         )
-    by_class = {each: (each.TAG, codec_of(each)) for each in classes}
-    by_tag = dict(by_class.values())
+    by_class: dict[Any, tuple[str, Any]] = {
+        each: (each.TAG, codec_of(each).to_json) for each in classes
+    }
+    by_tag = {each.TAG: codec_of(each).from_json for each in classes}
     if len(by_tag) < len(classes):
         raise TypeError(f"a tag that two have: {args}")
 
     def to_json(value: Any) -> Any:
         if value is None and has_none:
             return None
-        tag, codec = by_class[type(value)]
-        return [tag, *(codec.to_json(value) if codec.to_json else ())]
+        tag, write = by_class[type(value)]
+        return [tag, *write(value)]
 
     def from_json(value: Any) -> Any:
         if value is None and has_none:
             return None
-        tag, *rest = _exactly(list)(value)
-        return by_tag[tag].from_json(rest)
+        if type(value) is not list:
+            raise TypeError("tag")
+        return by_tag[value[0]](value[1:])
 
     return _Codec(to_json, from_json)
+
+
+def _only(name: str) -> Convert:
+    return lambda value: (getattr(value, name),)
 
 
 def _dataclass(schema: type) -> _Codec:
@@ -196,19 +204,19 @@ def _dataclass(schema: type) -> _Codec:
     names = [each.name for each in own]
     codecs = [codec_of(hints[name]) for name in names]
     readers = [(name, x.from_json) for name, x in zip(names, codecs, strict=True)]
-    writers = [codec.to_json for codec in codecs]
+    fields_of = attrgetter(*names) if len(names) > 1 else _only(names[0])
+    writers = [(n, x.to_json) for n, x in enumerate(codecs) if x.to_json is not None]
     defaults = [each.default for each in own]
     n_needed = max((n for n, x in enumerate(defaults, 1) if x is MISSING), default=0)
 
     def to_json(value: Any) -> list[Any]:
-        found = [getattr(value, name) for name in names]
-        n = len(found)
-        while n > n_needed and found[n - 1] == defaults[n - 1]:
-            n -= 1
-        return [
-            x if write is None else write(x)
-            for x, write in zip(found[:n], writers, strict=False)
-        ]
+        found = list(fields_of(value))
+        while len(found) > n_needed and found[-1] == defaults[len(found) - 1]:
+            found.pop()
+        for n, write in writers:
+            if n < len(found):
+                found[n] = write(found[n])
+        return found
 
     def from_json(values: Any) -> Any:
         if type(values) is not list or not n_needed <= len(values) <= len(readers):

@@ -30,6 +30,8 @@ def values(schema: Any) -> st.SearchStrategy[Any]:
     args = get_args(schema)
     if get_origin(schema) is tuple and args[1:] == (...,):
         return st.lists(values(args[0]), max_size=3).map(tuple)
+    if get_origin(schema) is tuple:
+        return st.tuples(*map(values, args))
     if get_origin(schema) in (Union, UnionType):
         return st.one_of(list(map(values, args)))
     if hasattr(schema, "__dataclass_fields__"):

@@ -10,12 +10,11 @@ sections 3 to 5 (MDTM, SIZE, REST).
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -23,7 +22,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.codec import decode, encode
+from rdfcrawl.errors import RdfcrawlError, SourceFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -198,7 +198,7 @@ def write_facts(path: Path, facts: PartFacts) -> None:
     Raises:
         OSError: the disk does not take it.
     """
-    path.with_suffix(_FACTS).write_text(json.dumps(asdict(facts)))
+    path.with_suffix(_FACTS).write_text(encode(facts))
 
 
 def remove_facts(path: Path) -> None:
@@ -301,8 +301,6 @@ class PartFolder:
 def read_facts(path: Path) -> PartFacts | None:
     """Return the facts of a body; None if it is no part."""
     try:
-        found = json.loads(path.with_suffix(_FACTS).read_bytes())
-        headers = tuple((str(name), str(text)) for name, text in found["headers"])
-        return PartFacts(**{**found, "headers": headers})
-    except (OSError, ValueError, TypeError, KeyError):
+        return decode(path.with_suffix(_FACTS).read_text(), PartFacts)
+    except (OSError, ValueError, SourceFault):
         return None

@@ -8,9 +8,10 @@ Source: Semantic Sitemaps, first revision, section 2.1.
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.records import FollowUp, Kind, Record
@@ -22,7 +23,7 @@ from rdfcrawl.sitemaps.access import (
     ways_to_dataset,
 )
 from rdfcrawl.sitemaps.description import dataset_iri
-from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
@@ -94,7 +95,7 @@ class Claims:
             texts = [
                 text
                 async for text, _ in self._store.entries(site, _OWN)
-                if _from_json(text)[1] == document.response.requested[-1]
+                if _from_text(text)[1] == document.response.requested[-1]
             ]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
 
@@ -105,7 +106,7 @@ class Claims:
                 text
                 async for text, run in self._store.entries(site, _OWN)
                 if run != str(self._run)
-                and _from_json(text)[1] == document.response.requested[-1]
+                and _from_text(text)[1] == document.response.requested[-1]
             ]
             await self._store.drop(site, _OWN, texts)
 
@@ -128,7 +129,7 @@ class Claims:
             is_asked: they are only to confirm what others say.
         """
         for dataset in datasets:
-            text = _to_json(dataset, document.response.requested[-1], sites)
+            text = _to_text(dataset, document.response.requested[-1], sites)
             for site in sites:
                 await self._put(site, _OWN, text, log)
             if not is_asked:
@@ -136,7 +137,7 @@ class Claims:
 
     async def _decide(self, text: str, document: Document, log: FaultLog) -> None:
         """Take a dataset, unless a host that it speaks of is still to be heard."""
-        dataset, sitemap, sites = _from_json(text)
+        dataset, sitemap, sites = _from_text(text)
         refused: list[Claim] = []
         is_waiting = False
         for claim in claims_about_others(dataset, sitemap, sites):
@@ -186,7 +187,7 @@ class Claims:
 
     async def _own(self, site: str) -> list[Dataset]:
         return [
-            _from_json(text)[0]
+            _from_text(text)[0]
             async for text, run in self._store.entries(site, _OWN)
             if run == str(self._run)
         ]
@@ -220,41 +221,46 @@ def _part(url: str, document: Document) -> FollowUp:
     return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
 
 
-def _to_json(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:
-    places = (dataset.dumps, dataset.fragments, dataset.endpoints)
-    return json.dumps(
-        [
-            sitemap,
-            sites,
-            [dataset.position, dataset.label, dataset.uri, dataset.are_mirrors],
-            [[(x.url, x.priority, x.slicing) for x in group] for group in places],
-            [(x.iri, x.url, x.slicing) for x in dataset.prefixes],
-            dataset.graphs,
-            dataset.samples,
-        ]
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardDataset:
+    """What is kept of a dataset that a sitemap describes.
+
+    Attributes:
+        sitemap: URL, after redirects.
+        sites: whose robots.txt names it.
+        position, label, uri, dumps, fragments, endpoints, prefixes, graphs, samples,
+            are_mirrors: see `Dataset`.
+    """
+
+    sitemap: str
+    sites: tuple[str, ...]
+    position: int
+    label: str
+    uri: str
+    dumps: tuple[Location, ...] = ()
+    fragments: tuple[Location, ...] = ()
+    endpoints: tuple[Location, ...] = ()
+    prefixes: tuple[Prefix, ...] = ()
+    graphs: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    are_mirrors: bool = True
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset."""
+        return Dataset(**{name: getattr(self, name) for name in _KEPT})
 
 
-def _from_json(text: str) -> tuple[Dataset, str, tuple[str, ...]]:
-    sitemap, sites, head, places, prefixes, graphs, samples = json.loads(text)
-    dumps, fragments, endpoints = (
-        tuple(Location(url, n, _slicing(name)) for url, n, name in group)
-        for group in places
-    )
-    dataset = Dataset(
-        position=head[0],
-        label=head[1],
-        uri=head[2],
-        are_mirrors=head[3],
-        dumps=dumps,
-        fragments=fragments,
-        endpoints=endpoints,
-        prefixes=tuple(Prefix(iri, url, _slicing(x)) for iri, url, x in prefixes),
-        graphs=tuple(graphs),
-        samples=tuple(samples),
-    )
-    return dataset, sitemap, tuple(sites)
+_KEPT: Final = tuple(
+    each.name for each in fields(HeardDataset) if each.name not in ("sitemap", "sites")
+)
 
 
-def _slicing(name: str | None) -> Slicing | None:
-    return Slicing(name) if name else None
+def _to_text(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:
+    kept = {name: getattr(dataset, name) for name in _KEPT}
+    return encode(HeardDataset(sitemap=sitemap, sites=sites, **kept))
+
+
+def _from_text(text: str) -> tuple[Dataset, str, tuple[str, ...]]:
+    heard = decode(text, HeardDataset)
+    return heard.dataset, heard.sitemap, heard.sites

@@ -8,13 +8,13 @@ changed, and whether they have. A page that says that it never changes is fetche
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.ckan.native import PageFacts, choose_next
 from rdfcrawl.catalogs.ckan.native import following_pages as named_next
 from rdfcrawl.catalogs.paging import is_immutable
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
@@ -61,24 +61,6 @@ class PageState:
     last_modified: str = ""
     is_done: bool = False
 
-    def to_json(self) -> str:
-        """Return what `from_json` reads."""
-        fields = (self.number, self.depth, self.run, self.etag, self.last_modified)
-        return json.dumps([*fields, int(self.is_done)])
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Return what `to_json` was called on."""
-        number, depth, run, etag, last_modified, is_done = json.loads(text)
-        return cls(
-            number=number,
-            depth=depth,
-            run=run,
-            etag=etag,
-            last_modified=last_modified,
-            is_done=bool(is_done),
-        )
-
 
 class CollectionPages:
     """The collections of a crawl, for all of its workers."""
@@ -97,7 +79,7 @@ class CollectionPages:
         if not isinstance(task, CollectionPage) or not task.run:
             return None
         text = await self._store.get(task.root, _PAGES, record.url)
-        state = PageState.from_json(text) if text else None
+        state = decode(text, PageState) if text else None
         if state is None or state.run >= task.run:
             return None
         headers = []
@@ -112,7 +94,7 @@ class CollectionPages:
         group: list[FollowUp] = []
         async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
             async for url, text in self._store.entries(root, _PAGES):
-                state = PageState.from_json(text)
+                state = decode(text, PageState)
                 if state.is_done:
                     continue
                 task = CollectionPage(self._run, state.number, root)
@@ -210,7 +192,7 @@ class CollectionPages:
             record = _record(url, deep, document.url, next_task)
             follow_ups.append(FollowUp(record))
             if url not in states:
-                new[url] = PageState(number=next_task.number, depth=deep).to_json()
+                new[url] = encode(PageState(number=next_task.number, depth=deep))
         await self._store.put(task.root, _PAGES, new)
         return follow_ups
 
@@ -247,21 +229,21 @@ class CollectionPages:
                 last_modified=response.last_modified,
                 is_done=facts.is_immutable or is_immutable(response.cache_control),
             )
-        entries = {document.record.url: state.to_json()}
+        entries = {document.record.url: encode(state)}
         if document.url != document.record.url:  # it was redirected there
-            entries[document.url] = replace(state, is_done=True).to_json()
+            entries[document.url] = encode(replace(state, is_done=True))
         await self._store.put(_CRAWL, _COLLECTIONS, {task.root: ""})
         await self._store.put(task.root, _PAGES, entries)
 
     async def _gone(self, task: CollectionPage, record: Record) -> None:
         """Ask no more for a page that is over; what it had remains true."""
         state = PageState(number=task.number, depth=record.depth, is_done=True)
-        await self._store.put(task.root, _PAGES, {record.url: state.to_json()})
+        await self._store.put(task.root, _PAGES, {record.url: encode(state)})
 
     async def _states(self, root: str, urls: list[str]) -> dict[str, PageState]:
         texts = await self._store.get_many(root, _PAGES, urls)
         pairs = zip(urls, texts, strict=True)
-        return {url: PageState.from_json(text) for url, text in pairs if text}
+        return {url: decode(text, PageState) for url, text in pairs if text}
 
 
 def _next_of(facts: PagingFacts, document: Document) -> list[str]:

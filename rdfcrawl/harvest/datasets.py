@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.access import ways_by_dataset
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.dataset import KnownDataset
@@ -84,11 +85,11 @@ class DatasetRegistry:
         first = dataset.ways[0]
         if is_service and await self.is_taken_otherwise(first.parts[0][0]):
             return NOTHING_FOUND  # all that is known behind it has a dump
-        text = dataset.to_json()
+        text = encode(dataset)
         kept = await self._store.claim(dataset.name, _DATASET, "known", text)
         if kept != text:
-            dataset = _merged(KnownDataset.from_json(kept), dataset, document)
-            text = dataset.to_json()
+            dataset = _merged(decode(kept, KnownDataset), dataset, document)
+            text = encode(dataset)
             await self._store.put(dataset.name, _DATASET, {"known": text})
         await self._note_places(dataset, text)
         return await self._take(dataset, document, document.record.depth + 1)
@@ -167,7 +168,7 @@ class DatasetRegistry:
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
         text = await self._store.get(name, _DATASET, "known")
-        return KnownDataset.from_json(text) if text else None
+        return decode(text, KnownDataset) if text else None
 
     async def way_taken(self, name: str) -> int | None:
         """Return which of the ways to a dataset is taken, as an index.

@@ -9,13 +9,13 @@ index and an unchanged page by their `lastmod`.
 from __future__ import annotations
 
 import asyncio
-import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import body_of
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
@@ -49,14 +49,15 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.protocol import Item
 
 # Tables of a sitemap.
-_STATE: Final = "sitemap"  # `State` when it was read to its end
+_STATE: Final = "sitemap"  # `SitemapState` when it was read to its end
 _ABSENT: Final = (404, 410)
 _SOON: Final = 0.7  # from this priority on an entry is wanted before others
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SitemapState:
     """What tells the next run whether a sitemap, and what it lists, has changed.
 
     Attributes:
@@ -69,11 +70,6 @@ class State(NamedTuple):
     last_modified: str = ""
     read_ms: int = 0
     newest: str = ""
-
-    @classmethod
-    def read(cls, text: str) -> Self:
-        """Return the state that `json.dumps` wrote; an empty one for an empty text."""
-        return cls(*json.loads(text)) if text else cls()
 
     def is_before(self, lastmod: PointInTime) -> bool:
         """Tell whether what changed at that time may have done so after the reading.
@@ -126,7 +122,7 @@ class SitemapHarvester:
         if not read_task(record).run or not isinstance(step, SitemapTask):
             return None
         key = _key(record.url, step)
-        before = State.read(await self._memory.before(key, _STATE))
+        before = await self._state_before(key)
         headers = []
         if before.etag:
             headers.append(("If-None-Match", before.etag))
@@ -189,7 +185,7 @@ class SitemapHarvester:
             document, task, Foreign(self._consents, self._context, document)
         )
         url, hosts, log = document.record.url, task.robots_hosts, reading.log
-        before = State.read(await self._memory.before(reading.key, _STATE))
+        before = await self._state_before(reading.key)
         lines = Lines(document, log)
         items = self._items(reading)
         try:
@@ -220,7 +216,7 @@ class SitemapHarvester:
         finally:
             document.faults += log.all()
 
-    async def _take(self, reading: Reading, item: Item, before: State) -> None:
+    async def _take(self, reading: Reading, item: Item, before: SitemapState) -> None:
         """Take an entry or a dataset."""
         if isinstance(item, Dataset):
             if not reading.document.is_nofollow:  # or nobody would ask for its URIs
@@ -275,7 +271,7 @@ class SitemapHarvester:
                     break
                 yield item
 
-    async def _list(self, reading: Reading, entry: Entry, before: State) -> None:
+    async def _list(self, reading: Reading, entry: Entry, before: SitemapState) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
@@ -289,7 +285,7 @@ class SitemapHarvester:
         elif not is_own:
             await reading.foreign.add(self._page(reading, entry, before))
 
-    def _page(self, reading: Reading, entry: Entry, before: State) -> FollowUp:
+    def _page(self, reading: Reading, entry: Entry, before: SitemapState) -> FollowUp:
         """Return the child that a page is."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
@@ -317,7 +313,7 @@ class SitemapHarvester:
             return
         reading.is_index = True
         key = _key(entry.url, below)
-        before = State.read(await self._memory.before(key, _STATE))
+        before = await self._state_before(key)
         if before.read_ms and entry.lastmod and not before.is_before(entry.lastmod):
             return
         await self._consents.add_names(entry.url, await reading.foreign.names())
@@ -331,6 +327,10 @@ class SitemapHarvester:
             child = _sitemap(reading.document, entry.url, other)
             await reading.foreign.add(replace(child, is_part_of_source=False))
 
+    async def _state_before(self, key: str) -> SitemapState:
+        text = await self._memory.before(key, _STATE)
+        return decode(text, SitemapState) if text else SitemapState()
+
     async def _remember(self, reading: Reading) -> None:
         """Keep what tells the next run whether the sitemap has changed.
 
@@ -338,15 +338,15 @@ class SitemapHarvester:
         change, or have failed, while it stays the same.
         """
         document = reading.document
-        state = State(
+        state = SitemapState(
             document.response.etag,
             document.response.last_modified,
             document.response.started_ms,
             reading.newest,
         )
         if document.faults or reading.is_index or reading.foreign.has_some:
-            state = state._replace(etag="", last_modified="")
-        await self._memory.put(reading.key, _STATE, json.dumps(state))
+            state = replace(state, etag="", last_modified="")
+        await self._memory.put(reading.key, _STATE, encode(state))
 
 
 class Reading:
@@ -357,7 +357,7 @@ class Reading:
         task: how it was come by.
         key: names what is remembered of it.
         log: takes its faults.
-        newest: see `State`.
+        newest: see `SitemapState`.
         datasets: that were taken.
         foreign: what it lists of other sites.
         is_index: it lists sitemaps.
