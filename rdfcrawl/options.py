@@ -19,6 +19,8 @@ from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.setting_values import is_on
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.fetch.ftp_logins import FtpLogins
@@ -65,6 +67,13 @@ class SpiderOptions:
             ftp_logins=ftp_logins(),
             reservation_policy=reservation_policy(settings),
         )
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders that the crawl writes to."""
+        paths, files = self.crawl.paths, self.harvest.files
+        folders = (paths.quads, paths.provenance, self.fetch.spool_dir)
+        return folders if files is None else (*folders, files)
 
     def introduced(self, settings: BaseSettings) -> SpiderOptions:
         """Return the options of a crawl, which keeps within its own networks.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from rdfcrawl.reservations import NOTHING
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
-    from rdfcrawl.pipelines.keep import KeptQuads
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.tasks.text import Task
 
@@ -235,6 +234,26 @@ class BodyReading(NamedTuple):
 NOT_READ: Final = BodyReading()
 
 
+class QuadCopy(Protocol):
+    """A copy of the statements of a document.
+
+    Attributes:
+        n_bytes: length of the copy.
+        is_whole: the statements were read to their end.
+    """
+
+    n_bytes: int
+    is_whole: bool
+
+    def open(self) -> BinaryIO:
+        """Return the copy, from its begin."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the copy."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Document:
     """What one URI answered, and what became of it: the item of all pipelines.
@@ -288,7 +307,7 @@ class Document:
     is_changed: bool = False
     is_deleted: bool = False
     faults: list[Fault] = field(default_factory=list)
-    kept: KeptQuads | None = None
+    kept: QuadCopy | None = None
     extra: dict[str, object] | None = None
 
     @property

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Candidate, Frontier
+    from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.frontier.client import Frontier
 
 
 def new_intake(frontier: Frontier, **changes: int) -> Intake:

@@ -9,11 +9,11 @@ import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.candidate import Candidate
 from rdfcrawl.frontier.client import (
     FILL_BY_INTSET_LIMIT,
     MAX_KEYS_PER_CALL,
     MAX_URIS_PER_CALL,
-    Candidate,
     Counts,
 )
 from rdfcrawl.frontier.outage import is_outage

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from rdfcrawl.dataweb.nodes.base import RULES_PATHS
+from rdfcrawl.dataweb.messages import RULES_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

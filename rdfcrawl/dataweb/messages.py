@@ -11,6 +11,8 @@ from urllib.parse import parse_qs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ROBOTS_PATH = "/robots.txt"
+RULES_PATHS = (ROBOTS_PATH, "/.well-known/tdmrep.json")
 MAX_FIELDS = 100  # parameters of one query string or form
 
 

@@ -16,7 +16,6 @@ from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
 from rdfcrawl.fetch.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.content_encoding import Decoder
-from rdfcrawl.fetch.names import NameResolver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
@@ -27,6 +26,7 @@ from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.resolver import NameResolver
 from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = Watch(options)
-        names = TurnNames(NameResolver(self._known))
+        names = TurnNames(NameResolver(self._known.found if self._known else None))
         self._names = GuardedResolver(names, self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)

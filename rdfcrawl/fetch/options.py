@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
 from rdfcrawl.fetch.answer import Ask
 from rdfcrawl.fetch.failing import FAILING
 from rdfcrawl.fetch.ftp_logins import FtpLogins
+from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
 from rdfcrawl.setting_values import integer, is_on, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.reservations import ReservationPolicy
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -189,6 +192,30 @@ class FetchOptions:
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
+
+
+class HasFetchOptions(HasCrawlOptions, Protocol):
+    """Options of a spider, as far as the fetch knows them."""
+
+    @property
+    def fetch(self) -> FetchOptions:
+        """Limits and manners of the fetch."""
+        ...
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """Folders that the crawl writes to."""
+        ...
+
+    @property
+    def ftp_logins(self) -> FtpLogins:
+        """Logins of FTP servers."""
+        ...
+
+    @property
+    def reservation_policy(self) -> ReservationPolicy:
+        """Which wishes of publishers are obeyed."""
+        ...
 
 
 def ftp_logins() -> FtpLogins:

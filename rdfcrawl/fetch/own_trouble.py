@@ -24,7 +24,7 @@ from rdfcrawl.turns import FREE
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from rdfcrawl.errors import StoreFault
     from rdfcrawl.fetch.answer import Ask, Exchange
@@ -70,6 +70,12 @@ class KnownNames:
     def __init__(self, note: Callable[[str, str], None] | None = None) -> None:
         self.note = note
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
+
+    def found(self, name: str, addresses: Sequence[str]) -> None:
+        """Take note that a name has addresses, and tell of it."""
+        self.add(name, addresses[0])
+        if self.note is not None:
+            self.note(name, min(addresses))
 
     def add(self, name: str, address: str) -> None:
         """Take note that a name has an address."""

@@ -43,10 +43,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Exchange, Question
     from rdfcrawl.fetch.contexts import ContextStore
-    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.guard.policy import Why
-    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Record
 
 
@@ -75,7 +74,7 @@ class Transport:
                 host_bytes=options.fetch.spool_host_max_bytes,
                 put_off_secs=options.fetch.backoff_base_secs,
             ),
-            disk=_disk(options),
+            disk=Disk(options.folders, min_free_bytes=options.fetch.min_free_bytes),
         )
         self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
         known, sleepers = KnownNames(session.neighbours.note), Sleepers()
@@ -194,15 +193,6 @@ class Transport:
         self._spool.close()
 
 
-def _disk(options: SpiderOptions) -> Disk:
-    """Return the disks that a crawl writes to."""
-    paths = options.crawl.paths
-    folders = [paths.quads, paths.provenance, options.fetch.spool_dir]
-    if options.harvest.files is not None:
-        folders.append(options.harvest.files)
-    return Disk(folders, min_free_bytes=options.fetch.min_free_bytes)
-
-
 async def _secs_of_redis(redis: Redis) -> float | None:
     """Return the time of day of Redis; None if it does not tell."""
     try:
@@ -214,6 +204,11 @@ async def _secs_of_redis(redis: Redis) -> float | None:
 
 class FetchingSpider(VisitingSpider, Protocol):
     """A visiting spider that knows how its records are requested."""
+
+    @property
+    def options(self) -> HasFetchOptions:
+        """Its options."""
+        ...
 
     async def question(self, record: Record) -> Question | None:
         """Return the request for a record; None is a GET of its URL."""

@@ -18,7 +18,7 @@ from rdfcrawl.uri import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rdfcrawl.fetch.names import NameResolver
+    from rdfcrawl.resolver import NameResolver
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50
@@ -91,7 +91,7 @@ class AddressBook:
         that the order in which they are given makes no difference.
         """
         if self._names is None:
-            from rdfcrawl.fetch.names import NameResolver  # noqa: PLC0415  (aiohttp)
+            from rdfcrawl.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
 
             self._names = NameResolver()
         bare = host.removeprefix("[").removesuffix("]")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from zlib import crc32
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.candidate import Candidate
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
@@ -50,16 +51,6 @@ _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
-
-
-class Candidate(NamedTuple):
-    """A URI on its way into the frontier."""
-
-    partition: int
-    key: str
-    fingerprint: int
-    item: bytes  # band digit + payload, or b"k": mark as seen only
-    budget: Budget | None = None  # of its host and domain; None: that of the worker
 
 
 class TurnEntry(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from rdfcrawl.frontier.client import Candidate
+    from rdfcrawl.frontier.candidate import Candidate
 
 _HEAD = 7  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault

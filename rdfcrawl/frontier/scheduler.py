@@ -196,7 +196,7 @@ class FrontierScheduler(BaseScheduler):
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
         self._callback = spider.process_visit
-        self.session = spider.session = await CrawlSession.join(
+        self.session = await CrawlSession.join(
             spider.options.crawl,
             spider.arguments,
             crawler.settings,
@@ -206,8 +206,7 @@ class FrontierScheduler(BaseScheduler):
             figures=self._figures,
             account_for=self._account_for,
         )
-        spider.options = replace(spider.options, crawl=self.session.options)
-        spider.arguments = self.session.arguments
+        spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
         work = self.session.options.work
         self._n_quick = work.visits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from redis.exceptions import RedisError
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.fetch.own_trouble import OwnTrouble
+    from rdfcrawl.errors import StoreFault
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
@@ -50,6 +50,29 @@ logger = logging.getLogger(__name__)
 _SEEDS_AT_ONCE = 500
 _CRAWL = "crawl:"  # stands for the crawl itself where a source is asked for
 _COVERED = "covered"  # table: prefix -> dataset
+
+
+class WorkerTrouble(Protocol):
+    """What keeps a worker from its work, and is no host's fault."""
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether no request is made for now."""
+        ...
+
+    @property
+    def keeps_from_writing(self) -> bool:
+        """Whether stores would be tried in vain."""
+        ...
+
+    @property
+    def put_off_secs(self) -> float:
+        """How long a host waits whose document was too much for the disk just now."""
+        ...
+
+    def bear(self, fault: StoreFault) -> None:
+        """Pause until what could not be written may be tried again."""
+        ...
 
 
 class CrawlSession:
@@ -86,7 +109,7 @@ class CrawlSession:
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
         self._looking: asyncio.Task[None] | None = None
         self.run = 0
-        self.trouble: OwnTrouble | None = None
+        self.trouble: WorkerTrouble | None = None
         self.flowing: Callable[[], AbstractSet[object]] = frozenset
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook(

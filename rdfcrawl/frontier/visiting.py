@@ -12,11 +12,20 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Document
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
+
+
+class HasCrawlOptions(Protocol):
+    """Options of a spider, as far as the frontier knows them."""
+
+    @property
+    def crawl(self) -> CrawlOptions:
+        """What is fixed for one worker of one crawl."""
+        ...
 
 
 @runtime_checkable
@@ -29,11 +38,19 @@ class VisitingSpider(Protocol):
         parses_documents: it has a `parse_document` of its own.
     """
 
-    options: SpiderOptions
     arguments: CrawlArguments
     session: CrawlSession | None
     is_onlooker: bool
     member: Member
+
+    @property
+    def options(self) -> HasCrawlOptions:
+        """Its options."""
+        ...
+
+    def join(self, session: CrawlSession) -> None:
+        """Take part in a crawl: by the options and arguments that the crawl keeps."""
+        ...
 
     @property
     def parses_documents(self) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import CrawlGone, StoreFault
-from rdfcrawl.frontier.client import SEEN_ONLY, Added, Candidate, Counts
+from rdfcrawl.frontier.client import SEEN_ONLY, Added, Counts
 from rdfcrawl.frontier.homes import homes_and_others
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
@@ -30,6 +30,7 @@ from rdfcrawl.turns import steady_time
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
+    from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.outage import Outage

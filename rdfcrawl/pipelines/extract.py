@@ -22,6 +22,7 @@ from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import NOT_READ, BodyReading, Document
+from rdfcrawl.robots.options import reservation_policy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -48,6 +49,7 @@ class ExtractPipeline:
         self._crawler = crawler
         self._spider = spider
         self._options = options
+        self._reservation_policy = reservation_policy(crawler.settings)
         self._sandbox = Sandbox(
             options.processes,
             memory_bytes=options.memory_bytes,
@@ -99,7 +101,7 @@ class ExtractPipeline:
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
             reservations=document.reservations,
-            reservation_policy=self._spider.options.reservation_policy,
+            reservation_policy=self._reservation_policy,
             at_secs=document.response.ended_ms / 1000,
             limits=self._options.limits,
             unpack=self._options.unpack,

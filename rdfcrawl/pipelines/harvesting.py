@@ -9,6 +9,7 @@ from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from rdfcrawl.fetch.options import HasFetchOptions
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.records import Record
 
@@ -21,6 +22,11 @@ class HarvestingSpider(VisitingSpider, Protocol):
     """
 
     harvesters: HarvesterRegistry
+
+    @property
+    def options(self) -> HasFetchOptions:
+        """Its options."""
+        ...
 
     def harvesters_of(self, record: Record) -> HarvesterRegistry:
         """Return the harvesters that know the arguments of a record."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import give_up
+from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.records import Document
 
@@ -39,7 +39,7 @@ class KeepPipeline:
         Raises:
             NotConfigured: its spider does not want to see statements.
         """
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         if not spider.parses_documents:
             raise NotConfigured
         fetch = spider.options.fetch

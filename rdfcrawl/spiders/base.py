@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -274,6 +275,12 @@ class RdfSpider(Spider):
                 yield requestable(text)
             except BadUri as error:
                 yield BadSeed(Path("start_urls"), number, error.fault)
+
+    def join(self, session: CrawlSession) -> None:
+        """Take part in a crawl: by the options and arguments that the crawl keeps."""
+        self.session = session
+        self.options = replace(self.options, crawl=session.options)
+        self.arguments = session.arguments
 
     def _joined(self) -> CrawlSession:
         if self.session is None:

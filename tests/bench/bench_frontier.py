@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.frontier.binary import find_server, program_version
-from rdfcrawl.frontier.client import Candidate
+from rdfcrawl.frontier.candidate import Candidate
 from rdfcrawl.frontier.embedded import OPTIONS
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
 from rdfcrawl.frontier.options import WorkerOptions

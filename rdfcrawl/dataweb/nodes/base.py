@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 RDF_TYPE = f"<{_RDF_TYPE}>"
 LABEL = f"<{RDFS}label>"
 SEE_ALSO = f"<{RDFS}seeAlso>"
-ROBOTS_PATH = "/robots.txt"
-RULES_PATHS = (ROBOTS_PATH, "/.well-known/tdmrep.json")
 
 Statement = tuple[str, str, str]  # subject, predicate, object as in N-Triples
 

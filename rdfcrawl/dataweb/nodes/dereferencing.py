@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, Response
+from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, ROBOTS_PATH, Response
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
-from rdfcrawl.dataweb.nodes.base import ROBOTS_PATH, Node, NodePlan, serialize
+from rdfcrawl.dataweb.nodes.base import Node, NodePlan, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

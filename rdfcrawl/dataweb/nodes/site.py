@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from rdfcrawl.dataweb.messages import Response
-from rdfcrawl.dataweb.nodes.base import ROBOTS_PATH, Node, NodePlan
+from rdfcrawl.dataweb.messages import ROBOTS_PATH, Response
+from rdfcrawl.dataweb.nodes.base import Node, NodePlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

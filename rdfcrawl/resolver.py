@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.own_trouble import KnownNames
+    from collections.abc import Callable, Sequence
+
+    Tell = Callable[[str, Sequence[str]], None]
 
 MAX_LOOKUPS: Final = 64  # at once; threads are made as they are needed
 
@@ -23,11 +25,11 @@ class NameResolver(AbstractResolver):
     servers would make all other names time out.
 
     Args:
-        known: is told of the names that have addresses.
+        tell: is told of each name that has addresses, and of these.
     """
 
-    def __init__(self, known: KnownNames | None = None) -> None:
-        self._known = known
+    def __init__(self, tell: Tell | None = None) -> None:
+        self._tell = tell
         self._threads = ThreadPoolExecutor(MAX_LOOKUPS, thread_name_prefix="names")
 
     async def resolve(
@@ -52,11 +54,8 @@ class NameResolver(AbstractResolver):
         )
         loop = asyncio.get_running_loop()
         found = await loop.run_in_executor(self._threads, lookup)
-        if self._known is not None and found:
-            addresses = [str(row[4][0]) for row in found]
-            self._known.add(host, addresses[0])
-            if self._known.note is not None:
-                self._known.note(host, min(addresses))
+        if self._tell is not None and found:
+            self._tell(host, [str(row[4][0]) for row in found])
         return [
             ResolveResult(
                 hostname=host,
