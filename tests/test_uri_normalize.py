@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, parse_uri, requestable
+from rdfcrawl.uri.parse import MAX_URL_CHARS
 
 NORMAL_FORM = NormalForm()
 
@@ -210,6 +211,20 @@ def test_short_cut_knows_hosts_and_ports(host: str, scheme: str) -> None:
 def test_usual_links_take_the_short_cut(url: str) -> None:
     """If a link is written the usual way, then it is recognized without parsing."""
     assert NORMAL_FORM._is_normal(url)
+
+
+@given(URLS)
+def test_plain_urls_stay_as_they_are(url: str) -> None:
+    """If a link is taken for plain, then it is requested so, and is normal."""
+    if NORMAL_FORM.is_plain(url):
+        assert requestable(url) == NORMAL_FORM.normalize(url) == url
+
+
+@pytest.mark.parametrize("n_chars", [MAX_URL_CHARS, MAX_URL_CHARS + 1])
+def test_long_urls_are_not_plain(n_chars: int) -> None:
+    """If a link is longer than what is requested, then it is not plain."""
+    url = "http://a/".ljust(n_chars, "b")
+    assert NORMAL_FORM.is_plain(url) == (n_chars == MAX_URL_CHARS)
 
 
 @given(URLS, st.randoms(use_true_random=False))

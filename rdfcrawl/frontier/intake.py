@@ -140,6 +140,7 @@ class Intake:
         self.full: AbstractSet[str] = frozenset()
         self._key_of = keys.of
         self._normalize = normal_form.normalize
+        self._is_plain = normal_form.is_plain
         self._partitions = partitions
         self._max_depth = max_depth
         self._partition_of: dict[str, int] = {}
@@ -201,7 +202,7 @@ class Intake:
                 self.turned.filtered += 1
                 continue
             try:
-                target = to_requestable(link)
+                target, name = self._read(link)
             except BadUri as error:
                 bad.append(error.fault)
                 continue
@@ -210,7 +211,7 @@ class Intake:
                 continue
             if covered and self._is_covered(link, target, depth, url):
                 continue
-            candidate = self._linked(target, depth, url)
+            candidate = self._linked(target, name, depth, url)
             if candidate is None:
                 traps.append(target)
             else:
@@ -221,11 +222,20 @@ class Intake:
             faults += _summed(bad, traps)
         return candidates
 
-    def _linked(self, target: str, depth: int, url: str) -> Candidate | None:
+    def _read(self, link: bytes) -> tuple[str, str]:
+        """Return the URL of a link, and its normal form, if that is known by then.
+
+        Raises:
+            BadUri: it is no URL that is crawled.
+        """
+        text = link.decode(errors="replace")
+        return (text, text) if self._is_plain(text) else (to_requestable(text), "")
+
+    def _linked(self, target: str, name: str, depth: int, url: str) -> Candidate | None:
         """Return the candidate of a link; None if it leads into a trap."""
         if is_endless(target, self._link_filter.traps):
             return None
-        candidate = self._link(target, depth, url)
+        candidate = self._link(target, name, depth, url)
         if not (self.forms.is_busy(candidate.key) and self.forms.is_large(target)):
             return candidate
         if self.forms.is_far_ahead(target, url):
@@ -428,16 +438,23 @@ class Intake:
         elif record.change:
             name = f"{name} {record.change}"
         item = band + pack(record, key, task)
-        mark = fingerprint(name)
+        mark = fingerprint(name or self._normalize(url))
         return Candidate(self._partition(key), key, mark, item, self._budget)
 
-    def _link(self, url: str, depth: int, parent: str) -> Candidate:
-        """Return what `candidate` does for a link, of which there are most."""
+    def _link(self, url: str, name: str, depth: int, parent: str) -> Candidate:
+        """Return what `candidate` does for a link, of which there are most.
+
+        Args:
+            url: requestable.
+            name: its normal form, if that is known.
+            depth: of the link.
+            parent: URL of the document that has it.
+        """
         key = self._key_of(url)
         payload = pack_link(
             url, kind_of(url), depth, parent, profile=self._profile, key=key
         )
-        mark = fingerprint(self._normalize(url))
+        mark = fingerprint(name)
         item = LINK_BAND + payload
         return Candidate(self._partition(key), key, mark, item, self._budget)
 

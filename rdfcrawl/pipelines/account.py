@@ -10,7 +10,7 @@ from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.provenance import Status, Worker, describe, describe_worker, status_of
-from rdfcrawl.records import Document
+from rdfcrawl.records import NOT_READ, Document
 from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import segment_limits
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.records import BodyReading
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.stores.segments import SegmentLimits
 
@@ -113,6 +114,7 @@ class AccountPipeline:
 
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
+        response, reading = document.response, document.reading
         counts["document/seen"] += 1
         counts["item_scraped_count"] += 1  # Scrapy's name for the same
         counts[_STATUS_NAMES[status_of(document)]] += 1
@@ -122,23 +124,26 @@ class AccountPipeline:
             counts["document/changed"] += document.is_changed
             counts["document/stored"] += 1
             counts["document/quads"] += document.n_quads
-        if (
-            document.status and document.response.requested
-        ):  # not for each that a page stands for
-            counts[f"http/status/{document.status}"] += 1
-            counts["http/bytes"] += document.response.n_bytes
-        if document.reading.format is not None:
-            counts[f"document/format/{document.reading.format.name}"] += 1
-        for packing in document.reading.packings:
-            counts[f"document/packing/{packing}"] += 1
-        for extractor, n_quads in document.reading.extracted.items():
-            counts[f"document/extractor/{extractor}"] += n_quads
-        if document.reading.n_members:
-            counts["document/members"] += document.reading.n_members
+        if response.status and response.requested:  # not parts of a response
+            counts[f"http/status/{response.status}"] += 1
+            counts["http/bytes"] += response.n_bytes
+        if reading is not NOT_READ:
+            self._count_reading(reading)
         if document.n_links:
             counts["link/offered"] += document.n_links
         if document.faults:
             self._count_faults(document)
+
+    def _count_reading(self, reading: BodyReading) -> None:
+        counts = self._counts
+        if reading.format is not None:
+            counts[f"document/format/{reading.format.name}"] += 1
+        for packing in reading.packings:
+            counts[f"document/packing/{packing}"] += 1
+        for extractor, n_quads in reading.extracted.items():
+            counts[f"document/extractor/{extractor}"] += n_quads
+        if reading.n_members:
+            counts["document/members"] += reading.n_members
 
     def _count_faults(self, document: Document) -> None:
         counts = self._counts

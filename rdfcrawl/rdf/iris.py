@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -70,15 +70,17 @@ def _percent(found: re.Match[str]) -> str:
     return quote(found[0], safe="", errors="replace")
 
 
+@lru_cache(maxsize=1024)  # a document asks for the same several times
 def iri_of_url(url: str) -> str:
     """Return the absolute IRI that a URL is, or becomes by escapes; empty if none.
 
     >>> iri_of_url("http://e.example/a|b")
     'http://e.example/a%7Cb'
     """
-    with suppress(ValueError):
+    try:
         return NamedNode(url).value
-    begin = _UP_TO_PATH.match(url)
+    except ValueError:
+        begin = _UP_TO_PATH.match(url)
     if begin is None:
         return ""
     with suppress(ValueError):

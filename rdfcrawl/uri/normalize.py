@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.uri.parse import PLAIN_AUTHORITY, BadUri, parse_uri
+from rdfcrawl.uri.parse import MAX_URL_CHARS, PLAIN_AUTHORITY, BadUri, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +112,17 @@ class NormalForm:
         if self._is_normal(url) and ("&" not in url or _is_sorted(url)):
             return url
         return self._rewrite(url)
+
+    def is_plain(self, text: str) -> bool:
+        """Tell whether a link is a URL that is requested as it is, and normal.
+
+        So are most: `requestable` and `normalize` would return the same.
+        """
+        return (
+            len(text) <= MAX_URL_CHARS
+            and self._is_normal(text) is not None
+            and ("&" not in text or _is_sorted(text))
+        )
 
     def _rewrite(self, url: str) -> str:
         parts = _PARTS(parse_uri(url))

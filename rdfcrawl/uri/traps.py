@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from rdfcrawl.uri.calendars import Calendar, date_of
@@ -37,6 +37,12 @@ class TrapLimits:
     repeats: int = 3
     segments: int = 40
     of_form: int = 1000
+    least: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Tell from how many segments or parameters on a URL is looked at."""
+        least = min(self.repeats or math.inf, self.segments or math.inf)
+        object.__setattr__(self, "least", least)
 
 
 NO_TRAPS: Final = TrapLimits(repeats=0, segments=0, of_form=0)
@@ -50,7 +56,7 @@ def is_endless(url: str, limits: TrapLimits) -> bool:
     >>> is_endless("https://example.org/2031/01/01/01/01/01", TrapLimits())
     False
     """
-    least = min(limits.repeats or math.inf, limits.segments or math.inf)
+    least = limits.least
     if url.count("/") < least + 3 and url.count("&") < least:  # two of the scheme
         return False
     rest, _, query = url.partition("?")
