@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document as Document
     from rdfcrawl.spiders.base import RdfSpider as RdfSpider
     from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
+    from rdfcrawl.spiders.frontier import FrontierSpider as FrontierSpider
     from rdfcrawl.spiders.linkeddata import LinkedDataSpider as LinkedDataSpider
     from rdfcrawl.spiders.resourcesync import ResourceSyncSpider as ResourceSyncSpider
     from rdfcrawl.spiders.sitemap import SitemapSpider as SitemapSpider
@@ -41,6 +42,7 @@ _HOMES = {
     "Document": "records",
     "DocumentWriter": "stores.protocol",
     "Fault": "errors",
+    "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "callbacks.parsed_document",
     "RdfSpider": "spiders.base",
@@ -61,6 +63,7 @@ __all__ = [
     "Document",
     "DocumentWriter",
     "Fault",
+    "FrontierSpider",
     "LinkedDataSpider",
     "ParsedDocument",
     "RdfSpider",

@@ -122,7 +122,7 @@ def activity_iri(document: Document, worker: Worker) -> str:
     """
     record = document.record
     names = [worker.iri, record.url, str(document.response.started_ms)]
-    if record.kind.is_source:
+    if not record.kind.is_of_url:
         names += [record.task_text(), document.url]
     key = _digest(*names)
     return f"urn:rdfcrawl:activity:{key}"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
+    from scrapy.http import Response
+
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
     from rdfcrawl.reservations import Reservations
@@ -34,9 +36,11 @@ class Kind(IntEnum):
 
     Attributes:
         is_source: its answers are no documents but lead to them.
+        is_of_url: two records with one URL are the same.
     """
 
     is_source: bool
+    is_of_url: bool
 
     PAGE = 0
     DUMP = 1
@@ -45,9 +49,11 @@ class Kind(IntEnum):
     RESOURCESYNC = 3
     CKAN = 4
     SPARQL = 5
+    REQUEST = 6  # of a user's spider, with a callback
 
     def __init__(self, number: int) -> None:
-        self.is_source = number > 1  # asked for often: no property
+        self.is_source = 1 < number < 6  # asked for often: no property
+        self.is_of_url = number < 2
 
 
 class Relation(StrEnum):
@@ -186,7 +192,8 @@ class FetchedResponse:
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
         wishes: lines of the headers that `reservations` names, and their names.
         headers: those that the request wanted kept: lower-case names and values.
-        body: a small body; only responses of 2xx have one.
+        scrapy_response: to a request of a user's spider, without its body.
+        body: a small body; only responses of 2xx and those have one.
         path: spool file of a large body.
         error_body: begin of the body of a response of 4xx or 5xx.
         n_bytes: length of the decoded body.
@@ -203,6 +210,7 @@ class FetchedResponse:
     http_links: str = ""
     wishes: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
+    scrapy_response: Response | None = None
     body: bytes | None = None
     path: Path | None = None
     error_body: bytes = b""

@@ -86,6 +86,16 @@ ATTRIBUTES: Final = {
     "start_requests": "the method start",
     "user_agent": "USER_AGENT",
 }
+# Settings and attributes that spiders with callbacks (`FrontierSpider`) may have.
+_OF_REQUESTS: Final = frozenset(
+    {
+        *("CONCURRENT_ITEMS", "DEPTH_STATS_VERBOSE", "URLLENGTH_LIMIT"),
+        *("HTTPERROR_ALLOWED_CODES", "HTTPERROR_ALLOW_ALL"),
+        *("REFERER_ENABLED", "REFERRER_POLICY"),
+        *(ATTRIBUTES.keys() - {"download_delay", "max_concurrent_requests"}),
+    }
+    - {"start_requests"}
+)
 _MERGED: Final = tuple(
     name for name, value in vars(defaults).items() if isinstance(value, dict)
 )
@@ -242,10 +252,12 @@ _BY_PROXY: Final = (
 
 def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
     """Yield a line for each setting and attribute that has no effect on visits."""
-    with_scrapy = is_on(settings, "FETCH_WITH_SCRAPY")
-    for name, instead in WITHOUT_EFFECT.items():
+    has_requests = not getattr(spider, "makes_documents", True)
+    with_scrapy = has_requests or is_on(settings, "FETCH_WITH_SCRAPY")
+    effective = _OF_REQUESTS if has_requests else frozenset()
+    for name in sorted(WITHOUT_EFFECT.keys() - effective):
         if _is_changed(settings, name):
-            yield f"{name} has no effect on visits: {instead}"
+            yield f"{name} has no effect on visits: {WITHOUT_EFFECT[name]}"
     for name in () if with_scrapy else ONLY_WITH_SCRAPY:
         if _is_changed(settings, name):
             yield f"{name} has no effect on visits without FETCH_WITH_SCRAPY=True"
@@ -255,9 +267,10 @@ def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]
         yield f"{names}: {_BY_PROXY if with_scrapy else _DIRECTLY}"
     if with_scrapy:
         yield from _iter_unguarded(settings)
-    for name, instead in ATTRIBUTES.items():
+    for name in sorted(ATTRIBUTES.keys() - effective):
         if getattr(spider, name, None) is not None:
-            yield f"{name} of spider {spider.name} has no effect on visits: {instead}"
+            why = ATTRIBUTES[name]
+            yield f"{name} of spider {spider.name} has no effect on visits: {why}"
     if not _has(_enabled(settings, "ITEM_PIPELINES"), _STORE):
         yield f"ITEM_PIPELINES: without {_STORE} no quads are stored"
 

@@ -88,6 +88,7 @@ class DocumentParsing:
                 if len(requests) >= _REQUESTS_AT_ONCE:
                     await self._add(document, requests)
             else:
+                each.meta.setdefault("depth", parsed.depth + 1)
                 engine.crawl(each)
         await self._add(document, requests)
 

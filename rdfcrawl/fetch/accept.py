@@ -31,6 +31,7 @@ ACCEPT: Final = {
     Kind.CKAN: "application/json, */*;q=0.1",
     Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
     "text/turtle;q=0.8, */*;q=0.1",
+    Kind.REQUEST: "*/*",  # the request says it
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
 

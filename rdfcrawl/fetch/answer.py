@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.errors import Fault
+    from rdfcrawl.tasks.request import RequestTask
     from rdfcrawl.turns import Turn
 
 
@@ -34,6 +35,8 @@ class Ask:
         kept_headers: lower-case names of headers of the response that are kept, beside
             those that each response has.
         goes_on: if it breaks off, the next time asks for the rest.
+        request: of a user's spider, which is sent instead.
+        follows: a redirect leads to another request.
         is_final: whatever the answer is, it is not asked for once more in the visit.
     """
 
@@ -47,6 +50,8 @@ class Ask:
     kept_headers: tuple[str, ...] = ()
     goes_on: bool = False
     is_final: bool = False
+    request: RequestTask | None = None
+    follows: bool = True
 
     @property
     def is_conditional(self) -> bool:

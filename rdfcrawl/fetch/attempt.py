@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.fetch.answer import Answer
     from rdfcrawl.records import Record
+    from rdfcrawl.tasks.request import RequestTask
 
 
 @dataclass(slots=True, eq=False)
@@ -24,6 +25,7 @@ class Attempt:
         not_before: monotonic time before which it is not asked for again.
         requested: URLs asked for in the present try.
         dead_origin: the origin that could not be reached for it.
+        request: of a user's spider, as it is sent after redirects.
         claimed: redirect targets that the frontier now takes for this record's.
         best: what the tries so far came to.
     """
@@ -36,6 +38,7 @@ class Attempt:
     started_ms: int = 0
     requested: list[str] = field(default_factory=list)
     dead_origin: str = ""
+    request: RequestTask | None = None
     claimed: set[str] = field(default_factory=set)
     best: Document | None = None
     origin: str = field(init=False)

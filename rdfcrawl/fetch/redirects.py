@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +16,15 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Ask
     from rdfcrawl.records import Record
+    from rdfcrawl.tasks.request import RequestTask
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that name one other URI to ask (RFC 9110 15.4)."""
 
 _BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
+_SAFE: Final = frozenset({"GET", "HEAD"})
+_OF_BODY: Final = frozenset({"content-type", "content-length"})
+_SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 # What another server may know of us; all else may be a secret of the first one.
 _OF_NO_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
@@ -56,7 +61,25 @@ def ask_after(ask: Ask, status: int, url: str, target: str) -> Ask:
     if ask.headers and not is_same_server(url, target):
         headers = tuple(h for h in ask.headers if h[0].lower() in _OF_NO_SECRET)
         ask = replace(ask, headers=headers)
+    if ask.request is not None:
+        ask = replace(ask, request=request_after(ask.request, status, url, target))
     return ask
+
+
+def request_after(
+    request: RequestTask, status: int, url: str, target: str
+) -> RequestTask:
+    """Return the request for the target of a redirect, changed as `ask_after` says."""
+    if status in _BECOMES_GET and request.method not in _SAFE:
+        headers = tuple(h for h in request.headers if h[0].lower() not in _OF_BODY)
+        request = replace(request, method="GET", body="", headers=headers)
+    if not is_same_server(url, target):
+        headers = tuple(h for h in request.headers if h[0].lower() not in _SECRETS)
+        details = json.loads(request.details) if request.details else {}
+        details.pop("cookies", None)
+        text = json.dumps(details, sort_keys=True) if details else ""
+        request = replace(request, headers=headers, details=text)
+    return request
 
 
 def moved(record: Record, requested: Sequence[str], target: str) -> Record:

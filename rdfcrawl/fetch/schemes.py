@@ -19,13 +19,19 @@ class SchemeExchange:
     Args:
         web: for http and https, and for what no other is for.
         ftp: for ftp and ftps.
+        requests: for those of users' spiders.
     """
 
-    def __init__(self, web: Exchange, ftp: Exchange) -> None:
+    def __init__(
+        self, web: Exchange, ftp: Exchange, requests: Exchange | None = None
+    ) -> None:
         self._web = web
         self._ftp = ftp
+        self._requests = requests
 
     def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Awaitable[Answer]:
         """See `Exchange.get`."""
+        if ask.request is not None and self._requests is not None:
+            return self._requests.get(url, ask, turn)
         is_ftp = url.startswith(("ftp:", "ftps:"))
         return (self._ftp if is_ftp else self._web).get(url, ask, turn)

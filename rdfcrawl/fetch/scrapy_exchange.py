@@ -50,6 +50,14 @@ _LEFT_TO_THE_VISIT: Final = {
     "handle_httpstatus_all": True,
 }
 _TRANSFER: Final = "rdfcrawl_transfer"
+# Names in `meta` that concern the visit, not the request.
+OF_VISIT: Final = frozenset(
+    {
+        *_LEFT_TO_THE_VISIT,
+        *("download_slot", "download_timeout", "download_maxsize"),
+        *(TURN, _TRANSFER),
+    }
+)
 _BEGUN: Final[Any] = SimpleNamespace(connection=None)  # Scrapy has the connection
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
@@ -110,21 +118,11 @@ class ScrapyExchange:
     async def _get(
         self, url: str, ask: Ask, turn: Turn, answer: Answer, transfer: Transfer
     ) -> None:
-        request = Request(
-            url,
-            method="POST" if ask.data else "GET",
-            body=ask.data,
-            headers={"Accept": ask.accept, **dict(ask.headers)},
-            callback=NO_CALLBACK,
-            dont_filter=True,
-            meta={
-                **_LEFT_TO_THE_VISIT,
-                "download_timeout": ask.timeout_secs,
-                "download_maxsize": ask.max_bytes,
-                TURN: turn,
-                _TRANSFER: transfer,
-            },
-        )
+        request = self._request(url, ask)
+        request.meta.setdefault("download_timeout", ask.timeout_secs)
+        request.meta.setdefault("download_maxsize", ask.max_bytes)
+        request.meta.update(_LEFT_TO_THE_VISIT)
+        request.meta.update({TURN: turn, _TRANSFER: transfer})
         try:
             response = await self._crawler.engine.download_async(request)
         except TurnIsOver:
@@ -145,9 +143,18 @@ class ScrapyExchange:
                 self._known.add(host_of(url), str(response.ip_address))
             self._take(response, ask, answer)
 
+    def _request(self, url: str, ask: Ask) -> Request:
+        return Request(
+            url,
+            method="POST" if ask.data else "GET",
+            body=ask.data,
+            headers={"Accept": ask.accept, **dict(ask.headers)},
+            callback=NO_CALLBACK,
+            dont_filter=True,
+        )
+
     def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
-        headers = _text_headers(response)
-        note_headers(answer, response.status, headers, ask.kept_headers)
+        note_response(answer, response, ask)
         if not 200 <= response.status < 300:
             if response.status >= 400:
                 answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
@@ -163,6 +170,12 @@ class ScrapyExchange:
         if "partial" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
+
+
+def note_response(answer: Answer, response: Response, ask: Ask) -> None:
+    """Bring status and headers of a response into an answer."""
+    headers = _text_headers(response)
+    note_headers(answer, response.status, headers, ask.kept_headers)
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:

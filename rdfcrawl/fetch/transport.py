@@ -21,6 +21,7 @@ from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.pace import Sleepers
+from rdfcrawl.fetch.request_exchange import RequestExchange
 from rdfcrawl.fetch.robots_deaths import RobotsDeaths
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
@@ -102,7 +103,8 @@ class Transport:
             options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
         )
         session.flowing = self._flowing
-        schemes: Exchange = SchemeExchange(web, self._ftp)
+        self._requests = RequestExchange(crawler, self._spool, options.fetch, known)
+        schemes: Exchange = SchemeExchange(web, self._ftp, self._requests)
         if session.goes_by_address:
             schemes = OtherAddresses(schemes, self._spool)
         self.exchange: Exchange = LeavingExchange(
@@ -180,7 +182,8 @@ class Transport:
 
     def _flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers come forward."""
-        return self._web.flowing() | self._ftp.flowing()
+        exchanges = self._web, self._ftp, self._requests
+        return frozenset().union(*(each.flowing() for each in exchanges))
 
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
@@ -189,6 +192,7 @@ class Transport:
         if self.robots:
             await self.robots.close()
         await self._web.close()
+        await self._requests.close()
         await self._ftp.close()
         self._spool.close()
 

@@ -15,11 +15,19 @@ from rdfcrawl.fetch.attempt import Attempt
 from rdfcrawl.fetch.failing import FAILING, FailingOrigins
 from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.pace import Pace, Sleepers
-from rdfcrawl.fetch.redirects import ask_after, moved, resolve_redirect
+from rdfcrawl.fetch.redirects import (
+    REDIRECTS,
+    ask_after,
+    moved,
+    request_after,
+    resolve_redirect,
+)
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.verdict import Verdict, judge_answer
 from rdfcrawl.kinds import kind_of_named
+from rdfcrawl.queued_requests import meta_of
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
+from rdfcrawl.tasks.request import RequestTask
 from rdfcrawl.turns import Turns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
@@ -92,6 +100,8 @@ class Visitor:
         if self.hops.refuses(record):
             raise SourceFault(Reason.NOT_WANTED, record.url[: Fault.MAX_DETAIL])
         ask = self._asks[record.kind]
+        if isinstance(record.task, RequestTask):
+            return record.url, _ask_of(ask, record.task)
         if self.question is None or not (record.kind.is_source or record.task):
             return record.url, ask
         question = await self.question(record)
@@ -237,6 +247,9 @@ class _Course:
                 answer, self._options, is_conditional=ask.is_conditional
             )
             target = None
+            if verdict is Verdict.REDIRECT and not ask.follows:
+                verdict = Verdict.DONE
+            attempt.request = ask.request
             if verdict is Verdict.REDIRECT:
                 self._answered.add(origin)
                 target, verdict = await self._follow(attempt, url, answer)
@@ -302,6 +315,9 @@ class _Course:
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
         if self._visitor.key_of(target) != self._visit.key:
+            if attempt.request is not None:
+                request = request_after(attempt.request, answer.status, url, target)
+                record = replace(record, task=request)
             try:
                 self._visit.outlinks.append(moved(record, attempt.requested, target))
             except SourceFault as exc:
@@ -340,7 +356,7 @@ class _Course:
         """Say whether `target` is for this record to fetch."""
         record = attempt.record
         # What answers a source is not the page of that URL: nobody else fetches it.
-        if target in attempt.claimed or record.kind.is_source:
+        if target in attempt.claimed or not record.kind.is_of_url:
             return True
         self._visit.known.append(target)
         # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
@@ -528,6 +544,21 @@ class _Course:
             base_secs=self._options.backoff_base_secs,
             max_secs=self._options.backoff_max_secs,
         )
+
+
+def _ask_of(ask: Ask, request: RequestTask) -> Ask:
+    """Return how to ask for what a user's spider wants, as its `meta` says."""
+    meta = meta_of(request)
+    statuses = meta.get("handle_httpstatus_list") or ()
+    wants_redirects = meta.get("handle_httpstatus_all") or any(
+        status in REDIRECTS for status in statuses
+    )
+    return replace(
+        ask,
+        request=request,
+        follows=not (meta.get("dont_redirect") or wants_redirects),
+        is_final=bool(meta.get("dont_retry")),
+    )
 
 
 def _check_chain(target: str, chain: tuple[str, ...], limit: int) -> None:

@@ -15,6 +15,7 @@ from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import Extent
 from rdfcrawl.records import Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart
+from rdfcrawl.tasks.request import RequestTask
 from rdfcrawl.uri import (
     BadUri,
     NormalForm,
@@ -160,7 +161,7 @@ class Intake:
 
     def note(self, record: Record) -> None:
         """Take note of what is queued: whoever links to it need not offer it again."""
-        if not (record.kind.is_source or record.change):  # these are not just a URL
+        if record.kind.is_of_url and not record.change:  # others are not just a URL
             self._recent.note(record.url.encode())
 
     def links(
@@ -275,6 +276,11 @@ class Intake:
         url = to_requestable(text.strip())
         record = Record(url, kind_of(url), profile=self._profile)
         return self.candidate(record, SEED_BAND)
+
+    def request(self, record: Record, urgency: Urgency) -> Candidate:
+        """Return the candidate of a request that the spider has made."""
+        record = replace(record, profile=self._profile)
+        return self.candidate(record, _BANDS[urgency])
 
     def children(
         self, children: Iterable[FollowUp], faults: list[Fault]
@@ -433,7 +439,9 @@ class Intake:
         url = record.url
         key = self._key_of(url)
         name = self._normalize(url)
-        if record.kind.is_source:
+        if isinstance(record.task, RequestTask):
+            name = f"{name} {int(record.kind)} {record.task.identity}"
+        elif record.kind.is_source:
             name = f"{name} {int(record.kind)} {task}"
         elif record.change:
             name = f"{name} {record.change}"

@@ -105,7 +105,7 @@ class Waiting:
         urls = {*visit.known, *(record.url for record in visit.records)}
         return (
             is_plain
-            and not any(record.kind.is_source for record in visit.records)
+            and all(record.kind.is_of_url for record in visit.records)
             and self._parents.isdisjoint(urls)
         )
 

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from redis.exceptions import RedisError
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
+from rdfcrawl.frontier.arrivals import Arrivals
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_places import SlowHosts, SlowPlaces
-from rdfcrawl.frontier.visiting import is_plain, makes_visits
-from rdfcrawl.records import MAX_RETRIES, Document, Visit, refused
+from rdfcrawl.frontier.visiting import makes_visits
+from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
-from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +48,7 @@ _WATCH_SECS = 0.02
 _SLOW_LOOK_SECS = 0.25
 _NO_ANSWER_SECS = 0.5  # and others wait: a visit gives up its place for now
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
+_OTHERS_SECS = 5.0  # for what only workers of another spider can do
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
 _HOST_BUDGET: Final = f"fault/{Reason.HOST_BUDGET}"
 _DOMAIN_BUDGET: Final = f"fault/{Reason.DOMAIN_BUDGET}"
@@ -89,7 +89,8 @@ class FrontierScheduler(BaseScheduler):
         self._has_paused = False
         self._has_left = False
         self._callback: Callable[[Response], Any] | None = None
-        self._arriving: list[str] = []  # seeds that the spider yielded
+        self._arrivals: Arrivals | None = None
+        self._has_told_of_others = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -114,20 +115,15 @@ class FrontierScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         """Whether the crawl, of which this is one worker, goes on."""
         is_over = self.session is None or self.session.worker.is_over
-        has_own = self._arriving or self._memory.has_pending_requests()
+        has_own = self._arrivals or self._memory.has_pending_requests()
         return not is_over or bool(has_own)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take a request that a spider yielded."""
-        session = self.session
-        if session is None or not is_plain(request):
-            return self._memory.enqueue_request(request)
-        try:
-            self._arriving.append(requestable(request.url))
-        except BadUri as fault:
-            logger.warning("%s: %s", request.url[:200], fault)
-            return False
-        return True
+        arrivals = self._arrivals
+        if arrivals is not None and arrivals.is_for_frontier(request):
+            return arrivals.take(request)
+        return self._memory.enqueue_request(request)
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
@@ -141,8 +137,11 @@ class FrontierScheduler(BaseScheduler):
         visit = self._next_visit(self.session)
         if visit is None:
             return None
-        if self.session.leaving:
-            self.session.leaving.strike_out(visit)
+        session = self.session
+        if session.leaving:
+            session.leaving.strike_out(visit)
+        if len(session.profiles.arguments) > 1:
+            self._leave_to_others(session, visit)
         visit.step_at = monotonic()
         request = Request(
             f"visit://{visit.key}/",
@@ -164,6 +163,20 @@ class FrontierScheduler(BaseScheduler):
             self._put_off(visit)
             session.worker.finish(visit)
         return visit
+
+    def _leave_to_others(self, session: CrawlSession, visit: Visit) -> None:
+        """Put back requests of other spiders, whose callbacks are not here."""
+        own = session.profiles.own
+        for index in list(visit.pending):
+            record = visit.records[index]
+            if record.kind is Kind.REQUEST and record.profile != own:
+                visit.pending.remove(index)
+                visit.returned[index] = record
+                visit.behind.add(index)
+                visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
+                if not self._has_told_of_others:
+                    logger.warning("requests of other spiders wait for their workers")
+                self._has_told_of_others = True
 
     def _put_off(self, visit: Visit) -> None:
         """Have a visit made later; nothing was learnt about its host."""
@@ -212,12 +225,19 @@ class FrontierScheduler(BaseScheduler):
         self._n_quick = work.visits
         self._n_slow_places = work.slow_visits
         self._slow = SlowPlaces(work.slow_visits)
-        self._weight = work.visit_weight
+        # A request of a visit is one more in Scrapy's downloader.
+        self._weight = work.visit_weight if spider.makes_documents else 2
         self._engine.allow(work.visits + self._weight * work.slow_visits)
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
-        self._taker = asyncio.create_task(self._take_in(self.session))
+        self._arrivals = Arrivals(
+            self.session,
+            cast("Spider", spider),
+            self._stats,
+            makes_documents=spider.makes_documents,
+        )
+        self._taker = asyncio.create_task(self._arrivals.run())
 
     async def _close(self, reason: str) -> None:
         session = self.session
@@ -243,16 +263,6 @@ class FrontierScheduler(BaseScheduler):
         finally:
             self._engine.let_go()
 
-    async def _take_in(self, session: CrawlSession) -> None:
-        """Add the seeds that the spider yields."""
-        with suppress(RedisError):  # the worker stops, and offers what is left
-            while True:
-                await asyncio.sleep(_WATCH_SECS)
-                if self._arriving:
-                    seeds = self._arriving.copy()
-                    await session.add_seeds(seeds)
-                    del self._arriving[: len(seeds)]
-
     @property
     def _has_started(self) -> bool:
         """Whether the spider has nothing more to hand in of its own.
@@ -260,12 +270,21 @@ class FrontierScheduler(BaseScheduler):
         The answer to an ordinary request may lead to seeds: as long as there is one,
         the crawl is not over, on no worker.
         """
-        n_ordinary = len(self._engine.in_progress) - len(self._out) - 1  # it is held
         return (
             self._engine.has_started
-            and n_ordinary <= 0
-            and not self._arriving
+            and not self._arrivals
+            and not self._has_ordinary()
             and not self._memory.has_pending_requests()
+        )
+
+    def _has_ordinary(self) -> bool:
+        """Return whether a request is under way that is neither a visit nor of one."""
+        in_progress = self._engine.in_progress
+        return len(in_progress) > len(self._out) + 1 and any(  # one holds the engine
+            request not in self._out
+            and request.callback is not NO_CALLBACK
+            and not request.url.startswith("visit:")
+            for request in in_progress
         )
 
     def _look(self, session: CrawlSession) -> None:
@@ -274,7 +293,7 @@ class FrontierScheduler(BaseScheduler):
         if self._pauses() != self._has_paused:
             self._has_paused = not self._has_paused
             self._engine.wake()
-        if not self._arriving:  # else those of a visit might come after it
+        if not self._arrivals:  # else those of a visit might come after it
             in_progress = self._engine.in_progress
             for request in [r for r in self._out if r not in in_progress]:
                 self._finish(request)
@@ -361,8 +380,8 @@ class FrontierScheduler(BaseScheduler):
         self._has_left = True
         if self._taker:
             self._taker.cancel()
-        session.worker.offer(map(session.intake.seed, self._arriving))
-        self._arriving.clear()
+        if self._arrivals:
+            self._arrivals.leave()
         for request in list(self._out):
             self._finish(request)
         await session.worker.close()

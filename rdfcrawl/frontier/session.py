@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.records import Document, FollowUp, Record, Visit
+    from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -331,6 +331,16 @@ class CrawlSession:
             self.worker.added_at_once(candidates)
             new += added.new
         return new
+
+    async def add_requests(self, requests: Sequence[tuple[Record, Urgency]]) -> None:
+        """Queue requests of the spider; those that it begins with are seeds."""
+        await self._widen_scope(x.url for x, _ in requests if not x.depth)
+        await self._prime(record.url for record, _ in requests)
+        candidates = [self.intake.request(*each) for each in requests]
+        await self._persistent(
+            partial(self.frontier.add, candidates), what="add requests"
+        )
+        self.worker.added_at_once(candidates)
 
     async def add_sources(
         self, children: Sequence[FollowUp], *, widens: bool = True

@@ -35,7 +35,6 @@ class VisitingSpider(Protocol):
     Attributes:
         is_onlooker: it is there to look at one page, for `scrapy fetch` or `shell`, and
             leaves the crawl alone.
-        parses_documents: it has a `parse_document` of its own.
     """
 
     arguments: CrawlArguments
@@ -50,6 +49,11 @@ class VisitingSpider(Protocol):
 
     def join(self, session: CrawlSession) -> None:
         """Take part in a crawl: by the options and arguments that the crawl keeps."""
+        ...
+
+    @property
+    def makes_documents(self) -> bool:
+        """Whether a request that is nothing but a URL is for a document."""
         ...
 
     @property

@@ -99,24 +99,27 @@ class AccountPipeline:
 
     def process_item(self, item: object) -> object:
         """Account for a document that all other steps are done with."""
+        self._counts["item_scraped_count"] += 1  # Scrapy's name
         if not isinstance(item, Document):
-            self._counts["item_scraped_count"] += 1
             return other(item)
-        if item.withheld is not None:
-            _withhold(item)
-        self._segments.write_document(describe(item, self._worker))
-        self._count(item)
-        if has_lookalike(item.url):
-            self._counts["document/lookalike"] += 1
-        if item.reservations is not NOTHING:
-            self._count_wishes(item.reservations)
+        self.note(item)
         return item
+
+    def note(self, document: Document) -> None:
+        """Account for a document, which may be no item."""
+        if document.withheld is not None:
+            _withhold(document)
+        self._segments.write_document(describe(document, self._worker))
+        self._count(document)
+        if has_lookalike(document.url):
+            self._counts["document/lookalike"] += 1
+        if document.reservations is not NOTHING:
+            self._count_wishes(document.reservations)
 
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
         response, reading = document.response, document.reading
         counts["document/seen"] += 1
-        counts["item_scraped_count"] += 1  # Scrapy's name for the same
         counts[_STATUS_NAMES[status_of(document)]] += 1
         if document.is_unchanged:
             counts["document/same"] += 1

@@ -22,6 +22,7 @@ from rdfcrawl.records import (
     Relation,
     Urgency,
 )
+from rdfcrawl.tasks.request import RequestTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -66,11 +67,13 @@ class RdfSpider(Spider):
             of its bases.
         arguments_class: what its arguments are read into: a subclass of
             `CrawlArguments` that has further ones.
+        makes_documents: a request that is nothing but a URL is for a document.
         is_onlooker: it looks at a page, and leaves the crawl alone.
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
     arguments_class: ClassVar[type[CrawlArguments] | None] = None
+    makes_documents: ClassVar[bool] = True
     is_onlooker = False
 
     def __init__(
@@ -209,29 +212,25 @@ class RdfSpider(Spider):
         from rdfcrawl.arguments import NAMED
         from rdfcrawl.seeds import iter_seeds, iter_typed_seeds
 
-        session = self._joined()
+        session = self.joined()
         bad: list[BadSeed] = []
         refused: dict[str, str] = {}
-        typed = _good(iter_typed_seeds(self.arguments.seeds), bad)
-        seeds = (seed for seed in typed if self._may_ask(seed.url, refused))
+        typed = good_seeds(iter_typed_seeds(self.arguments.seeds), bad)
+        seeds = (seed for seed in typed if self.may_ask(seed.url, refused))
         for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
-        start_urls = _good(self._start_urls(), bad)
-        await session.add_seeds(u for u in start_urls if self._may_ask(u, refused))
+        start_urls = good_seeds(self.start_seeds(), bad)
+        await session.add_seeds(u for u in start_urls if self.may_ask(u, refused))
         for name, kind in NAMED.items():
-            urls = _good(iter_seeds(getattr(self.arguments, name)), bad)
-            allowed = (url for url in urls if self._may_ask(url, refused))
+            urls = good_seeds(iter_seeds(getattr(self.arguments, name)), bad)
+            allowed = (url for url in urls if self.may_ask(url, refused))
             await self._add_sources(kind, allowed)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
-        for seed in bad:
-            where = f"{seed.path.name}:{seed.line}"
-            yield Document(record=Record(where), url=where, faults=[seed.fault])
-        for url, detail in refused.items():
-            fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
-            yield Document(record=Record(url), url=url, faults=[fault])
+        for document in refused_seeds(bad, refused):
+            yield document
 
-    def _may_ask(self, url: str, refused: dict[str, str]) -> bool:
+    def may_ask(self, url: str, refused: dict[str, str]) -> bool:
         """Tell whether the guard lets a seed be asked for, as far as it shows."""
         from rdfcrawl.guard.operator import refusal_of
 
@@ -242,7 +241,7 @@ class RdfSpider(Spider):
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
         """Add seeds in the way of their kinds."""
-        session = self._joined()
+        session = self.joined()
         await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
         roots = [
             self.harvesters.root(seed.kind, seed.url)
@@ -261,11 +260,11 @@ class RdfSpider(Spider):
         """Add sources that the operator named."""
         for group in in_groups(urls, _SEEDS_AT_ONCE):
             roots = [self.harvesters.root(kind, url) for url in group]
-            await self._joined().add_sources(
+            await self.joined().add_sources(
                 [FollowUp(root, is_part_of_source=True) for root in roots]
             )
 
-    def _start_urls(self) -> Iterator[str | BadSeed]:
+    def start_seeds(self) -> Iterator[str | BadSeed]:
         """Yield the seeds that the class has, as Scrapy's spiders do."""
         from rdfcrawl.seeds import BadSeed
         from rdfcrawl.uri import BadUri, requestable
@@ -282,7 +281,8 @@ class RdfSpider(Spider):
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
 
-    def _joined(self) -> CrawlSession:
+    def joined(self) -> CrawlSession:
+        """Return the connection to the crawl; it is there once `start` is called."""
         if self.session is None:
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
@@ -293,11 +293,15 @@ class RdfSpider(Spider):
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
+        if isinstance(record.task, RequestTask):
+            from rdfcrawl.queued_requests import meta_of
+
+            return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)
 
     def harvesters_of(self, record: Record) -> HarvesterRegistry:
         """Return the harvesters that know the arguments of a record."""
-        profiles = self._joined().profiles
+        profiles = self.joined().profiles
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
             return self.harvesters
@@ -313,7 +317,7 @@ class RdfSpider(Spider):
         from rdfcrawl.harvest.context import HarvestContext
         from rdfcrawl.harvest.datasets import DatasetRegistry
 
-        session = self._joined()
+        session = self.joined()
         if self._datasets is None:
             self._datasets = DatasetRegistry(session)
         number = session.profiles.own if profile is None else profile
@@ -348,7 +352,7 @@ class RdfSpider(Spider):
 
         return DocumentParsing(
             self.crawler,
-            self._joined(),
+            self.joined(),
             self.parse_document,
             max_bytes=self.options.fetch.max_document_bytes,
         )
@@ -368,27 +372,20 @@ class RdfSpider(Spider):
         from rdfcrawl.fetch.transport import transport_of
 
         visit: Visit = response.meta["visit"]
-        process = self.crawler.engine.scraper.start_itemproc_async
         transport = transport_of(self.crawler)
         visitor, robots = transport.visitor, transport.robots
         has_files = robots is not None and robots.has_reservations
-        parsing = self._parsing
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
             if document.record.lost and document.response.path is None:
                 # What lies in a file is read by a child process, and harms nobody here.
-                await self._joined().begin(visit, "read")
+                await self.joined().begin(visit, "read")
             try:
                 has_wishes = has_files or bool(document.response.wishes)
                 if has_wishes and 200 <= document.status < 300:
                     self._note_wishes(document, robots)
-                if document.record.kind.is_source:
-                    await self._harvest(document, visit, response)
-                else:
-                    await process(document, response=response)
-                    if parsing and visit.index(document) not in visit.returned:
-                        await parsing.parse(document, response)
+                await self._process(document, visit, response)
             except CrawlGone:  # told by whoever stops the crawl
                 n_failed += 1
             except Exception as error:  # the edge: a page that its source cannot read
@@ -404,12 +401,29 @@ class RdfSpider(Spider):
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Tell of an error with a document, which will come again."""
-        if self._joined().bears(error, visit):
+        if self.joined().bears(error, visit):
             visit.return_untried(visit.index(document))
         else:
             logger.error(
                 "Error in the harvest of %s", document.record.url, exc_info=error
             )
+
+    async def _process(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        """Process what came of one record, by what it was asked for."""
+        kind = document.record.kind
+        if kind.is_source:
+            await self._harvest(document, visit, response)
+        elif kind is Kind.REQUEST:
+            from rdfcrawl.callbacks.answering import answer_request
+
+            await answer_request(document, self)
+        else:
+            process = self.crawler.engine.scraper.start_itemproc_async
+            await process(document, response=response)
+            if self._parsing and visit.index(document) not in visit.returned:
+                await self._parsing.parse(document, response)
 
     def _note_wishes(self, document: Document, robots: RobotsCache | None) -> None:
         """Take note of what the site and the headers of an answer ask for.
@@ -436,7 +450,7 @@ class RdfSpider(Spider):
         document.withheld = wishes.withholds(policy)
         document.is_nofollow = wishes.forbids_following(policy)
         if document.is_nofollow and not wishes.closes(policy):
-            arguments = self._joined().arguments_of(document.record)
+            arguments = self.joined().arguments_of(document.record)
             is_wanted = Relation.NOFOLLOW in arguments.follow.relations
             document.is_nofollow = not is_wanted
 
@@ -499,7 +513,23 @@ def _is_of_command(start: object) -> bool:
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
 
 
-def _good(seeds: Iterator[T | BadSeed], bad: list[BadSeed]) -> Iterator[T]:
+def refused_seeds(bad: list[BadSeed], refused: dict[str, str]) -> Iterator[Document]:
+    """Yield a document with a fault for each seed that is not asked for.
+
+    Args:
+        bad: no URLs.
+        refused: URLs that the guard refuses, and why.
+    """
+    for seed in bad:
+        where = f"{seed.path.name}:{seed.line}"
+        yield Document(record=Record(where), url=where, faults=[seed.fault])
+    for url, detail in refused.items():
+        fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
+        yield Document(record=Record(url), url=url, faults=[fault])
+
+
+def good_seeds(seeds: Iterator[T | BadSeed], bad: list[BadSeed]) -> Iterator[T]:
+    """Yield the seeds that are URLs; the others are appended to `bad`."""
     from rdfcrawl.seeds import BadSeed
 
     for seed in seeds:

@@ -1,0 +1,76 @@
+"""Gives answers to the callbacks of requests that came from the frontier."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.python.failure import Failure
+
+from rdfcrawl.bodies import body_of
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.pipelines.account import AccountPipeline
+from rdfcrawl.queued_requests import UnqueueableError, request_of
+from rdfcrawl.tasks.request import RequestTask
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from rdfcrawl.records import Document
+
+logger = logging.getLogger(__name__)
+
+
+async def answer_request(document: Document, spider: Spider) -> None:
+    """Call back, and wait until all that comes of it is dealt with.
+
+    The answer goes through the spider middlewares, the items through the item
+    pipelines, the requests to the scheduler, as for any request of Scrapy.
+
+    Args:
+        document: of a record that is a request.
+        spider: that has made it.
+    """
+    crawler: Crawler = spider.crawler
+    task = document.record.task
+    if not isinstance(task, RequestTask):
+        raise TypeError(f"no request: {task}")
+    try:
+        request = request_of(document.url, task, spider)
+    except UnqueueableError as error:
+        logger.error("%s: given up: %s", document.url, error)  # noqa: TRY400
+        document.faults.append(Fault(Reason.INTERNAL, str(error)[: Fault.MAX_DETAIL]))
+    else:
+        result = _result(document, request)
+        scrape: Any = crawler.engine.scraper.enqueue_scrape(result, request)
+        await maybe_deferred_to_future(scrape)
+    account = crawler.get_item_pipeline(AccountPipeline)
+    if isinstance(account, AccountPipeline):
+        account.note(document)
+
+
+def _result(document: Document, request: Request) -> Response | Failure:
+    """Return what the callback or the errback of a request is called with."""
+    found = document.response.scrapy_response
+    if found is None:
+        fault = document.faults[0] if document.faults else Fault(Reason.INTERNAL, "")
+        error = SourceFault(fault.reason, fault.detail)
+        return Failure(error)  # type: ignore[no-untyped-call]
+    sent = found.request
+    if sent is not None:  # with what middlewares and Scrapy have noted there
+        request.meta.update(sent.meta)
+        request.headers = sent.headers
+    requested = document.response.requested
+    if len(requested) > 1:
+        request.meta["redirect_urls"] = list(requested[:-1])
+    return found.replace(body=_whole(document), request=request)
+
+
+def _whole(document: Document) -> bytes:
+    source = body_of(document.response)
+    if source is None:
+        return b""
+    return source if isinstance(source, bytes) else source.read_bytes()

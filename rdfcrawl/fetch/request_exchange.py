@@ -1,0 +1,55 @@
+"""Requests of users' spiders through Scrapy's downloader, with all that they have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.fetch.network_faults import note_fault
+from rdfcrawl.fetch.scrapy_exchange import OF_VISIT, ScrapyExchange, note_response
+from rdfcrawl.fetch.system_errors import errno_of
+from rdfcrawl.queued_requests import meta_of, request_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from rdfcrawl.fetch.answer import Answer, Ask
+
+_OF_VISITS = {"download_slot": "visits"}  # their delay is that of the host
+
+
+class RequestExchange(ScrapyExchange):
+    """Sends what a record's task says; keeps the whole answer, whatever its status."""
+
+    def _request(self, url: str, ask: Ask) -> Request:
+        if ask.request is None:
+            raise TypeError(f"no request for {url}")
+        request = request_of(url, ask.request, None)
+        return request.replace(meta={**_OF_VISITS, **request.meta})
+
+    def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
+        note_response(answer, response, ask)
+        sink = self._spool.sink(ask, response.url, len(response.body))
+        try:
+            sink.write(response.body)
+        except SourceFault as exc:
+            note_fault(answer, exc)
+            answer.errno = errno_of(exc)
+            answer.is_partial = True
+        else:
+            kept = answer.scrapy_response = response.replace(body=b"")
+            if response.request is not None:
+                kept.request = _as_sent(response.request, ask)
+        sink.keep(answer)
+
+
+def _as_sent(request: Request, ask: Ask) -> Request:
+    """Return a request as it was sent, without what only concerns its visit."""
+    own = meta_of(ask.request) if ask.request else {}
+    meta = {
+        name: own.get(name, value)
+        for name, value in request.meta.items()
+        if name in own or name not in OF_VISIT
+    }
+    return request.replace(meta=meta)

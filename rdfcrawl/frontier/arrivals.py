@@ -1,0 +1,108 @@
+"""What a spider yields on its way into the frontier."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.frontier.visiting import is_plain
+from rdfcrawl.queued_requests import UnqueueableError, record_of
+from rdfcrawl.records import Urgency
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.statscollectors import StatsCollector
+
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.records import Record
+
+logger = logging.getLogger(__name__)
+
+_TAKE_SECS: Final = 0.02
+
+
+class Arrivals:
+    """Requests that a spider has yielded, until they are in the frontier.
+
+    Args:
+        session: of the crawl.
+        spider: whose methods are the callbacks.
+        stats: counts what is refused.
+        makes_documents: a request that is nothing but a URL is for a document.
+    """
+
+    def __init__(
+        self,
+        session: CrawlSession,
+        spider: Spider,
+        stats: StatsCollector,
+        *,
+        makes_documents: bool,
+    ) -> None:
+        self._session = session
+        self._spider = spider
+        self._stats = stats
+        self._makes_documents = makes_documents
+        self._seeds: list[str] = []
+        self._requests: list[tuple[Record, Urgency]] = []
+
+    def __bool__(self) -> bool:
+        """Return whether something is on its way."""
+        return bool(self._seeds or self._requests)
+
+    def is_for_frontier(self, request: Request) -> bool:
+        """Return whether a request is kept in the frontier, and not in memory."""
+        is_seed = self._makes_documents and is_plain(request)
+        return is_seed or request.url.startswith(("http:", "https:"))
+
+    def take(self, request: Request) -> bool:
+        """Take a request; return whether it will be queued."""
+        try:
+            if self._makes_documents and is_plain(request):
+                self._seeds.append(requestable(request.url))
+            else:
+                return self._take_request(request)
+        except (BadUri, UnqueueableError) as error:
+            logger.error("%s: cannot be queued: %s", request.url[:200], error)  # noqa: TRY400
+            self._stats.inc_value("frontier/refused_requests")
+            return False
+        return True
+
+    def _take_request(self, request: Request) -> bool:
+        record = record_of(request, self._spider)
+        is_judged = record.depth > 0 and not request.dont_filter
+        if is_judged and not self._session.intake.wants(record.url, record.depth):
+            self._session.intake.turned.filtered += 1
+            return False
+        urgency = Urgency.ORDINARY
+        if request.priority:
+            urgency = Urgency.SOON if request.priority > 0 else Urgency.LATER
+        self._requests.append((record, urgency))
+        return True
+
+    async def run(self) -> None:
+        """Queue what arrives, until the worker stops."""
+        with suppress(RedisError):  # it stops, and offers what is left
+            while True:
+                await asyncio.sleep(_TAKE_SECS)
+                if self._seeds:
+                    seeds = self._seeds.copy()
+                    await self._session.add_seeds(seeds)
+                    del self._seeds[: len(seeds)]
+                if self._requests:
+                    requests = self._requests.copy()
+                    await self._session.add_requests(requests)
+                    del self._requests[: len(requests)]
+
+    def leave(self) -> None:
+        """Offer what is left with the links of the last visits."""
+        intake = self._session.intake
+        self._session.worker.offer(map(intake.seed, self._seeds))
+        self._session.worker.offer(intake.request(*each) for each in self._requests)
+        self._seeds.clear()
+        self._requests.clear()
