@@ -401,6 +401,8 @@ class Visit:
         is_lost: the lease is lost; somebody else may visit the host by now.
         unreadable: index -> what the frontier has there and nobody can read; of
             `documents`, one says so.
+        rules_at: monotonic time when its host was asked for robots.txt, if that is not
+            on the clock of the host yet; else 0.
         step_at: monotonic time when its present request or wait began.
         task: that makes it, or processes its documents.
         is_cut: it must end now; what is not done goes back.
@@ -433,6 +435,7 @@ class Visit:
     is_unasked: bool = False
     is_put_off: bool = False
     is_lost: bool = False
+    rules_at: float = 0.0
     step_at: float = 0.0
     task: asyncio.Task[Any] | None = None
     is_cut: bool = False

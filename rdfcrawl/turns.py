@@ -31,6 +31,18 @@ class NotSentError(Exception):
     """The turn of a request was over before it could be sent."""
 
 
+class HostRestsError(Exception):
+    """A host has refused others, and is left alone for longer than is waited for.
+
+    Attributes:
+        secs: for so long.
+    """
+
+    def __init__(self, secs: float) -> None:
+        super().__init__(f"the host is left alone for {secs:.0f} s")
+        self.secs = secs
+
+
 class Turn:
     """A turn that nobody competes for.
 
@@ -75,12 +87,20 @@ FREE: Final = Turn()
 class Turns:
     """Gives turns to requests that nobody else's requests compete with."""
 
-    async def of_visit(self, visit: Visit) -> Turn | None:
+    async def of_visit(
+        self, visit: Visit, *, is_for_rules: bool = False
+    ) -> Turn | None:
         """Wait for the turn of a visit to ask its host.
+
+        Args:
+            visit: of the host.
+            is_for_rules: to ask for its robots.txt, which may name a delay that counts
+                from then on.
 
         Returns:
             None if there is none: the lease is lost, or the worker stops.
         """
+        del is_for_rules
         return None if visit.is_lost else FREE
 
     async def of_url(
@@ -96,6 +116,9 @@ class Turns:
 
         Returns:
             None if there is none: the worker stops.
+
+        Raises:
+            HostRestsError: the host has refused, and is left alone for now.
         """
         del url, delay_secs, visit
         return FREE

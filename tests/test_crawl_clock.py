@@ -266,3 +266,50 @@ def test_addresses_keep_the_delay_while_names_turn(
     for server in servers:
         gaps = [later.at - each.at for each, later in pairwise(server.requests)]
         assert min(gaps, default=1.0) >= LEAST_SECS
+
+
+class Rested(NamedTuple):
+    """A host that refuses, and is asked for on behalf of another; one with a delay."""
+
+    result: CrawlResult
+    busy: RawServer
+    slow: RawServer
+
+
+@pytest.fixture(scope="module")
+def rested(commands: Commands, loopback: Loopback) -> Rested:
+    """Crawl them without a delay of our own."""
+    busy, slow = loopback(host="127.0.93.31"), loopback(host="127.0.93.32")
+    other = loopback(host="127.0.93.33")
+    busy.pages["/c"] = loopback.response(b'{"@context": {"name": "urn:x:name"}}', LD)
+    refusal = loopback.response(b"", status="429 No", Retry_After="3")
+    page = loopback.response(TRIPLE)
+    busy.pages["/p"] = lambda _: refusal if len(asked_for(busy, "/p")) < 2 else page
+    rules = b"User-agent: *\nCrawl-delay: 1\n"
+    slow.pages |= {
+        "/robots.txt": loopback.response(rules, "text/plain"),
+        "/0": loopback.response(TRIPLE),
+    }
+    other.pages["/d"] = [1.0, loopback.response(naming(busy.url("/c")), LD)]
+    seeds = [busy.url("/p"), slow.url("/0"), other.url("/d")]
+    return Rested(commands.crawl(seeds, HOST_BACKOFF_SECS=0.1), busy, slow)
+
+
+def asked_for(server: RawServer, target: str) -> list[float]:
+    """Return when a host was asked for something."""
+    return [each.at for each in server.requests if each.target == target]
+
+
+def test_host_that_refuses_is_asked_by_nobody(rested: Rested) -> None:
+    """If a host wants to be left alone, then no document has its context meanwhile."""
+    assert rested.result.code == 0, rested.result.stderr
+    (first, _), (context,) = asked_for(rested.busy, "/p"), asked_for(rested.busy, "/c")
+    assert context - first >= 2.9
+    assert ("urn:x:s", "urn:x:name") in {(s, p) for s, p, *_ in rested.result.quads}
+
+
+def test_delay_counts_from_the_rules_that_name_it(rested: Rested) -> None:
+    """If robots.txt names the first delay, then it counts from robots.txt on."""
+    (rules,) = asked_for(rested.slow, "/robots.txt")
+    (page,) = asked_for(rested.slow, "/0")
+    assert page - rules >= 0.99

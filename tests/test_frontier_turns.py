@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.redis_fixtures import MakeFrontier
 
 KEY = "a.example"
-GIVEN, WAIT, LOST = 1, 0, -1
+GIVEN, WAIT, LOST, RESTS = 1, 0, -1, -2
 
 
 async def take(
@@ -133,3 +133,22 @@ async def test_turns_are_given_by_a_full_server(
     await send(frontier, "a")
     assert (await take(frontier, "b"))[0] == GIVEN
     assert 0 < await redis.pttl(f"rc:{{c/0}}:t:{KEY}") < 300_000
+
+
+async def test_host_that_rests_is_asked_by_no_other(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a host has refused, then who has no lease waits, but not for long."""
+    frontier = await make_frontier()
+    await frontier.add(candidates(frontier, [f"https://{KEY}/1"]))
+    for rest_secs, expected in ((5.0, GIVEN), (100.0, RESTS)):
+        (visit,), _ = await frontier.claim([0], most_keys=1)
+        assert await take(frontier, "a") == (GIVEN, 0)  # it may be well by now
+        await frontier.turns([TurnEntry("a", KEY, 1.0)])
+        visit.returned[0] = visit.records[0]
+        visit.host_refused, visit.not_before_secs = True, rest_secs
+        await frontier.release([visit])
+        what, secs = await take(frontier, "b")
+        assert (what, rest_secs - 1 < secs <= rest_secs) == (expected, True)
+        await frontier.turns([TurnEntry("b", KEY, 1.0)])
+        await frontier.redis.zadd("rc:{c/0}:ready", {KEY: 0})

@@ -105,6 +105,22 @@ def paths(n: int, host: str = "a.example") -> list[str]:
     return [f"https://{host}/r/{i}" for i in range(n)]
 
 
+async def test_longer_delay_of_a_newcomer_is_kept_by_all(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a worker with a longer delay joins, then all keep it before it asks a host."""
+    quick = await make_frontier(delay_secs=0.1, lease_secs=1.0)
+    slow = await make_frontier(delay_secs=0.7, lease_secs=1.0)
+    workers = [new_worker(quick, "quick"), new_worker(slow, "slow")]
+    await workers[0].open()
+    await workers[1].open()
+    await slow.add(candidates(slow, [f"https://{n}.example/" for n in range(99)]))
+    await next_visit(workers[1])
+    assert quick.delay_secs == 0.7
+    for worker in workers:
+        await worker.close()
+
+
 class TestCommit:
     """Children are queued, hosts released, stores flushed, visits acknowledged."""
 

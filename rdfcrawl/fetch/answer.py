@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import FetchedResponse
-from rdfcrawl.turns import FREE
+from rdfcrawl.turns import FREE, HostRestsError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rdfcrawl.errors import Fault
     from rdfcrawl.tasks.request import RequestTask
     from rdfcrawl.turns import Turn
 
@@ -143,10 +144,15 @@ async def answer_in_turn(
 
     Args:
         get: makes the request, in a turn.
-        take: waits for a turn; if there is none, that is our own fault.
+        take: waits for a turn; if there is none, that is our own fault, unless the
+            host rests: then it is as if it had said so once more.
     """
     while True:
-        turn = await take()
+        try:
+            turn = await take()
+        except HostRestsError as rest:
+            fault = Fault(Reason.HOST_BUSY, str(rest))
+            return Answer(fault=fault, retry_after=str(math.ceil(rest.secs)))
         if turn is None:
             return Answer(is_own_fault=True)
         try:

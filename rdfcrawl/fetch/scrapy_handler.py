@@ -19,7 +19,7 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Why, literal_address
-from rdfcrawl.turns import FREE, NotSentError, Turn
+from rdfcrawl.turns import FREE, HostRestsError, NotSentError, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,7 +121,10 @@ class ScrapyHttpHandler:
 
         turns = transport_of(self._crawler).turns
         while True:
-            turn = await turns.of_url(request.url)
+            try:
+                turn = await turns.of_url(request.url)
+            except HostRestsError as rest:
+                raise IgnoreRequest(str(rest)) from rest
             if turn is None:
                 raise IgnoreRequest("there is no turn for it")
             try:

@@ -392,7 +392,8 @@ class Frontier:
 
         Returns:
             For each entry that asks for one, in order: 1 and the ms until it begins; 0
-            and the ms after which to ask again; or -1, the lease is lost.
+            and the ms after which to ask again; -1, the lease is lost; or -2 and the ms
+            for which the host is left alone, as it has refused.
         """
         calls: dict[int, list[Argument]] = {}
         places: dict[int, list[int]] = {}

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.client import TurnEntry
 from rdfcrawl.guard.policy import literal_address
-from rdfcrawl.turns import Turn, Turns, steady_time
+from rdfcrawl.turns import HostRestsError, Turn, Turns, steady_time
 from rdfcrawl.uri import host_of, key_of_address
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
 _LOOKUPS: Final = 3  # name servers may give addresses one by one
-_GIVEN, _LOST = 1, -1
+_GIVEN, _LOST, _RESTS = 1, -1, -2
 
 
 class HostClocks:
@@ -218,9 +218,12 @@ class HostTurns(Turns):
         self.found = found
         self._undelayed = _Undelayed(self)
 
-    async def of_visit(self, visit: Visit) -> Turn | None:
+    async def of_visit(
+        self, visit: Visit, *, is_for_rules: bool = False
+    ) -> Turn | None:
         """See `Turns.of_visit`."""
         if visit.delay_secs > 0 or self.frontier.delay_secs > 0:
+            self._tell_of_rules(visit)
             turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
             return turn if await turn.begin() else None
         # Nobody waits for hosts without a delay; but whose they are must be known.
@@ -229,11 +232,20 @@ class HostTurns(Turns):
                 await self.worker.confirm()
         if visit.is_lost or not self._undelayed.is_good():
             return None
-        if self.found is None:
+        if self.found is None and not is_for_rules:
             return self._undelayed
-        undelayed = _Undelayed(self)
+        undelayed = _ForRules(self, visit) if is_for_rules else _Undelayed(self)
         undelayed.address = await self.address_of(visit.key)
         return undelayed
+
+    def _tell_of_rules(self, visit: Visit) -> None:
+        """Put the request for robots.txt on the clock, if the host had none by then."""
+        if visit.rules_at:
+            token, delay_secs = self.clocks.new_token(), visit.delay_secs
+            self.clocks.tell(
+                TurnEntry(token, visit.key, delay_secs, sent_at=visit.rules_at)
+            )
+            visit.rules_at = 0.0
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
@@ -246,7 +258,11 @@ class HostTurns(Turns):
         # What a document waits for is not given up at once when the worker stops.
         sleepers = Unstopped() if visit is None else self.sleepers
         turn = _HostTurn(self, key, delay_secs, None, sleepers)
-        return turn if await turn.begin() else None
+        if await turn.begin():
+            return turn
+        if turn.rests_secs:
+            raise HostRestsError(turn.rests_secs)
+        return None
 
     async def address_of(self, key: str) -> str:
         """Return the address that a key stands for, if hosts go by them.
@@ -285,6 +301,25 @@ class _Undelayed(Turn):
         return bool(self.address) and self.is_good()
 
 
+class _ForRules(_Undelayed):
+    """The turn of a visit to ask for a robots.txt, which may name a delay."""
+
+    __slots__ = ("_visit",)
+
+    def __init__(self, turns: HostTurns, visit: Visit) -> None:
+        super().__init__(turns)
+        self._visit = visit
+
+    def sent(self) -> None:
+        """See `Turn.sent`."""
+        self.sent_at = self._visit.rules_at = monotonic()
+
+    def end(self) -> None:
+        """See `Turn.end`; if it is not known that nothing was sent, it was."""
+        if not self.sent_at:
+            self.sent()
+
+
 class _HostTurn(Turn):
     """One turn on the clock of a host.
 
@@ -294,11 +329,14 @@ class _HostTurn(Turn):
         delay_secs: least time from the request before, and to the next one.
         visit: that has the lease of the host, if it is for one.
         sleepers: waits that may end early.
+
+    Attributes:
+        rests_secs: there is no turn, as the host has refused and rests for so long.
     """
 
     __slots__ = (
         "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_line",
-        "_noted", "_sleepers", "_token", "_turns", "_visit",
+        "_noted", "_sleepers", "_token", "_turns", "_visit", "rests_secs",
     )  # fmt: skip
 
     def __init__(
@@ -319,6 +357,7 @@ class _HostTurn(Turn):
         self._token = ""
         self._good_until = 0.0
         self._is_given = self._is_noting = False
+        self.rests_secs = 0.0
         self._noted = asyncio.Event()
 
     async def begin(self) -> bool:
@@ -375,6 +414,9 @@ class _HostTurn(Turn):
                 )
             )
             self._is_given = what == _GIVEN
+            if what == _RESTS:
+                self.rests_secs = ms / 1000
+                return False
             if what == _LOST and visit is not None:
                 visit.is_lost = True
                 return False

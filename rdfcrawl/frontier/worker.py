@@ -317,6 +317,9 @@ class Worker:
 
     async def _claim(self) -> None:
         pause, longest = _BACK_OFF_SECS
+        if self.frontier.shortest_delay_secs < self.frontier.options.delay_secs:
+            # Until all others know of our delay, and keep it.
+            await self._sleep(self._stopping, 1.5 * self._beat_secs)
         while not self._stopping.is_set():
             self._claim_now.clear()
             wanted = self.options.visits - len(self._ready)
@@ -589,10 +592,15 @@ class Worker:
 
     # -- leases and heartbeat ----------------------------------------------------------
 
+    @property
+    def _beat_secs(self) -> float:
+        return min(_BEAT_SECS, self.frontier.options.lease_secs / 3)
+
     async def _keep(self) -> None:
-        every = min(_BEAT_SECS, self.frontier.options.lease_secs / 3)
         while not self._stopping.is_set():
-            await self._sleep(self._stopping, every * random.uniform(0.8, 1.0))
+            await self._sleep(
+                self._stopping, self._beat_secs * random.uniform(0.8, 1.0)
+            )
             if self._stopping.is_set():
                 return
             await self._persistent(self._tend, what="renew leases")

@@ -247,7 +247,7 @@ class RobotsCache:
 
         async def take(url: str) -> Turn | None:
             if host_of(url) == host:
-                return await self._turns.of_visit(visit)
+                return await self._turns.of_visit(visit, is_for_rules=True)
             return await self._turns.of_url(url, visit=visit)
 
         return take
