@@ -73,12 +73,18 @@ class Inspection:
     followed: frozenset[str]
 
 
-async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspection:
+async def inspect(
+    question: Question,
+    write: Callable[[bytes], object],
+    *,
+    document: Document | None = None,
+) -> Inspection:
     """Return what becomes of one document.
 
     Args:
         question: what is read, and how.
         write: gets the statements, as chunks of canonical N-Quads.
+        document: as it was fetched already; the target is not looked up then.
 
     Raises:
         ConfigError: the target is no URL and no file that can be read.
@@ -86,7 +92,8 @@ async def inspect(question: Question, write: Callable[[bytes], object]) -> Inspe
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         web = _ClosedWeb(question, folder, stack)
-        document = await _find(question, web, folder)
+        if document is None:
+            document = await _find(question, web, folder)
         source = body_of(document.response)
         if source is None:
             return Inspection(document=document, outcome=None, followed=frozenset())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from rdfcrawl import ParsedDocument
     from rdfcrawl.records import Document
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands
@@ -201,7 +203,7 @@ class TestOrdinarySpider:
             ("shell", "--nolog", "--spider", "linkeddata", "-c", "response.status"),
             "200",
         ),
-        (("parse", "--spider", "linkeddata", "-afollow=none"), "scrapy rdf"),
+        (("parse", "--spider", "linkeddata", "--nocolour"), "'format': 'HTML'"),
     ],
     ids=["fetch", "shell", "parse"],
 )
@@ -232,11 +234,34 @@ class CheckedSpider(LinkedDataSpider):
         """Return the title."""
         return {"title": response.css("title::text").get()}
 
+    def parse_document(self, document: ParsedDocument) -> Any:
+        """Return the objects."""
+        return {"objects": sorted(str(quad.object) for quad in document.quads())}
+
     parse_page.__doc__ = f"""
         @url {os.environ.get("CHECKED_URL", "http://127.0.0.1:9/")}
         @returns items 1 1
         @scrapes title
     """
+
+
+def test_parse_shows_what_a_crawl_would_make_of_a_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page is parsed by hand, its row, own items and links are shown."""
+    server = loopback({"/a": loopback.response(GOOD)})
+    folder = commands.folder()
+    words = ("parse", "--spider", "checked", "--nocolour", server.url("/a"))
+    result = commands.start(*words, folder=folder, SPIDER_MODULES=__name__).wait()
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr, result.stderr
+    told = result.stderr
+    assert "'quads': 2" in told
+    assert "'status': 'successful'" in told
+    assert re.search(rf"'objects': \['<{server.url('/other')}>', '_:\w+'\]", told)
+    assert f"[<GET {server.url('/other')}>]" in told
+    assert server.targets == ["/robots.txt", "/a"]
+    assert not result.folder.exists()
 
 
 @pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.addon_project"])

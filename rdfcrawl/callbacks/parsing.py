@@ -80,7 +80,7 @@ class DocumentParsing:
         engine = self._crawler.engine
         requests: list[FollowUp] = []
         parsed = ParsedDocument(document, max_bytes=self._max_bytes)
-        async for each in _iterate(self._parse(parsed)):
+        async for each in iterate_output(self._parse(parsed)):
             if not isinstance(each, Request):
                 await engine.scraper.start_itemproc_async(each, response=response)
             elif is_plain(each):
@@ -113,7 +113,7 @@ def _follow_up(document: Document, request: Request) -> list[FollowUp]:
     return [FollowUp(record, urgency=urgency)]
 
 
-async def _iterate(output: Any) -> AsyncIterator[Any]:
+async def iterate_output(output: Any) -> AsyncIterator[Any]:
     """Yield what a method yields or returns, whatever kind of function it is."""
     if isinstance(output, Awaitable):
         output = await output

@@ -118,7 +118,7 @@ class ExtractPipeline:
     def note(self, document: Document, outcome: Outcome) -> None:
         """Bring into a document what became of it; it may be read in two parts."""
         self.obey(document, outcome)
-        _note(document, outcome)
+        note_outcome(document, outcome)
 
     def obey(self, document: Document, outcome: Outcome) -> None:
         """Do as its publisher asks; of a page, that is known before its statements."""
@@ -267,8 +267,8 @@ class _NearContexts:
         return context
 
 
-def _note(document: Document, outcome: Outcome) -> None:
-    """Add what an outcome says to what is known."""
+def note_outcome(document: Document, outcome: Outcome) -> None:
+    """Add what an outcome says to what is known of a document."""
     document.reading = _added(document.reading, outcome)
     document.links |= outcome.links
     document.n_quads += outcome.n_quads

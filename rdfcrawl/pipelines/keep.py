@@ -83,10 +83,14 @@ class KeptQuads:
 
     async def __anext__(self) -> bytes:
         async for chunk in self._chunks:
-            self.n_bytes += self._file.write(chunk)
+            self.take(chunk)
             return chunk
         self.is_whole = True
         raise StopAsyncIteration
+
+    def take(self, chunk: bytes) -> None:
+        """Copy a chunk."""
+        self.n_bytes += self._file.write(chunk)
 
     def open(self) -> BinaryIO:
         """Return the copy, from its begin."""

@@ -325,11 +325,30 @@ class RdfSpider(Spider):
         return HarvestContext(arguments, self.options, session, self._datasets)
 
     def parse(self, response: Response) -> Any:
-        """Do nothing with an ordinary response that has no callback."""
+        """Do nothing with an ordinary response that has no callback.
+
+        For `scrapy parse`, yield what a crawl would make of it.
+        """
+        if self.is_onlooker:
+            return self._look_at(response)
         logger.error(
             "%s has no callback for %s: `scrapy rdf` shows what is read of a page",
             self.name,
             response.url,
+        )
+
+        return None
+
+    def _look_at(self, response: Response) -> AsyncIterator[Any]:
+        from rdfcrawl.callbacks.looking import look_at
+        from rdfcrawl.extract.options import ExtractOptions
+
+        return look_at(
+            response,
+            self.parse_document if self.parses_documents else None,
+            follow=self.arguments.follow,
+            fetch=self.options.fetch,
+            extract=ExtractOptions.from_settings(self.settings),
         )
 
     def parse_document(self, document: ParsedDocument) -> Any:

@@ -1,0 +1,94 @@
+"""One response as `scrapy parse` looks at it: read as in a crawl, and not stored."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+
+from rdfcrawl.callbacks.parsed_document import ParsedDocument
+from rdfcrawl.callbacks.parsing import iterate_output
+from rdfcrawl.fetch.exchange import parse_content_type
+from rdfcrawl.inspection import Question, inspect
+from rdfcrawl.pipelines.extract import note_outcome
+from rdfcrawl.pipelines.keep import KeptQuads
+from rdfcrawl.records import Document, FetchedResponse, Record
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from scrapy.http import Response
+
+    from rdfcrawl.extract.options import ExtractOptions
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.links import LinkPolicy
+
+
+async def look_at(
+    response: Response,
+    parse: Callable[[ParsedDocument], Any] | None,
+    *,
+    follow: LinkPolicy,
+    fetch: FetchOptions,
+    extract: ExtractOptions,
+) -> AsyncIterator[Any]:
+    """Yield what a crawl would make of a response.
+
+    Args:
+        response: ordinary, with its body.
+        parse: `parse_document` of the spider, if it has one of its own.
+        follow: which links a crawl would follow.
+        fetch: limits, and manners of the requests for contexts.
+        extract: how documents are read.
+
+    Yields:
+        The document, with what became of it; what `parse` yields; a request for each
+        link.
+    """
+    question = Question(
+        target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
+    )
+    folder = Path(tempfile.gettempdir())
+    kept = KeptQuads(_nothing(), folder, fetch.spool_bytes)
+    try:
+        document = document_of(response)
+        found = await inspect(question, kept.take, document=document)
+        if found.outcome is not None:
+            note_outcome(document, found.outcome)
+        document.n_links = len(found.followed)
+        document.kept = kept
+        yield document
+        if parse is not None and found.outcome is not None:
+            parsed = ParsedDocument(document, max_bytes=fetch.max_document_bytes)
+            async for each in iterate_output(parse(parsed)):
+                yield each
+        for url in sorted(found.followed):
+            yield Request(url)
+    finally:
+        kept.close()
+
+
+def document_of(response: Response) -> Document:
+    """Return an ordinary response as a crawl would have fetched it."""
+    url = response.url.partition("#")[0]
+    declared = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    media_type, charset = parse_content_type(declared)
+    links = response.headers.getlist("Link")
+    is_good = 200 <= response.status < 300
+    fetched = FetchedResponse(
+        requested=(url,),
+        status=response.status,
+        media_type=media_type,
+        charset=charset,
+        http_links=b",".join(links).decode("latin-1"),
+        body=response.body if is_good else None,
+        n_bytes=len(response.body),
+    )
+    return Document(record=Record(url), url=url, response=fetched)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
