@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
-    from scrapy.http import Response
-
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
     from rdfcrawl.reservations import Reservations
@@ -192,7 +190,7 @@ class FetchedResponse:
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
         wishes: lines of the headers that `reservations` names, and their names.
         headers: those that the request wanted kept: lower-case names and values.
-        scrapy_response: to a request of a user's spider, without its body.
+        scrapy_response: of Scrapy, to a request of a user's spider; without its body.
         body: a small body; only responses of 2xx and those have one.
         path: spool file of a large body.
         error_body: begin of the body of a response of 4xx or 5xx.
@@ -210,7 +208,7 @@ class FetchedResponse:
     http_links: str = ""
     wishes: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    scrapy_response: Response | None = None
+    scrapy_response: object = None
     body: bytes | None = None
     path: Path | None = None
     error_body: bytes = b""

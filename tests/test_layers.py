@@ -20,16 +20,17 @@ bodies console contact defaults errors garbage pieces rdf.namespaces signals
 codec disk faultlog formats own_arguments reservations resolver setting_values uri
 bytesource descriptors guard stores tasks
 records scrapy_settings unpack
-kinds leaving rdf relations seeds tasks.records turns
+kinds leaving queued_requests rdf relations seeds tasks.records turns
 html http_links links provenance robots
 extract sitemaps
 catalogs
 arguments
 remembered
 frontier
-callbacks fetch
+fetch
 harvest inspection middlewares
 options pipelines
+callbacks
 progress settings spiders
 dataweb launch
 commands
@@ -51,7 +52,6 @@ KNOWN_ARROWS = {("harvest.context", "options")}
 KNOWN_CIRCLES = {
     frozenset({"dataweb.accesslog", "dataweb.nodes.base"}),
     frozenset({"fetch.ftp", "fetch.ftp_course"}),
-    frozenset({"fetch.scrapy_exchange", "fetch.scrapy_handler", "fetch.transport"}),
     frozenset(
         f"catalogs.sparql.{name}"
         for name in ("graphs", "knots", "plan", "reading", "writing")

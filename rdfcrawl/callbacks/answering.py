@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
@@ -17,7 +18,6 @@ from rdfcrawl.tasks.request import RequestTask
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from rdfcrawl.records import Document
 
@@ -55,7 +55,7 @@ async def answer_request(document: Document, spider: Spider) -> None:
 def _result(document: Document, request: Request) -> Response | Failure:
     """Return what the callback or the errback of a request is called with."""
     found = document.response.scrapy_response
-    if found is None:
+    if not isinstance(found, Response):
         fault = document.faults[0] if document.faults else Fault(Reason.INTERNAL, "")
         error = SourceFault(fault.reason, fault.detail)
         return Failure(error)  # type: ignore[no-untyped-call]

@@ -19,7 +19,7 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Why, literal_address
-from rdfcrawl.turns import FREE, HostRestsError, NotSentError, Turn
+from rdfcrawl.turns import FREE, HostRestsError, NotSentError, Turn, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,9 +117,8 @@ class ScrapyHttpHandler:
 
     async def _send_in_turn(self, request: Request) -> Response:
         """Send a request that is no visit's, such as one that a spider yields."""
-        from rdfcrawl.fetch.transport import transport_of  # noqa: PLC0415  (a cycle)
-
-        turns = transport_of(self._crawler).turns
+        spider: Any = self._crawler.spider
+        turns: Turns = spider.request_turns()
         while True:
             try:
                 turn = await turns.of_url(request.url)

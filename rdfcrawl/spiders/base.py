@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, Seed
+    from rdfcrawl.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -286,6 +287,12 @@ class RdfSpider(Spider):
         if self.session is None:
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
+
+    def request_turns(self) -> Turns:
+        """Return what gives requests that are of no visit their turns."""
+        from rdfcrawl.fetch.transport import transport_of
+
+        return transport_of(self.crawler).turns
 
     async def question(self, record: Record) -> Question | None:
         """Return the request for a record; None is a GET of its URL."""
