@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from rdfcrawl.codec import codec_of, decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import PartFacts
+from rdfcrawl.harvest.ckan import FinishedHarvest
 from rdfcrawl.harvest.claims import HeardDataset
 from rdfcrawl.harvest.collections import PageState
 from rdfcrawl.harvest.dataset import KnownDataset
+from rdfcrawl.harvest.resourcesync.memory import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap import SitemapState
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
@@ -23,9 +25,12 @@ from rdfcrawl.tasks.records import decode_record, encode_record
 from tests.task_values import tasks, values
 
 KEPT = [
+    BegunRun,
+    FinishedHarvest,
     HeardDataset,
     Known,
     KnownDataset,
+    OwedResource,
     PageState,
     Part,
     PartFacts,

@@ -197,6 +197,16 @@ class TestUnreadable:
             pytest.param(b"\x00\x00/x\r\nHost: y", id="control characters"),
             pytest.param(b"\x00\x00/r/x\x00", id="cut off"),
             pytest.param(b"\x00\x00/r/x\x00\x00\x00\x03x", id="no number"),
+            pytest.param(b"\x04\x00/r/x\x00\x00\x00\x01", id="empty task"),
+            pytest.param(b"\x04\x00/r/x\x00\x00\x00\x01[7]", id="unheard task"),
+            pytest.param(
+                b'\x04\x00/r/x\x00\x00\x00\x01["source","0"]', id="task of wrong types"
+            ),
+            pytest.param(b"\x04\x00/r/x\x00\x00\x00\x01" + b"[" * 5000, id="deep task"),
+            pytest.param(
+                b'\x04\x00/r/x\x00\x00\x00\x01["sample","","' + b"x" * 9000 + b'"]',
+                id="long task",
+            ),
         ],
     )
     async def test_it_is_set_aside_alone(

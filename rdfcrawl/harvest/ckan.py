@@ -7,7 +7,7 @@ asked for, and what is not there any more becomes a tombstone.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 # Tables of a portal, or of the part of it that is wanted (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
-_SUCCESS: Final = "success"  # when the harvest began that succeeded, newest change
+_SUCCESS: Final = "success"  # `FinishedHarvest`
 _KNOWN: Final = "known"  # id -> name
 _MET: Final = "met"  # in a run: id, and "name " + name
 _AT_ONCE: Final = 1000
@@ -67,6 +67,19 @@ def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
         for portal in iter_seeds(context.arguments.portals):
             if isinstance(portal, str):
                 yield portal_url(portal), key
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedHarvest:
+    """A harvest of a portal that has succeeded.
+
+    Attributes:
+        began_ms: when it began, Unix time in milliseconds.
+        newest: latest change that it has seen.
+    """
+
+    began_ms: int
+    newest: str = ""
 
 
 class CkanHarvester:
@@ -151,8 +164,8 @@ class CkanHarvester:
         success = await self._memory.before(source, _SUCCESS)
         since = ""
         if success:
-            started_ms, _, newest = success.partition(" ")
-            since = since_for_next(int(started_ms), newest)
+            last = decode(success, FinishedHarvest)
+            since = since_for_next(last.began_ms, last.newest)
         first = first_task(
             portal,
             since=since,
@@ -245,7 +258,8 @@ class CkanHarvester:
         if outcome.listing is not None:
             await self._compare(outcome.listing, document, portal)
         if outcome.is_swept:
-            await self._memory.put(source, _SUCCESS, f"{began_ms} {entries['newest']}")
+            success = FinishedHarvest(int(began_ms), entries["newest"])
+            await self._memory.put(source, _SUCCESS, encode(success))
 
     def _queue(self, tasks: Sequence[CkanTask], document: Document) -> None:
         record = document.record

@@ -9,13 +9,13 @@ whenever it is read.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
 from rdfcrawl.sitemaps.resourcesync.runs import Part, n_outstanding
-from rdfcrawl.tasks.sync import SyncTask
+from rdfcrawl.tasks.sync import SyncTask  # noqa: TC001  read by the codec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
@@ -25,16 +25,44 @@ if TYPE_CHECKING:
 
 # Tables of a set of resources; and one for the parts of each run.
 _STATE: Final = "state"  # "" -> state
-_BEGUN: Final = "begun"  # run -> whether resources were known, and state, then
+_BEGUN: Final = "begun"  # run -> `BegunRun`
 _KNOWN: Final = "known"  # URI -> who has put it, and what is known
 _WANTED: Final = "wanted"  # URI -> time of the latest version that was asked for
 _OPEN: Final = "open"  # record -> run of the crawl in which it was begun
-_OWED: Final = "owed"  # URI -> run of the crawl, URL and task that failed
+_OWED: Final = "owed"  # URI -> `OwedResource`
 
 _AT_ONCE: Final = 500
 _OWED_RUNS: Final = 3  # in which what failed is asked for again
 _MAX_OWED: Final = 10_000
 _MAX_GIVEN_UP: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """What was known when a run began.
+
+    Attributes:
+        state: of the source.
+        has_some: resources were known although not all were ever read.
+    """
+
+    state: State
+    has_some: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OwedResource:
+    """A resource that could not be had.
+
+    Attributes:
+        run: of the crawl in which it failed first.
+        url: that was asked for.
+        task: of its record.
+    """
+
+    run: int
+    url: str
+    task: SyncTask
 
 
 class Memory:
@@ -58,7 +86,8 @@ class Memory:
 
     async def state(self) -> State:
         """Return what is known of the source now."""
-        return _state_of(await self._store.get(self._source, _STATE, "") or "")
+        text = await self._store.get(self._source, _STATE, "")
+        return decode(text, State) if text else State()
 
     async def state_of(self, run: str) -> tuple[State, bool]:
         """Return what was known of the source when a run began.
@@ -73,9 +102,10 @@ class Memory:
             n_known = await self._store.size(self._source, _KNOWN)
         if not run:
             return state, bool(n_known)
-        text = f"{int(bool(n_known))} {encode(state)}"
-        text = await self._store.claim(self._source, _BEGUN, run, text)
-        return _state_of(_what(text)), text.startswith("1")
+        now = encode(BegunRun(state, has_some=bool(n_known)))
+        text = await self._store.claim(self._source, _BEGUN, run, now)
+        begun = decode(text, BegunRun)
+        return begun.state, begun.has_some
 
     async def keep(self, state: State) -> None:
         """Know this of the source from now on."""
@@ -191,7 +221,7 @@ class Memory:
 
     async def owe(self, uri: str, url: str, task: SyncTask) -> None:
         """Note that a resource could not be had; the first time counts."""
-        text = f"{self._run} {url} {encode(task)}"
+        text = encode(OwedResource(self._run, url, task))
         await self._store.claim(self._source, _OWED, uri, text)
 
     async def is_had(self, uri: str) -> None:
@@ -205,17 +235,13 @@ class Memory:
         found: list[tuple[str, SyncTask]] = []
         given_up: list[str] = []
         async for uri, text in self._store.entries(self._source, _OWED):
-            first, url, words = text.split(" ", 2)
-            if self._run - int(first) > _OWED_RUNS:
+            owed = decode(text, OwedResource)
+            if self._run - owed.run > _OWED_RUNS:
                 given_up.append(uri)
-            elif int(first) < self._run and len(found) < _MAX_OWED:
-                found.append((url, decode(words, SyncTask)))
+            elif owed.run < self._run and len(found) < _MAX_OWED:
+                found.append((owed.url, owed.task))
         await self._store.drop(self._source, _OWED, given_up)
         return found
-
-
-def _state_of(text: str) -> State:
-    return decode(text, State) if text else State()
 
 
 def _what(text: str) -> str:
