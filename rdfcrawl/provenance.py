@@ -154,7 +154,7 @@ def _has_listed(document: Document) -> bool:
     """Tell whether a list that has no statements has led to what it lists."""
     is_list = document.record.kind in (Kind.SITEMAP, Kind.RESOURCESYNC)
     has_answer = 200 <= document.status < 300
-    return is_list and has_answer and bool(document.children or document.n_links)
+    return is_list and has_answer and bool(document.n_follow_ups or document.n_links)
 
 
 def _activity(

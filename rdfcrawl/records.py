@@ -8,13 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    BinaryIO,
+    Final,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+)
 
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
@@ -172,6 +180,16 @@ class FollowUp:
     change: str = ""
 
 
+class LinkedIris(NamedTuple):
+    """IRIs that the statements of a document link to, found by its harvester."""
+
+    iris: frozenset[bytes]
+
+
+HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris"
+"""What a harvester yields of one document: a chunk of N-Quads, or something else."""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class FetchedResponse:
     """What a server sent for one URI; header values are as it sent them.
@@ -278,12 +296,13 @@ class Document:
         is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.
         is_read: its harvester has read the body; there is nothing to extract.
+        parts: what its harvester yields of it; becomes `chunks` when it is processed.
         chunks: N-Quads, at most about 256 KiB each, ending on line borders.
         is_followed: its quads are looked through for links.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
         n_links: links handed to the frontier.
-        children: what a source leads to, to be queued before this is done.
+        n_follow_ups: records that it led to, beside its links.
         n_documents: of their own, that it stands for, as a page of a portal does.
         is_unchanged: it was read again, and says what is stored; it is not written.
         is_changed: an earlier run has stored other statements.
@@ -302,12 +321,13 @@ class Document:
     is_nofollow: bool = False
     links: set[Link] = field(default_factory=set)
     is_read: bool = False
+    parts: AsyncIterator[HarvestedPart] | None = None
     chunks: AsyncIterator[bytes] | None = None
     is_followed: bool = True
     n_quads: int = 0
     is_partial: bool = False
     n_links: int = 0
-    children: list[FollowUp] = field(default_factory=list)
+    n_follow_ups: int = 0
     n_documents: int = 0
     is_unchanged: bool = False
     is_changed: bool = False
@@ -326,17 +346,63 @@ class Document:
         """Media type that the server declared; lower case, without parameters."""
         return self.response.media_type
 
-    def part(self, url: str, *, is_deleted: bool = False) -> Document:
-        """Return a document of its own that this response has in it, or tells of."""
+    def harvested(
+        self,
+        parts: AsyncIterator[HarvestedPart] | None = None,
+        *,
+        url: str = "",
+        is_followed: bool = True,
+        faults: Iterable[Fault] | None = None,
+        n_documents: int = 0,
+    ) -> Document:
+        """Return the same document as its harvester has read it.
+
+        Args:
+            parts: what is in it: statements, follow-ups and faults, in any order.
+            url: by which it is stored; that of the document if it is empty.
+            is_followed: its statements are looked through for links.
+            faults: in place of those of the document.
+            n_documents: that the response has in it.
+        """
+        return replace(
+            self,
+            url=url or self.url,
+            is_read=True,
+            parts=parts,
+            is_followed=is_followed,
+            faults=list(self.faults if faults is None else faults),
+            n_documents=n_documents,
+            links=set(self.links),
+        )
+
+    def part(
+        self,
+        url: str,
+        parts: AsyncIterator[HarvestedPart] | None = None,
+        *,
+        is_followed: bool = True,
+        is_deleted: bool = False,
+    ) -> Document:
+        """Return a document of its own that this response has in it, or tells of.
+
+        Args:
+            url: of the document.
+            parts: what is in it, as for `harvested`.
+            is_followed: its statements are looked through for links.
+            is_deleted: it is gone, and its statements are to go.
+        """
+        response = FetchedResponse(
+            status=self.response.status,
+            started_ms=self.response.started_ms,
+            ended_ms=self.response.ended_ms,
+        )
         return Document(
             record=self.record,
             url=url,
-            response=FetchedResponse(
-                status=self.response.status,
-                started_ms=self.response.started_ms,
-                ended_ms=self.response.ended_ms,
-            ),
+            response=response,
             is_read=True,
+            parts=parts,
+            is_followed=is_followed,
             is_deleted=is_deleted,
         )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rdfcrawl.dataweb.nodes.portal import PortalNode
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import Document, FollowUp
     from tests.conftest import RawRequest, RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 class FailsWithBadNames(HarvesterRegistry):
     """Harvesters with a bug that some URLs trigger."""
 
-    def harvest(self, document: Document) -> AsyncIterator[Document]:
+    def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Fail before or after the answer itself."""
         if "bad" in document.url:
             return _failing(super().harvest(document))
         return super().harvest(document)
 
 
-async def _failing(documents: AsyncIterator[Document]) -> AsyncIterator[Document]:
+async def _failing(
+    documents: AsyncIterator[Document | FollowUp],
+) -> AsyncIterator[Document | FollowUp]:
     async for _ in documents:
         raise RuntimeError("a bug")
     yield  # type: ignore[misc]

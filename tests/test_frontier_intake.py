@@ -297,21 +297,21 @@ def test_two_tasks_of_one_source_are_two_records() -> None:
     records = [
         Record(PAGE, Kind.SPARQL, task=task_of(task)) for task in ("0 a", "0 b", "0 a")
     ]
-    first, second, third = new_intake().children(map(own, records), [])
+    first, second, third = new_intake().follow_ups(map(own, records), [])
     assert first.fingerprint == third.fingerprint != second.fingerprint
 
 
 def test_task_of_a_page_does_not_make_another_page() -> None:
     """If two records of pages differ in their task alone, then they are the same."""
     records = [Record(PAGE, task=task_of(task)) for task in ("a", "b")]
-    first, second = new_intake().children(map(own, records), [])
+    first, second = new_intake().follow_ups(map(own, records), [])
     assert first.fingerprint == second.fingerprint
 
 
 def test_children_are_queued_by_their_urgency() -> None:
     """If a child is wanted soon or later, then its band says so."""
     children = [FollowUp(Record(PAGE), urgency=urgency) for urgency in Urgency]
-    found = new_intake().children(children, [])
+    found = new_intake().follow_ups(children, [])
     assert [candidate.item[:1] for candidate in found] == [b"1", b"2", b"3"]
 
 
@@ -320,18 +320,18 @@ def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
     intake = new_intake(deny="page", max_depth=3)
     record = Record(PAGE, Kind.CKAN, depth=9)
     listed = [FollowUp(record), FollowUp(Record(PAGE, depth=9))]
-    assert intake.children([*listed, own(record)], []) == intake.children(
+    assert intake.follow_ups([*listed, own(record)], []) == intake.follow_ups(
         [own(record)], []
     )
     assert intake.turned.too_deep == 2
-    assert new_intake(deny="page").children([FollowUp(Record(PAGE))], []) == []
+    assert new_intake(deny="page").follow_ups([FollowUp(Record(PAGE))], []) == []
 
 
 def test_child_without_a_url_is_a_fault_of_its_document() -> None:
     """If a source lists what is no URL, then the document has one fault, counted."""
     faults: list[Fault] = []
     children = [FollowUp(Record(url)) for url in ("http://[", "no", PAGE)]
-    assert len(new_intake().children(children, faults)) == 1
+    assert len(new_intake().follow_ups(children, faults)) == 1
     assert [(fault.reason, fault.count) for fault in faults] == [(Reason.BAD_URI, 2)]
 
 
@@ -344,7 +344,7 @@ def test_changed_document_is_queued_once_for_each_change() -> None:
     """If a document was seen before, then each of its changes is another record."""
     intake = new_intake()
     changes = ["", "2026-01-01", "2026-01-02", "2026-01-02"]
-    found = intake.children([FollowUp(Record(PAGE), change=x) for x in changes], [])
+    found = intake.follow_ups([FollowUp(Record(PAGE), change=x) for x in changes], [])
     marks = [candidate.fingerprint for candidate in found]
     assert len(set(marks)) == 3
     assert marks[2] == marks[3]
@@ -354,7 +354,7 @@ def test_changed_document_is_queued_once_for_each_change() -> None:
 def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     """If a changed document is redirected elsewhere, then its target has changed."""
     intake = new_intake()
-    (found,) = intake.children([FollowUp(Record(PAGE), change="2026-01-02 é")], [])
+    (found,) = intake.follow_ups([FollowUp(Record(PAGE), change="2026-01-02 é")], [])
     record = unpack(found.item[1:], found.key)
     assert record.change
     target = replace(record, url="https://b.example/", chain=(PAGE,))
@@ -370,7 +370,7 @@ def test_task_that_no_record_holds_is_a_fault() -> None:
         Record(PAGE, Kind.CKAN, task=task_of(each))
         for each in ("x" * MAX_TASK_CHARS, "0")
     ]
-    (found,) = new_intake().children(map(own, records), faults)
+    (found,) = new_intake().follow_ups(map(own, records), faults)
     assert unpack(found.item[1:], found.key) == records[1]
     assert [fault.reason for fault in faults] == [Reason.TOO_LARGE]
 
@@ -379,7 +379,7 @@ def test_task_that_no_record_holds_is_a_fault() -> None:
 def test_task_with_any_character_comes_back(text: str) -> None:
     """If a task has characters that URLs have not, then it is queued as it is."""
     record = Record(PAGE, Kind.CKAN, 0, "https://b.example/", task=task_of(text))
-    (found,) = new_intake().children([own(record)], [])
+    (found,) = new_intake().follow_ups([own(record)], [])
     assert unpack(found.item[1:], found.key) == record
 
 
@@ -387,7 +387,7 @@ def test_longest_task_comes_back() -> None:
     """If a task is as long as it may be, then it is queued as it is."""
     n = len(encode_task(task_of("")))
     record = Record(PAGE, Kind.SPARQL, task=task_of("x" * (MAX_TASK_CHARS - n)))
-    (found,) = new_intake().children([own(record)], [])
+    (found,) = new_intake().follow_ups([own(record)], [])
     assert unpack(found.item[1:], found.key) == record
 
 
@@ -402,7 +402,7 @@ def test_longest_task_comes_back() -> None:
 def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
     """If a document is named by any IRI, then what it leads to is queued."""
     children = [FollowUp(Record("https://b.example/", parent=parent))]
-    found = new_intake().children(children, [])
+    found = new_intake().follow_ups(children, [])
     found += new_intake().links(
         [b"https://b.example/"], parent=Record(PAGE), url=parent
     )
@@ -420,7 +420,7 @@ def test_covered_links_are_put_off() -> None:
     part = FollowUp(
         Record("https://a.example/id/all.nt", Kind.DUMP, 1, task=DumpPart("d", 0, 0, 0))
     )
-    (own,) = intake.children([child, part], [])
+    (own,) = intake.follow_ups([child, part], [])
     assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"
     ((prefix, waiting),) = intake.take_put_off().items()
     assert prefix == "https://a.example/id/"
@@ -438,7 +438,7 @@ def test_no_more_is_put_off_than_there_is_room_for() -> None:
     intake.covered.replace(["https://a.example/id/", "https://a.example/x/"])
     intake.full = {"https://a.example/id/"}
     child = FollowUp(Record("https://a.example/id/2", depth=1))
-    assert intake.children([child], []) == []
+    assert intake.follow_ups([child], []) == []
     assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
     assert list(intake.take_put_off()) == ["https://a.example/x/"]
     assert intake.turned.covered == 3
@@ -471,7 +471,7 @@ def test_links_into_a_trap_are_one_fault() -> None:
     assert not intake.wants_target(page, "https://a.example/y/y/y/y/")
     assert intake.wants_target(page, "https://a.example/y/y/y/")
     children = [FollowUp(Record("https://a.example/y/y/y/y/"))]
-    assert intake.children(children, faults) == []
+    assert intake.follow_ups(children, faults) == []
     assert intake.seed("https://a.example/y/y/y/y/").key == "a.example"
 
 

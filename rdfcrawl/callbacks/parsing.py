@@ -93,8 +93,7 @@ class DocumentParsing:
         await self._add(document, requests)
 
     async def _add(self, document: Document, requests: list[FollowUp]) -> None:
-        document.children = requests
-        await self._session.add_children(document)
+        await self._session.add_follow_ups(document, requests)
         await self._session.worker.room()
         requests.clear()
 

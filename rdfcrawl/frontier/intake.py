@@ -282,30 +282,30 @@ class Intake:
         record = replace(record, profile=self._profile)
         return self.candidate(record, _BANDS[urgency])
 
-    def children(
-        self, children: Iterable[FollowUp], faults: list[Fault]
+    def follow_ups(
+        self, follow_ups: Iterable[FollowUp], faults: list[Fault]
     ) -> list[Candidate]:
         """Return the candidates among what a source has led to.
 
         Its own pages are always wanted; what lies elsewhere is judged like a link.
 
         Args:
-            children: of one document.
+            follow_ups: of one document.
             faults: of the document; one is added if some have no URL, or a task that
                 no record holds.
         """
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
-        for child in children:
-            record = child.record
+        for follow_up in follow_ups:
+            record = follow_up.record
             try:
                 url = to_requestable(record.url)
                 task = record.task_text()
             except SourceFault as error:
                 bad.append(error.fault)
                 continue
-            if not child.is_part_of_source:
+            if not follow_up.is_part_of_source:
                 if record.depth > self._max_depth:
                     self.turned.too_deep += 1
                     continue
@@ -316,8 +316,8 @@ class Intake:
                     traps.append(url)
                     continue
             change = ""
-            if child.change and not record.kind.is_source:
-                change = f"{fingerprint(child.change):x}"
+            if follow_up.change and not record.kind.is_source:
+                change = f"{fingerprint(follow_up.change):x}"
             record = replace(
                 record,
                 url=url,
@@ -326,8 +326,8 @@ class Intake:
                 change=change,
                 profile=self._profile,
             )
-            band = _BANDS[child.urgency]
-            is_exempt = child.is_part_of_source or _takes_dataset(record)
+            band = _BANDS[follow_up.urgency]
+            is_exempt = follow_up.is_part_of_source or _takes_dataset(record)
             if is_exempt or not self._puts_off(record, band):
                 candidates.append(self._candidate(record, band, task))
         self.turned.bad += len(bad)

@@ -343,19 +343,19 @@ class CrawlSession:
         self.worker.added_at_once(candidates)
 
     async def add_sources(
-        self, children: Sequence[FollowUp], *, widens: bool = True
+        self, follow_ups: Sequence[FollowUp], *, widens: bool = True
     ) -> int:
         """Queue what sources begin with; return how many records were new.
 
         Args:
-            children: the records.
+            follow_ups: the records.
             widens: the scope of the crawl, to what is around them.
         """
-        urls = [child.record.url for child in children]
+        urls = [each.record.url for each in follow_ups]
         if widens:
             await self._widen_scope(urls)
         await self._prime(urls)
-        candidates = self.intake.children(children, [])
+        candidates = self.intake.follow_ups(follow_ups, [])
         await self._defer()
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
@@ -528,17 +528,19 @@ class CrawlSession:
             await self._defer(limit)
         return len(candidates)
 
-    async def add_children(self, document: Document) -> int:
-        """Offer what a source leads to; return how many records went on."""
-        children = document.children
+    async def add_follow_ups(
+        self, document: Document, follow_ups: Sequence[FollowUp]
+    ) -> int:
+        """Offer follow-ups of a document to the frontier; return how many went on."""
+        wanted = follow_ups
         if document.is_nofollow:  # what is a part of the source itself is no link
-            children = [child for child in children if child.is_part_of_source]
-            self.intake.turned.nofollow += len(document.children) - len(children)
-        await self._prime([child.record.url for child in children])
+            wanted = [each for each in follow_ups if each.is_part_of_source]
+            self.intake.turned.nofollow += len(follow_ups) - len(wanted)
+        await self._prime([each.record.url for each in wanted])
         limit = _limit_of(document)
         intake = self._intake_for(document.record)
         intake.full = self._deferred.full(limit)
-        candidates = intake.children(children, document.faults)
+        candidates = intake.follow_ups(wanted, document.faults)
         self.worker.offer(candidates)
         await self._defer(limit)
         return len(candidates)

@@ -29,22 +29,23 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
-from rdfcrawl.harvest.lines import Lines
+from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.options import ObeyRobots
+from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from rdfcrawl.catalogs.ckan.envelope import Package
     from rdfcrawl.catalogs.ckan.outcome import Outcome
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.records import Document, HarvestedPart
 
 # Tables of a portal, or of the part of it that is wanted (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
@@ -116,39 +117,43 @@ class CkanHarvester:
         request = request_of(await self._task(record), portal)
         return Question(url=request.url, headers=request.headers, data=request.body)
 
-    async def harvest(self, document: Document) -> AsyncIterator[Document]:
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the datasets of a page, and tombstones for those that are gone."""
-        document.is_read = True
         if has_moved(document):
-            yield document
+            yield document.harvested()
             return
         log = FaultLog()
         portal = self._portal(document.record)
+        outcome = await self._outcome(document, portal, log)
+        if outcome is not None:
+            n_documents = 0
+            for each in _documents(outcome, document, portal):
+                n_documents += 1
+                yield each
+            async for follow_up in self._take(outcome, document, portal, log):
+                yield follow_up
+            yield _page(document, outcome, n_documents, portal, log)
+            return
+        found = NOTHING_FOUND
+        if not await self._store.size(_key_of(portal), _KNOWN):
+            found = await catalogue(portal, document, self._context)
+        for follow_up in found.follow_ups:
+            yield follow_up
+        faults = [*document.faults, *found.faults]
+        if document.status or not faults:
+            faults += log.all()  # else it is known why there is no answer
+        yield document.harvested(faults=faults)
+
+    async def _outcome(
+        self, document: Document, portal: Portal, log: FaultLog
+    ) -> Outcome | None:
+        """Return what a response means; None if it gives nothing."""
         try:
             task = await self._task(document.record)
-            outcome = await self._advance(task, document, portal, log)
+            return await self._advance(task, document, portal, log)
         except SourceFault as error:
             log.note(error.fault.reason, error.fault.detail)
-            outcome = None
-        if outcome is None and not await self._store.size(_key_of(portal), _KNOWN):
-            found = await catalogue(portal, document, self._context)
-            document.children += found.follow_ups
-            document.faults += found.faults
-        if outcome is not None:
-            if document.status:
-                document.faults.clear()  # what the status meant is known by now
-            if outcome.catalogue is not None:
-                _be_catalogue(document, outcome.catalogue, portal)
-            async for each in self._documents(outcome, document, portal):
-                document.n_documents += 1
-                yield each
-            try:
-                await self._take(outcome, document, portal)
-            except SourceFault as error:
-                log.note(error.fault.reason, error.fault.detail)
-        if document.status or not document.faults:
-            document.faults += log.all()  # else it is known why there is no answer
-        yield document
+            return None
 
     async def _task(self, record: Record) -> CkanTask:
         """Return what a record is to do; the first one follows from the last run.
@@ -206,37 +211,30 @@ class CkanHarvester:
             advance, task, answer, portal, log, n_known=n_known
         )
 
-    # -- documents -------------------------------------------------------------------
-
-    async def _documents(
-        self, outcome: Outcome, page: Document, portal: Portal
-    ) -> AsyncIterator[Document]:
-        for package in outcome.packages:
-            if document := self._document(package, page, portal):
-                yield document
-        for dataset_id in outcome.deleted:
-            url = document_url({"id": dataset_id}, portal)
-            yield page.part(url, is_deleted=True)
-
-    def _document(
-        self, package: Package, page: Document, portal: Portal
-    ) -> Document | None:
-        content = package.load()
-        url = document_url(content, portal)
-        if not url:
-            return None
-        document = page.part(url)
-        # Its data are what it distributes; all else that it names are facts.
-        document.is_followed = False
-        log = FaultLog()
-        lines = iter_statements(content, portal, log)
-        document.chunks = _chunks(lines, document, log)
-        document.children = _targets(content, document, portal)
-        return document
-
     # -- what comes next, and what is to be remembered -------------------------------
 
-    async def _take(self, outcome: Outcome, document: Document, portal: Portal) -> None:
+    async def _take(
+        self, outcome: Outcome, document: Document, portal: Portal, log: FaultLog
+    ) -> AsyncIterator[FollowUp]:
+        """Remember what a page has, and yield the tasks that follow."""
+        try:
+            await self._remember(outcome, document, portal)
+            tasks = list(outcome.tasks)
+            if read_task(document.record).payload is None:  # as the harvest begins
+                tasks.append(CkanTask(step=CkanStep.ABOUT))
+            for task in tasks:
+                yield _follow_up(document.record, task)
+            if outcome.listing is not None:
+                for task in await self._confirmations(outcome.listing, portal):
+                    yield _follow_up(document.record, task)
+            if outcome.is_swept:
+                await self._end(document, portal)
+        except SourceFault as error:
+            log.note(error.fault.reason, error.fault.detail)
+
+    async def _remember(
+        self, outcome: Outcome, document: Document, portal: Portal
+    ) -> None:
         store, source = self._store, _key_of(portal)
         state, met = self._memory.table(_STATE), self._memory.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
@@ -249,31 +247,22 @@ class CkanHarvester:
         if outcome.count is not None:
             entries["count"] = str(outcome.count)
         await store.put(source, state, entries)
-        began_ms = await store.claim(
-            source, state, "began", str(document.response.started_ms)
-        )
-        self._queue(outcome.tasks, document)
-        if read_task(document.record).payload is None:  # as the harvest begins
-            self._queue([CkanTask(step=CkanStep.ABOUT)], document)
-        if outcome.listing is not None:
-            await self._compare(outcome.listing, document, portal)
-        if outcome.is_swept:
-            success = FinishedHarvest(int(began_ms), entries["newest"])
-            await self._memory.put(source, _SUCCESS, encode(success))
+        started_ms = str(document.response.started_ms)
+        await store.claim(source, state, "began", started_ms)
 
-    def _queue(self, tasks: Sequence[CkanTask], document: Document) -> None:
-        record = document.record
-        for each in tasks:
-            task = replace(read_task(record), payload=each)
-            child = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
-            document.children.append(
-                FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
-            )
+    async def _end(self, document: Document, portal: Portal) -> None:
+        """Remember that all of a portal was harvested, and what changed last."""
+        source, state = _key_of(portal), self._memory.table(_STATE)
+        started_ms = str(document.response.started_ms)
+        began_ms = await self._store.claim(source, state, "began", started_ms)
+        newest = await self._store.get(source, state, "newest") or ""
+        success = FinishedHarvest(int(began_ms), newest)
+        await self._memory.put(source, _SUCCESS, encode(success))
 
-    async def _compare(
-        self, listing: Listing, document: Document, portal: Portal
-    ) -> None:
-        """Ask once more for each dataset that a complete listing does not have."""
+    async def _confirmations(
+        self, listing: Listing, portal: Portal
+    ) -> Iterable[CkanTask]:
+        """Return tasks that ask for each dataset which a complete listing lacks."""
         source = _key_of(portal)
         is_sweep = listing is Listing.SWEEP
         ids = set[str]()  # as a table's entries may come twice
@@ -287,8 +276,7 @@ class CkanHarvester:
         )
         del ids
         missing = await self._missing(source, n_known, is_sweep=is_sweep)
-        confirmations = iter_confirmations(missing, by_search=not is_sweep)
-        self._queue(list(confirmations), document)
+        return iter_confirmations(missing, by_search=not is_sweep)
 
     async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
         """Return the ids of remembered datasets that this run did not meet.
@@ -331,41 +319,65 @@ def _key_of(portal: Portal) -> str:
     return " ".join((portal.url, *map(quote_plus, words)))
 
 
-def _be_catalogue(document: Document, status: dict[str, Any], portal: Portal) -> None:
-    """Let what tells of a portal be its catalogue."""
-    document.url = catalogue_url(portal)
-    document.is_followed = False
+def _documents(outcome: Outcome, page: Document, portal: Portal) -> Iterator[Document]:
+    """Yield the datasets of a page, and tombstones."""
+    for package in outcome.packages:
+        content = package.load()
+        if url := document_url(content, portal):
+            parts = _dataset(content, url, page.record, portal)
+            # Its data are what it distributes; all else that it names are facts.
+            yield page.part(url, parts, is_followed=False)
+    for dataset_id in outcome.deleted:
+        yield page.part(document_url({"id": dataset_id}, portal), is_deleted=True)
+
+
+async def _dataset(
+    content: dict[str, Any], url: str, record: Record, portal: Portal
+) -> AsyncIterator[HarvestedPart]:
+    """Yield what a portal says of a dataset, and what the dataset distributes."""
     log = FaultLog()
-    document.chunks = _chunks(iter_catalogue(status, portal, log), document, log)
+    statements = iter_statements(content, portal, log)
+    async for part in iter_quads(statements, url, log):
+        yield part
+    for target in iter_targets(content, portal):
+        if target.kind in FETCHED:
+            yield FollowUp(_record(target.url, target.kind, record, url))
 
 
-async def _chunks(
-    statements: Iterator[str], document: Document, log: FaultLog
-) -> AsyncIterator[bytes]:
-    lines = Lines(document, log)
-    for line in statements:
-        if lines.add((line,)) and (chunk := lines.take()):
-            yield chunk
-            await asyncio.sleep(0)
-    if chunk := lines.take():
-        yield chunk
-    document.faults += log.all()
+def _page(
+    document: Document,
+    outcome: Outcome,
+    n_documents: int,
+    portal: Portal,
+    log: FaultLog,
+) -> Document:
+    """Return a page itself; the one that tells of the portal is its catalogue."""
+    # What the status means is known by now.
+    faults = [] if document.status else list(document.faults)
+    if document.status or not faults:
+        faults += log.all()
+    if outcome.catalogue is None:
+        return document.harvested(faults=faults, n_documents=n_documents)
+    own = FaultLog()
+    url = catalogue_url(portal)
+    return document.harvested(
+        iter_quads(iter_catalogue(outcome.catalogue, portal, own), url, own),
+        url=url,
+        is_followed=False,
+        faults=faults,
+        n_documents=n_documents,
+    )
 
 
-def _targets(
-    package: dict[str, object], document: Document, portal: Portal
-) -> list[FollowUp]:
-    """Return what a dataset distributes, as far as it may be RDF."""
-    return [
-        FollowUp(_record(target.url, target.kind, document))
-        for target in iter_targets(package, portal)
-        if target.kind in FETCHED
-    ]
+def _follow_up(record: Record, step: CkanTask) -> FollowUp:
+    """Return the record of a further request to the same portal."""
+    task = replace(read_task(record), payload=step)
+    following = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
+    return FollowUp(following, is_part_of_source=True, urgency=Urgency.SOON)
 
 
-def _record(url: str, kind: TargetKind, document: Document) -> Record:
-    depth, parent = document.record.depth + 1, document.url
-    run = read_task(document.record).run
+def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:
+    depth, run = portal.depth + 1, read_task(portal).run
     if kind is TargetKind.SPARQL:
         return Record(url, Kind.SPARQL, depth, parent, task=SourceTask(run))
     if kind is TargetKind.SITEMAP:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.harvest.consent import Consents
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.response import HarvestedResponse
     from rdfcrawl.records import Document
 
 # Words of a record that asks for robots.txt: to read all that its sitemaps list, or
@@ -78,7 +79,7 @@ class Claims:
             await self._store.put(site, self._reading, dict.fromkeys(sitemaps, ""))
 
     async def is_read(
-        self, sitemap: str, sites: Iterable[str], document: Document, log: FaultLog
+        self, sitemap: str, sites: Iterable[str], response: HarvestedResponse
     ) -> None:
         """Take note that a sitemap is read to its end, or cannot be read."""
         for site in sites:
@@ -87,7 +88,7 @@ class Claims:
                 continue
             texts = {x async for x, _ in self._store.entries(site, self._waiting)}
             for text in sorted(texts):
-                await self._decide(text, document, log)
+                await self._decide(text, response)
 
     async def stays(self, sites: Iterable[str], document: Document) -> None:
         """Take note that a sitemap says what it said in the run before."""
@@ -113,9 +114,8 @@ class Claims:
     async def take(
         self,
         datasets: Iterable[Dataset],
-        document: Document,
+        response: HarvestedResponse,
         sites: tuple[str, ...],
-        log: FaultLog,
         *,
         is_asked: bool,
     ) -> None:
@@ -123,21 +123,21 @@ class Claims:
 
         Args:
             datasets: of the sitemap.
-            document: the answer; gets the children.
+            response: the sitemap; takes follow-ups and faults.
             sites: whose robots.txt names it.
-            log: takes the faults.
             is_asked: they are only to confirm what others say.
         """
         for dataset in datasets:
-            text = _to_text(dataset, document.response.requested[-1], sites)
+            text = _to_text(dataset, response.final_url, sites)
             for site in sites:
-                await self._put(site, _OWN, text, log)
+                await self._put(site, _OWN, text, response.log)
             if not is_asked:
-                await self._decide(text, document, log)
+                await self._decide(text, response)
 
-    async def _decide(self, text: str, document: Document, log: FaultLog) -> None:
+    async def _decide(self, text: str, response: HarvestedResponse) -> None:
         """Take a dataset, unless a host that it speaks of is still to be heard."""
         dataset, sitemap, sites = _from_text(text)
+        document, log = response.document, response.log
         refused: list[Claim] = []
         is_waiting = False
         for claim in claims_about_others(dataset, sitemap, sites):
@@ -153,7 +153,7 @@ class Claims:
                 continue  # it is a sitemap of that site, too
             if is_known:
                 refused.append(claim)
-            elif self._ask_site(claim.url, document):
+            elif self._ask_site(claim.url, response):
                 is_waiting = True
             else:
                 log.note(Reason.TOO_MANY_ENTRIES, "hosts that a sitemap speaks of")
@@ -161,7 +161,9 @@ class Claims:
         if is_waiting:
             return
         kept = believed(dataset, refused, log)
-        document.children += [_part(part.url, document) for part in kept.parts_left]
+        response.follow_ups.extend(
+            _part(part.url, document) for part in kept.parts_left
+        )
         known = KnownDataset(
             name=dataset_iri(dataset, sitemap),
             ways=ways_to_dataset(kept, seed=self._crawl),
@@ -169,7 +171,7 @@ class Claims:
             samples=kept.samples,
         )
         found = await self._datasets.register(known, document)
-        document.children += found.follow_ups
+        response.follow_ups.extend(found.follow_ups)
         document.faults += found.faults
 
     async def _is_known(self, site: str) -> bool:
@@ -200,18 +202,18 @@ class Claims:
     def _waiting(self) -> str:
         return f"{_WAITING} {self._run}"
 
-    def _ask_site(self, url: str, document: Document) -> bool:
+    def _ask_site(self, url: str, response: HarvestedResponse) -> bool:
         """Have a site asked; return whether it may be."""
         scheme, _, rest = url.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
         task = SourceTask(self._run, payload=RobotsTask(is_confirming=True))
-        depth = document.record.depth
-        record = Record(origin + ROBOTS, Kind.SITEMAP, depth, document.url, task=task)
-        asked = {x.record.url for x in document.children if x.record.task == task}
+        depth, parent = response.record.depth, response.document.url
+        record = Record(origin + ROBOTS, Kind.SITEMAP, depth, parent, task=task)
+        asked = {x.record.url for x in response.follow_ups if x.record.task == task}
         if record.url not in asked:
             if len(asked) >= _MAX_SITES:
                 return False
-            document.children.append(FollowUp(record, is_part_of_source=True))
+            response.follow_ups.append(FollowUp(record, is_part_of_source=True))
         return True
 
 

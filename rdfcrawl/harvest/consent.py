@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.response import HarvestedResponse
     from rdfcrawl.records import Document
 
 # Tables of a site (`site_of`), with the number of the run in their names.
@@ -74,17 +75,17 @@ class Consents:
     # -- what a site says ------------------------------------------------------------
 
     async def robots_read(
-        self, sites: Iterable[str], named: Iterable[str], document: Document
+        self, sites: Iterable[str], named: Iterable[str], response: HarvestedResponse
     ) -> None:
         """Take note of the sitemaps that sites name; take what has waited for that.
 
         Args:
-            sites: whose robots.txt the document is.
+            sites: whose robots.txt the response is.
             named: URLs of the sitemaps.
-            document: gets the children, and the faults of what is refused.
+            response: takes follow-ups, and the faults of what is refused.
         """
         texts = dict.fromkeys(map(_spelt, named), "")
-        own = f"{document.record.url} {document.record.task_text()}"
+        own = f"{response.record.url} {response.record.task_text()}"
         for site in sites:
             for table in (_NAMED, _LISTING, _WAITING, _ASKED, _STATE):
                 await self._store.clear(site, f"{table} {self._run - 1}")
@@ -93,7 +94,7 @@ class Consents:
             await self._store.put(site, self._of_run(_STATE), {"read": ""})
             # Another record that asks for the same may have taken it all.
             if await self._store.claim(site, self._of_run(_STATE), "by", own) == own:
-                await self._release(site, document)
+                await self._release(site, response)
 
     async def is_given(self, site: str, sitemap: str) -> bool | None:
         """Tell whether a site consents to a sitemap; None if it was not read yet.
@@ -108,7 +109,7 @@ class Consents:
         found = await self._store.get_many(site, self._of_run(_NAMED), names)
         return any(each is not None for each in found)
 
-    async def _release(self, site: str, document: Document) -> None:
+    async def _release(self, site: str, response: HarvestedResponse) -> None:
         """Take or refuse what waits for the word of a site."""
         listing = {
             mark: sitemap
@@ -122,20 +123,20 @@ class Consents:
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
             if mark in given:
-                self.take([_from_text(url, text)], document)
+                self.take([_from_text(url, text)], response)
             else:
                 n_refused[mark] += 1
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
             is_told = number < _MAX_TOLD
             _note_refused(log, site, listing.get(mark, ""), n, apart=is_told)
-        document.faults += log.all()
+        response.document.faults += log.all()
 
     # -- what a sitemap lists --------------------------------------------------------
 
-    def take(self, children: Sequence[FollowUp], document: Document) -> None:
-        """Make what may be listed children of a document."""
-        document.children += children
+    def take(self, children: Sequence[FollowUp], response: HarvestedResponse) -> None:
+        """Let what may be listed follow a response."""
+        response.follow_ups.extend(children)
         # Or a link to a page that has changed, and is new, would be followed once more.
         changed = [child.record.url for child in children if child.change]
         if changed:
@@ -208,7 +209,7 @@ class Foreign:
     Args:
         consents: of the crawl.
         context: what harvesters work with.
-        document: the sitemap; gets the children.
+        response: the sitemap; takes follow-ups and faults.
 
     Attributes:
         log: takes the faults.
@@ -216,14 +217,15 @@ class Foreign:
     """
 
     def __init__(
-        self, consents: Consents, context: HarvestContext, document: Document
+        self, consents: Consents, context: HarvestContext, response: HarvestedResponse
     ) -> None:
-        self.log = FaultLog()
+        self.log = response.log
         self.has_some = False
         self._consents = consents
         self._context = context
-        self._document = document
-        self._sitemap = document.response.requested[-1]
+        self._response = response
+        self._document = response.document
+        self._sitemap = response.final_url
         self._words: dict[str, Word] = {}
         self._awaited: Counter[str] = Counter()  # sites that are asked, by host
         self._asked: set[str] = set()
@@ -234,7 +236,7 @@ class Foreign:
     async def add(self, child: FollowUp) -> None:
         """Take a URL of another site, refuse it, or let it wait."""
         if self._document.is_nofollow:  # whoever takes the children counts it
-            self._document.children.append(child)
+            self._response.follow_ups.append(child)
             return
         record = child.record
         site = site_of(record.url)
@@ -276,7 +278,7 @@ class Foreign:
                 self.log.note(Reason.TOO_MANY_ENTRIES, detail, n_over)
             if site not in self._asked:
                 self._asked.add(site)
-                self._document.children.append(self._question(children[0].record))
+                self._response.follow_ups.append(self._question(children[0].record))
         self._held.clear()
         self._n_held = 0
 
@@ -298,7 +300,7 @@ class Foreign:
 
     def _take(self, word: Word, site: str, children: list[FollowUp]) -> None:
         if word is Word.GIVEN:
-            self._consents.take(children, self._document)
+            self._consents.take(children, self._response)
         elif word is Word.REFUSED:
             _note_refused(self.log, site, self._sitemap, len(children))
         else:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rdfcrawl.errors import Fault
     from rdfcrawl.records import FollowUp
 
@@ -40,6 +42,11 @@ class Discovery:
             self.n_not_rdf + other.n_not_rdf,
             self.is_excused or other.is_excused,
         )
+
+    def parts(self) -> Iterator[FollowUp | Fault]:
+        """Yield the follow-ups and the faults."""
+        yield from self.follow_ups
+        yield from self.faults
 
 
 NOTHING_FOUND: Final = Discovery()

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rdfcrawl.fetch.answer import Question
-    from rdfcrawl.records import Document, Record
+    from rdfcrawl.records import Document, FollowUp, Record
 
 
 class Harvester(Protocol):
@@ -31,11 +31,12 @@ class Harvester(Protocol):
         """Return the request for a record; None is a GET of its URL."""
         ...
 
-    def harvest(self, document: Document) -> AsyncIterator[Document]:
-        """Yield the documents that an answer stands for, itself as the last.
+    def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the documents in a response, and its follow-ups.
 
-        Those that have `chunks` are not read any further. What comes next is in
-        `children` of the answer. An answer that is a fault may be of use as well.
+        The response itself is among them, as `document.harvested(...)`; others are
+        made by `document.part(...)`. Nothing is written into `document`. A response
+        that is a fault is harvested as well.
         """
         ...
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.protocol import Harvester
-    from rdfcrawl.records import Document, Kind
+    from rdfcrawl.records import Document, FollowUp, Kind
 
 HARVESTERS: Final[Mapping[str, str]] = {
     "sitemap": "rdfcrawl.harvest.sitemap.SitemapHarvester",
@@ -61,7 +61,7 @@ class HarvesterRegistry:
             return await self.discovery.request(record)
         return await self._of(record.kind).question(record)
 
-    def harvest(self, document: Document) -> AsyncIterator[Document]:
+    def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """See `Harvester.harvest`."""
         return self._of(document.record.kind).harvest(document)
 

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bodies import body_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.claims import ROBOTS, Claims
 from rdfcrawl.harvest.consent import Consents, Foreign, sites_of_robots
-from rdfcrawl.harvest.lines import Lines
 from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
+from rdfcrawl.harvest.response import HarvestedResponse
 from rdfcrawl.harvest.robots import read_robots
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.records import Document, HarvestedPart
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.entry import Entry
     from rdfcrawl.sitemaps.protocol import Item
@@ -130,91 +131,106 @@ class SitemapHarvester:
             headers.append(("If-Modified-Since", before.last_modified))
         return Question(url=record.url, headers=tuple(headers)) if headers else None
 
-    async def harvest(self, document: Document) -> AsyncIterator[Document]:
-        """Yield the answer, with what it lists."""
-        document.is_read = True
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the response, with what it lists."""
+        response = HarvestedResponse(document.harvested())
         step = _step_of(document.record)
         if isinstance(step, RobotsTask):
-            await self._robots(document, step)
+            await self._robots(response, step)
         elif isinstance(step, ConsentTask):
-            await self._consent(document)
+            await self._consent(response)
         elif body_of(document.response) is not None:
-            document.is_followed = False  # what is wanted of it are its children
-            document.chunks = self._read(document, step)
+            # What is wanted of it are its follow-ups.
+            own = HarvestedResponse(document.harvested(is_followed=False))
+            own.document.parts = self._read(own, step)
+            yield own.document
+            return
         else:
-            await self._is_read(document, step)
-        yield document
+            await self._is_read(response, step)
+        for follow_up in response.take_follow_ups():
+            yield follow_up
+        response.document.faults += response.log.all()
+        yield response.document
 
     # -- robots.txt ------------------------------------------------------------------
 
-    async def _robots(self, document: Document, task: RobotsTask) -> None:
-        """Queue the sitemaps of a site; without robots.txt, the usual place."""
-        origin = origin_of(document.record.url)
-        urls = await self._consent(document) or [f"{origin}/sitemap.xml"]
-        instead = [x.record.url for x in _asked_instead(document)]
+    async def _robots(self, response: HarvestedResponse, task: RobotsTask) -> None:
+        """Ask for the sitemaps of a site; without robots.txt, for the usual place."""
+        origin = origin_of(response.record.url)
+        urls = await self._consent(response) or [f"{origin}/sitemap.xml"]
+        instead = [x.record.url for x in _asked_instead(response.document)]
         site = site_of(origin)
         await self._claims.robots_read(site, [*urls, *instead])
         for url in urls:
             named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
-            document.children.append(_sitemap(document, url, named))
-        log = FaultLog()
-        await self._claims.is_read(document.record.url, [site], document, log)
-        document.faults += log.all()
+            response.follow_ups.append(_sitemap(response.document, url, named))
+        await self._claims.is_read(response.record.url, [site], response)
 
-    async def _consent(self, document: Document) -> list[str]:
+    async def _consent(self, response: HarvestedResponse) -> list[str]:
         """Take what a site consents to; return the sitemaps that its robots.txt names.
 
         Without an answer it consents to none; where another robots.txt is asked for,
         that will say it.
         """
+        document = response.document
         named = list(dict.fromkeys(_requestable(_sitemaps_of(document), document)))
         if instead := _asked_instead(document):
-            document.children += instead
+            response.follow_ups.extend(instead)
         elif not has_moved(document):
             sites = sites_of_robots(document)
-            await self._consents.robots_read(sites, named, document)
+            await self._consents.robots_read(sites, named, response)
         return named
 
     # -- sitemaps --------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, task: SitemapTask
-    ) -> AsyncIterator[bytes]:
-        """Yield what a sitemap says, and make children of what it lists."""
-        reading = Reading(
-            document, task, Foreign(self._consents, self._context, document)
-        )
-        url, hosts, log = document.record.url, task.robots_hosts, reading.log
+        self, response: HarvestedResponse, task: SitemapTask
+    ) -> AsyncIterator[HarvestedPart]:
+        """Yield what a sitemap says, and what it lists.
+
+        What it lists is held as long as a dataset may come that covers it.
+        """
+        foreign = Foreign(self._consents, self._context, response)
+        reading = Reading(response, task, foreign)
+        url = response.record.url
         before = await self._state_before(reading.key)
-        lines = Lines(document, log)
+        buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
-        try:
-            while batch := await asyncio.to_thread(_some, items):
-                for item in batch:
-                    await self._take(reading, item, before)
-                    lines.add(_describe(item, url))
-                if chunk := lines.take():
-                    yield chunk
-                await self._queue_some(reading)
-            await reading.foreign.settle()
-            if reading.datasets:
-                await reading.foreign.names()
-            n_listed = len(document.children)
-            await self._claims.take(
-                reading.datasets,
-                document,
-                hosts,
-                log,
-                is_asked=task.is_confirming,
-            )
-            # A file of a dataset that is listed, too, is asked for as what it is.
-            listed, taken = document.children[:n_listed], document.children[n_listed:]
-            document.children = taken + listed
-            await self._remember(reading)
-            await self._claims.has_said(hosts, document)
-            await self._claims.is_read(url, hosts, document, log)
-        finally:
-            document.faults += log.all()
+        at_once = self._context.options.harvest.sitemap_entries
+        while batch := await asyncio.to_thread(_some, items):
+            for item in batch:
+                await self._take(reading, item, before)
+                buffer.add(_describe(item, url))
+            if chunk := buffer.take():
+                yield chunk
+            if len(response.follow_ups) >= at_once and not reading.datasets:
+                for follow_up in response.take_follow_ups():
+                    yield follow_up
+        for follow_up in await self._end(reading):
+            yield follow_up
+        for fault in response.log.all():
+            yield fault
+
+    async def _end(self, reading: Reading) -> list[FollowUp]:
+        """Take the datasets of a sitemap, and return what is to follow.
+
+        A file of a dataset that is listed, too, is asked for as what it is: datasets
+        come first.
+        """
+        response, hosts = reading.response, reading.task.robots_hosts
+        await reading.foreign.settle()
+        if reading.datasets:
+            await reading.foreign.names()
+        listed = response.take_follow_ups()
+        await self._claims.take(
+            reading.datasets, response, hosts, is_asked=reading.task.is_confirming
+        )
+        n_taken = len(response.follow_ups)
+        await self._remember(reading)
+        await self._claims.has_said(hosts, response.document)
+        await self._claims.is_read(response.record.url, hosts, response)
+        found = response.take_follow_ups()
+        return found[:n_taken] + listed + found[n_taken:]
 
     async def _take(self, reading: Reading, item: Item, before: SitemapState) -> None:
         """Take an entry or a dataset."""
@@ -227,27 +243,12 @@ class SitemapHarvester:
             reading.newest = max(reading.newest, earliest)
         await self._list(reading, item, before)
 
-    async def _queue_some(self, reading: Reading) -> None:
-        """Queue what was listed so far, if it is much and no dataset may cover it.
-
-        A worker that dies later reads the sitemap again, and what is queued already
-        is known then.
-        """
-        document, session = reading.document, self._context.session
-        at_once = self._context.options.harvest.sitemap_entries
-        if len(document.children) < at_once or reading.datasets:
-            return
-        document.n_links += await session.add_children(document)
-        document.children.clear()
-        await session.worker.room()
-
-    async def _is_read(self, document: Document, task: SitemapTask) -> None:
-        log = FaultLog()
-        url, sites = document.record.url, task.robots_hosts
+    async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
+        """Note a sitemap that did not change, or that could not be had."""
+        document, sites = response.document, task.robots_hosts
         if document.status == 304:
             await self._claims.stays(sites, document)
-        await self._claims.is_read(url, sites, document, log)
-        document.faults += log.all()
+        await self._claims.is_read(document.record.url, sites, response)
 
     def _items(self, reading: Reading) -> Iterator[Item]:
         """Yield entries and datasets, of all files if it is an archive."""
@@ -265,9 +266,8 @@ class SitemapHarvester:
                 if sitemap.capability and self._wants_resourcesync:
                     # It is a list of ResourceSync, which says more by it.
                     run = self._context.run
-                    document.children.append(
-                        listed_at(document, document.record.url, run)
-                    )
+                    listed = listed_at(document, document.record.url, run)
+                    reading.response.follow_ups.append(listed)
                     break
                 yield item
 
@@ -281,7 +281,8 @@ class SitemapHarvester:
         elif entry.is_sitemap:
             await self._list_sitemap(reading, entry, is_own=is_own)
         elif is_own and not reading.task.is_confirming:
-            self._consents.take([self._page(reading, entry, before)], document)
+            page = self._page(reading, entry, before)
+            self._consents.take([page], reading.response)
         elif not is_own:
             await reading.foreign.add(self._page(reading, entry, before))
 
@@ -319,7 +320,7 @@ class SitemapHarvester:
         await self._consents.add_names(entry.url, await reading.foreign.names())
         if is_own:
             await self._claims.will_read([entry.url], below.robots_hosts)
-            reading.document.children.append(
+            reading.response.follow_ups.append(
                 _sitemap(reading.document, entry.url, below)
             )
         else:
@@ -353,8 +354,8 @@ class Reading:
     """A sitemap while it is read.
 
     Attributes:
-        document: the answer.
-        task: how it was come by.
+        response: the sitemap, and its document.
+        task: how the crawl came to it, and what is wanted of it.
         key: names what is remembered of it.
         log: takes its faults.
         newest: see `SitemapState`.
@@ -363,11 +364,14 @@ class Reading:
         is_index: it lists sitemaps.
     """
 
-    def __init__(self, document: Document, task: SitemapTask, foreign: Foreign) -> None:
-        self.document = document
+    def __init__(
+        self, response: HarvestedResponse, task: SitemapTask, foreign: Foreign
+    ) -> None:
+        self.response = response
+        self.document = document = response.document
         self.task = task
         self.key = _key(document.record.url, task)
-        self.log = foreign.log
+        self.log = response.log
         self.newest = ""
         self.datasets: list[Dataset] = []
         self.foreign = foreign
@@ -385,7 +389,6 @@ def _describe(item: Item, sitemap: str) -> Iterable[str]:
 
 
 def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
-    """Return the follow-up that a sitemap is."""
     record = document.record
     # Whether the operator named the site makes no other record of its sitemaps.
     own = SourceTask(read_task(record).run, payload=task)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -27,12 +27,19 @@ from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import (
+    FollowUp,
+    Kind,
+    LinkedIris,
+    Record,
+    Urgency,
+)
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 from rdfcrawl.tasks.source import Payload, SourceTask
@@ -42,7 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
     from rdfcrawl.catalogs.sparql.reading import Reading
+    from rdfcrawl.errors import Fault
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.records import Document, HarvestedPart
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
@@ -107,40 +116,50 @@ class SparqlHarvester:
             kept_headers=_KEPT_HEADERS,
         )
 
-    async def harvest(self, document: Document) -> AsyncIterator[Document]:
-        """Yield the answer, with the statements it holds.
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the response, with the statements in it.
 
-        After the last answer come tombstones for those of earlier runs that no answer
-        of this one has replaced.
+        After the last response come tombstones for those of earlier runs that no
+        response of this one has replaced.
         """
-        document.is_read = True
         if has_moved(document):
-            yield document
+            yield document.harvested()
             return
-        harvest = self._harvest(document.record)
-        step = _step_of(harvest, document.record)
-        has_body = body_of(document.response) is not None
-        if isinstance(step, SparqlPing):
-            await self._pinged(document, step)
-        elif document.status in _NOT_BY_GET and _is_query_by_get(document):
-            key, state = self._key_of(document.record), self._memory.table(_STATE)
-            await self._store.put(key, state, {"by_post": "1"})
-            await self._take(document, Outcome(again=True), step)
-        elif document.status and (has_body or document.response.error_body):
-            reading = harvest.read(_untried(step), _answer(document))
-            document.faults = [
-                x for x in document.faults if x.reason is Reason.TRUNCATED_BODY
-            ]
-            document.url = _name(document.record)
-            document.is_followed = False
-            document.chunks = self._read(document, reading, step)
+        step = _step_of(self._harvest(document.record), document.record)
+        if isinstance(step, SparqlTask) and _has_content(document):
+            yield self._read_document(document, step)
         else:
-            outcome, faults = harvest.failed(_untried(step), _failure(document))
-            document.faults += faults
-            await self._take(document, outcome, step)
-        yield document
+            found = await self._without_content(document, step)
+            for follow_up in found.follow_ups:
+                yield follow_up
+            yield document.harvested(faults=[*document.faults, *found.faults])
         async for each in self._replaced(document):
             yield each
+
+    def _read_document(self, document: Document, step: SparqlTask) -> Document:
+        """Return a response with statements; how far it was read tells its parts."""
+        reading = self._harvest(document.record).read(_untried(step), _answer(document))
+        cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
+        url = _name(document.record)
+        parts = self._read(document, SparqlResult(step, url, cut), reading)
+        return document.harvested(parts, url=url, is_followed=False, faults=cut)
+
+    async def _without_content(
+        self, document: Document, step: SparqlTask | SparqlPing
+    ) -> Discovery:
+        """Return what follows from a response that has no statements."""
+        if isinstance(step, SparqlPing):
+            return await self._pinged(document, step)
+        if _is_refused_by_get(document):
+            key, state = self._key_of(document.record), self._memory.table(_STATE)
+            await self._store.put(key, state, {"by_post": "1"})
+            result = SparqlResult(step, document.url, document.faults)
+            return await self._take(document, result, Outcome(again=True))
+        harvest = self._harvest(document.record)
+        outcome, faults = harvest.failed(_untried(step), _failure(document))
+        result = SparqlResult(step, document.url, [*document.faults, *faults])
+        found = await self._take(document, result, outcome)
+        return Discovery(faults=tuple(faults)) + found
 
     def _harvest(self, record: Record) -> Harvest:
         """Return the plan of an endpoint; what the operator wants of the one he named.
@@ -179,61 +198,67 @@ class SparqlHarvester:
     # -- answers ---------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, reading: Reading, step: SparqlTask
-    ) -> AsyncIterator[bytes]:
-        """Yield the statements; then see what follows from them."""
+        self, document: Document, result: SparqlResult, reading: Reading
+    ) -> AsyncIterator[HarvestedPart]:
+        """Yield the statements of a response, and then what follows from them."""
         chunks = iter(reading)
         while chunk := await asyncio.to_thread(next, chunks, b""):
-            document.n_quads += chunk.count(b"\n")
-            await self._follow_links(document, chunk)
+            result.n_quads += chunk.count(b"\n")
+            if links := self._links_away(document.record, chunk):
+                yield LinkedIris(frozenset(links))
             yield chunk
-        n_quads = document.n_quads
-        if checks := "".join(_checks(document, reading.outcome)).encode():
-            document.n_quads += checks.count(b"\n")
-            yield checks
-        document.faults += reading.faults
-        if n_quads:
+        if result.n_quads:
             key, state = self._key_of(document.record), self._memory.table(_STATE)
             await self._store.put(key, state, {"has_data": "1"})
-        await self._take(document, reading.outcome, step)
+        checks = _checks(document.record, result.url, reading.outcome)
+        if text := "".join(checks).encode():
+            result.n_quads += text.count(b"\n")
+            yield text
+        for fault in reading.faults:
+            yield fault
+        result.faults = [*result.faults, *reading.faults]
+        found = await self._take(document, result, reading.outcome)
+        for part in found.parts():
+            yield part
 
     async def _take(
-        self, document: Document, outcome: Outcome, step: SparqlTask
-    ) -> None:
-        """Make the tasks that follow children of the answer."""
-        record = document.record
+        self, document: Document, result: SparqlResult, outcome: Outcome
+    ) -> Discovery:
+        """Remember what a response gave, and return the tasks that follow."""
+        record, step = document.record, result.step
         key, state = self._key_of(record), self._memory.table(_STATE)
         if read_task(record).payload is None:
             await self._memory.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
         steps: list[SparqlTask | SparqlPing] = []
+        closed: list[Fault] = []
         if outcome.again and step.n_tries < _MOST_TRIES:
             steps.append(replace(step, n_tries=step.n_tries + 1))
         elif outcome.again or (
             outcome.failure and await self._store.get(key, state, "is_dead")
         ):
             harvest = self._harvest(record)
-            outcome, faults = harvest.failed(_untried(step), Failure.CLOSED)
-            document.faults += faults
+            outcome, closed = harvest.failed(_untried(step), Failure.CLOSED)
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
-        if any(x.reason in _LOSSES for x in document.faults):
+        if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
             await self._store.put(key, state, {"is_lossy": "1"})
-        if document.n_quads:
+        if result.n_quads:
             run = str(self._context.run)
-            await self._store.put(key, _ANSWERS, {document.url: run})
-        await self._queue(document, key, steps)
-        await self._conclude(document, is_closed=outcome.failure == Failure.CLOSED)
+            await self._store.put(key, _ANSWERS, {result.url: run})
+        following = await self._following(record, key, steps)
+        is_closed = outcome.failure == Failure.CLOSED
+        instead = await self._conclude(document, is_closed=is_closed)
+        return Discovery(following, tuple(closed)) + instead
 
-    async def _conclude(self, document: Document, *, is_closed: bool) -> None:
-        """Have other ways taken, if an endpoint did not give what it should."""
+    async def _conclude(self, document: Document, *, is_closed: bool) -> Discovery:
+        """Return other ways to the data, if an endpoint did not give what it should."""
         record = document.record
         lack = "closed" if is_closed else await self._lack(record)
-        if lack:
-            found = await self._context.datasets.instead_of_endpoint(
-                document, read_task(record).graphs, lack
-            )
-            document.children += found.follow_ups
-            document.faults += found.faults
+        if not lack:
+            return NOTHING_FOUND
+        return await self._context.datasets.instead_of_endpoint(
+            document, read_task(record).graphs, lack
+        )
 
     async def _lack(self, record: Record) -> str:
         """Return what was not had of an endpoint, when all of its tasks are done.
@@ -255,24 +280,15 @@ class SparqlHarvester:
             return "no statements"
         return "cut" if is_lossy else ""
 
-    async def _queue(
-        self, document: Document, key: str, steps: Sequence[SparqlTask | SparqlPing]
-    ) -> None:
-        """Queue tasks, and take note that the one of the document is done."""
-        record = document.record
-        for step in steps:
-            task = replace(read_task(record), payload=step)
-            child = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
-            urgency = Urgency.ORDINARY
-            if isinstance(step, SparqlPing):
-                urgency = Urgency.SOON
-            document.children.append(
-                FollowUp(child, is_part_of_source=True, urgency=urgency)
-            )
+    async def _following(
+        self, record: Record, key: str, steps: Sequence[SparqlTask | SparqlPing]
+    ) -> tuple[FollowUp, ...]:
+        """Return the records of steps, and note that the one of a record is done."""
         own = _mark(read_task(record).payload)
         opened = dict.fromkeys([own, *map(_mark, steps)], "")
         await self._store.put(key, self._memory.table(_OPEN), opened)
         await self._store.put(key, self._memory.table(_DONE), {own: ""})
+        return tuple(_follow_up(record, step) for step in steps)
 
     # -- an endpoint that is not there any more ----------------------------------------
 
@@ -295,7 +311,7 @@ class SparqlHarvester:
             return []
         return [SparqlPing(int(await self._store.get(key, state, "pings") or 0))]
 
-    async def _pinged(self, document: Document, ping: SparqlPing) -> None:
+    async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
         key, state = self._key_of(document.record), self._memory.table(_STATE)
         answer = _answer(document)
         is_there = (
@@ -308,8 +324,8 @@ class SparqlHarvester:
             await self._store.clear(key, self._memory.table(_FAILED))
         else:
             await self._store.put(key, state, {"is_dead": "1"})
-        await self._queue(document, key, [])
-        await self._conclude(document, is_closed=False)
+        await self._following(document.record, key, ())
+        return await self._conclude(document, is_closed=False)
 
     # -- what earlier runs have left ---------------------------------------------------
 
@@ -345,24 +361,45 @@ class SparqlHarvester:
         wanted = (settings.mode, settings.query, settings.include, settings.exclude)
         return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"
 
-    async def _follow_links(self, document: Document, chunk: bytes) -> None:
-        """Queue links to other hosts: what is behind its own, the endpoint has told.
+    def _links_away(self, record: Record, chunk: bytes) -> set[bytes]:
+        """Return links to other hosts: what is on its own, the endpoint has told.
 
-        The hosts of its subjects are those that an endpoint has statements about. They
-        are queued at once: an answer may have millions.
+        The hosts of its subjects are those that an endpoint has statements about.
         """
-        hosts = self._hosts.setdefault(document.record.url, set())
+        hosts = self._hosts.setdefault(record.url, set())
         if len(hosts) < _MAX_HOSTS:
             hosts.update(_find_hosts(chunk))
-        links = {
+        return {
             link
             for link in self._context.arguments.follow.scan(chunk)
             if (host := _host(link)) is not None and host[0] not in hosts
         }
-        if links:
-            session = self._context.session
-            document.n_links += await session.add_links(document, links)
-            await session.worker.room()
+
+
+@dataclass(slots=True)
+class SparqlResult:
+    """What a response to a step gave.
+
+    Attributes:
+        step: that was asked for.
+        url: of the document that the response is.
+        faults: all that was wrong.
+        n_quads: statements in it.
+    """
+
+    step: SparqlTask
+    url: str
+    faults: list[Fault]
+    n_quads: int = 0
+
+
+def _follow_up(record: Record, step: SparqlTask | SparqlPing) -> FollowUp:
+    """Return the record of a further step with the same endpoint."""
+    task = replace(read_task(record), payload=step)
+    following = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
+    is_ping = isinstance(step, SparqlPing)
+    urgency = Urgency.SOON if is_ping else Urgency.ORDINARY
+    return FollowUp(following, is_part_of_source=True, urgency=urgency)
 
 
 def _step_of(harvest: Harvest, record: Record) -> SparqlTask | SparqlPing:
@@ -376,9 +413,18 @@ def _untried(step: SparqlTask) -> SparqlTask:
     return replace(step, n_tries=0) if step.n_tries else step
 
 
-def _is_query_by_get(document: Document) -> bool:
-    """Tell whether what was asked is a query within a URL."""
+def _is_refused_by_get(document: Document) -> bool:
+    """Return whether an endpoint does not take a query within a URL."""
+    if document.status not in _NOT_BY_GET:
+        return False
     return document.response.requested[0] != document.record.url
+
+
+def _has_content(document: Document) -> bool:
+    """Return whether a response has something to be read: results, or an error."""
+    response = document.response
+    has_body = body_of(response) is not None or bool(response.error_body)
+    return bool(response.status) and has_body and not _is_refused_by_get(document)
 
 
 def _answer(document: Document) -> Answer:
@@ -436,13 +482,13 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _checks(document: Document, outcome: Outcome) -> Iterator[str]:
+def _checks(record: Record, url: str, outcome: Outcome) -> Iterator[str]:
     """Yield how many rows of a partition were read, and how many there should be."""
-    graph = iri(graph_iri(document.url))
+    graph = iri(graph_iri(url))
     for number, check in enumerate(outcome.checks):
-        node = iri(f"{graph_iri(document.url)}.{number}")
+        node = iri(f"{graph_iri(url)}.{number}")
         for name, value in (("wanted", check.want), ("read", check.got)):
             text = literal(str(value), datatype=f"{XSD}integer")
             yield statement(node, iri(f"{RC}{name}"), text, graph)
-        endpoint = iri(graph_iri(document.record.url))
+        endpoint = iri(graph_iri(record.url))
         yield statement(node, iri(f"{RC}partitionOf"), endpoint, graph)

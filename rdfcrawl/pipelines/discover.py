@@ -65,7 +65,7 @@ class DiscoverPipeline:
             document.chunks = None  # they hold the body, and the document itself
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)
-        if found is not NOTHING_FOUND or document.children:
+        if found is not NOTHING_FOUND:
             await self._take(document, found)
         if links:
             document.n_links += await self._session.add_links(document, links)
@@ -76,9 +76,10 @@ class DiscoverPipeline:
         if found.is_excused:
             document.faults.clear()
         document.faults += found.faults
-        document.children += found.follow_ups
         self._session.left_out(found.n_not_rdf)
-        document.n_links += await self._session.add_children(document)
+        if follow_ups := found.follow_ups:
+            document.n_follow_ups += len(follow_ups)
+            document.n_links += await self._session.add_follow_ups(document, follow_ups)
 
     async def _read(
         self,

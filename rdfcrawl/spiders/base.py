@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.follow_up_queue import FollowUpQueue
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
@@ -497,15 +498,26 @@ class RdfSpider(Spider):
             return
         try:
             harvesters = self.harvesters_of(document.record)
-            async with closing(harvesters.harvest(document)) as documents:
-                async for each in documents:
-                    if wishes and each is not document:
+            queue = self._follow_up_queue()
+            async with closing(harvesters.harvest(document)) as yielded:
+                async for each in yielded:
+                    if isinstance(each, FollowUp):
+                        await queue.put(each, document)
+                        continue
+                    if wishes:
                         self.obey(each, wishes)
+                    requested = document.response.requested
+                    if each.response.requested is requested:  # it is counted now
+                        await queue.flush(document)
+                        each.n_links += document.n_links
+                        each.n_follow_ups += document.n_follow_ups
+                    self._unfold(each)
                     await process(each, response=response)
                     if index in visit.returned:
                         return
                     if self._parsing:
                         await self._parsing.parse(each, response)
+            await queue.flush(document)
         except Exception as error:
             if document.record.retries < MAX_RETRIES or passing_fault(error):
                 raise
@@ -514,6 +526,20 @@ class RdfSpider(Spider):
             document.faults.append(fault)
             document.is_read, document.chunks = True, None
             await process(document, response=response)
+
+    def _follow_up_queue(self) -> FollowUpQueue:
+        from rdfcrawl.harvest.follow_up_queue import FollowUpQueue
+
+        at_once = self.options.harvest.sitemap_entries
+        return FollowUpQueue(self.joined(), at_once)
+
+    def _unfold(self, document: Document) -> None:
+        """Let the pipelines have the statements of what a harvester yields."""
+        from rdfcrawl.harvest.follow_up_queue import HarvestedChunks
+
+        parts, document.parts = document.parts, None
+        if parts is not None:
+            document.chunks = HarvestedChunks(document, parts, self._follow_up_queue())
 
 
 def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:

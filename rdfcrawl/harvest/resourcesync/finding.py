@@ -103,10 +103,11 @@ class Finder:
     def __init__(self, lists: Lists) -> None:
         self._lists = lists
 
-    async def harvest(self, page: Page, find: SyncSearch) -> AsyncIterator[Document]:
+    async def harvest(
+        self, page: Page, find: SyncSearch
+    ) -> AsyncIterator[Document | FollowUp]:
         """Yield what a document of a source says, if this is one, and the answer."""
         document = page.document
-        document.is_read = True
         heading = await asyncio.to_thread(_heading, page)
         if not self._is_found(page, find, heading):
             yield document

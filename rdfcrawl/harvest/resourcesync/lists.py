@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.keeper import Keeper
     from rdfcrawl.harvest.resourcesync.memory import Memory
     from rdfcrawl.harvest.resourcesync.page import Page
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
     from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
     from rdfcrawl.sitemaps.resourcesync.steps import Step
@@ -45,10 +45,11 @@ class Lists:
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
 
-    async def read(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
+    async def read(
+        self, page: Page, task: SyncTask
+    ) -> AsyncIterator[Document | FollowUp]:
         """Yield what a document says of resources, and then the document."""
         document = page.document
-        document.is_read = True
         memory = page.memory(source_of(task, document.url))
         source = page.source and await asyncio.to_thread(_unpacked, page)
         is_done = False
@@ -67,10 +68,11 @@ class Lists:
             await _fall_back(page, task, memory)
         yield document
 
-    async def unpack(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
+    async def unpack(
+        self, page: Page, task: SyncTask
+    ) -> AsyncIterator[Document | FollowUp]:
         """Yield the resources in a part of a dump, and then the part."""
         document = page.document
-        document.is_read = True
         memory = page.memory(task.source)
         is_done = False
         if page.is_whole and await self._is_sound(

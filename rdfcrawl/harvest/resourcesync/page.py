@@ -10,7 +10,7 @@ from rdfcrawl.bodies import body_of
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.lines import Lines
+from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.resourcesync.memory import Memory
 from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
@@ -20,7 +20,7 @@ from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import Iterable
 
     from rdfcrawl.harvest.context import HarvestContext
 
@@ -30,14 +30,16 @@ class Page:
     """One answer of a source while it is harvested.
 
     Attributes:
-        document: the answer.
+        document: that it is going to be; the harvester's own.
         context: of the harvester.
         log: takes what is wrong.
+        follow_ups: that were not yielded yet.
     """
 
     document: Document
     context: HarvestContext
     log: FaultLog = field(default_factory=FaultLog)
+    follow_ups: list[FollowUp] = field(default_factory=list)
 
     @property
     def record(self) -> Record:
@@ -105,7 +107,7 @@ class Page:
         payload: SyncTask | SyncSearch,
         urgency: Urgency = Urgency.ORDINARY,
     ) -> None:
-        """Make a record of the same source a child of the answer."""
+        """Have a record of the same source follow the response."""
         record = self.record
         if isinstance(payload, SyncTask):
             try:
@@ -115,17 +117,13 @@ class Page:
                 return
         task = replace(read_task(record), payload=payload)
         child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
-        self.document.children.append(
-            FollowUp(child, is_part_of_source=True, urgency=urgency)
-        )
+        self.follow_ups.append(FollowUp(child, is_part_of_source=True, urgency=urgency))
 
-    async def hand_on(self) -> None:
-        """Hand children on before the end, if there are many: memory stays flat."""
-        document, session = self.document, self.context.session
-        if len(document.children) >= self.context.options.harvest.sitemap_entries:
-            document.n_links += await session.add_children(document)
-            document.children.clear()
-            await session.worker.room()
+    def take_follow_ups(self) -> list[FollowUp]:
+        """Return the follow-ups that were found since this was called last."""
+        found = self.follow_ups.copy()
+        self.follow_ups.clear()
+        return found
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
         """Return a document of its own that the answer stands for."""
@@ -138,13 +136,4 @@ class Page:
         """Let a document be these statements; nothing in it is followed."""
         document.is_read = True
         document.is_followed = False
-        document.chunks = _chunks(document, lines)
-
-
-async def _chunks(document: Document, lines: Iterable[str]) -> AsyncIterator[bytes]:
-    log = FaultLog()
-    statements = Lines(document, log)
-    statements.add(lines)
-    if chunk := statements.take():
-        yield chunk
-    document.faults += log.all()
+        document.parts = iter_quads(lines, document.url, FaultLog())

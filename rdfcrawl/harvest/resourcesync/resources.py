@@ -52,7 +52,6 @@ class Resources:
     async def get(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource, if it is still wanted and is what was stated."""
         document = page.document
-        document.is_read = True
         version = version_of(task, page.asked)
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
@@ -65,8 +64,8 @@ class Resources:
             yield document
             return
         document.url = version.uri
-        response = document.response
-        response.media_type = response.media_type or version.media_type
+        media_type = document.media_type or version.media_type
+        document.response = replace(document.response, media_type=media_type)
         if is_rdf(document, source.head()):
             document.is_read = False
         else:
@@ -78,7 +77,6 @@ class Resources:
     async def patch(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource after its patch, and then the patch."""
         document = page.document
-        document.is_read = True
         version = replace(version_of(task, page.asked), media_type="")
         memory = page.memory(task.source)
         if await _is_settled(memory, version):

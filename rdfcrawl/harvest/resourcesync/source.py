@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import Question
     from rdfcrawl.harvest.context import HarvestContext
-    from rdfcrawl.records import Document, Record
+    from rdfcrawl.records import Document, FollowUp, Record
 
 
 class ResourceSyncHarvester:
@@ -52,15 +52,19 @@ class ResourceSyncHarvester:
         # A resource is one representation: another one would not be what was hashed.
         return self._resources.question(record.url, task)
 
-    async def harvest(self, document: Document) -> AsyncIterator[Document]:
-        """Yield the resources that an answer has, or whose deletion it tells."""
-        page = Page(document, self._context)
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the resources that a response has, or whose deletion it tells."""
+        page = Page(document.harvested(), self._context)
         async for each in self._harvest(page):
-            if each is document:
-                document.faults += page.log.all()
+            if each is page.document:
+                page.document.faults += page.log.all()
+                for follow_up in page.take_follow_ups():
+                    yield follow_up
             yield each
+        for follow_up in page.take_follow_ups():
+            yield follow_up
 
-    def _harvest(self, page: Page) -> AsyncIterator[Document]:
+    def _harvest(self, page: Page) -> AsyncIterator[Document | FollowUp]:
         task = read_task(page.record).payload
         if isinstance(task, SyncSearch):
             return self._finder.harvest(page, task)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.keeper import Keeper
     from rdfcrawl.harvest.resourcesync.memory import Memory
     from rdfcrawl.harvest.resourcesync.page import Page
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State, Version
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
@@ -56,8 +56,8 @@ class Work:
 
     async def do(
         self, begin: Callable[[Lookup], Iterator[Step]]
-    ) -> AsyncIterator[Document]:
-        """Take the steps; yield the resources that came or went."""
+    ) -> AsyncIterator[Document | FollowUp]:
+        """Take the steps; yield the resources that came or went, and follow-ups."""
         await self._memory.begin()
         async for group in iter_steps(begin, self._memory):
             for step in group:
@@ -67,7 +67,8 @@ class Work:
             self._done.clear()
             await self._memory.want(self._wanted)
             self._wanted.clear()
-            await self._page.hand_on()
+            for follow_up in self._page.take_follow_ups():
+                yield follow_up
         await self._memory.end()
 
     async def _do(self, step: Step) -> AsyncIterator[Document]:

@@ -1,7 +1,8 @@
-"""Statements that a source writes itself, on their way to the stores."""
+"""Statements that a harvester writes itself, on their way to the stores."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.checking import iter_checked
@@ -10,30 +11,26 @@ from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import HarvestedPart
 
 _MAX_CHARS: Final = 256 * 1024
 
 
-class Lines:
-    """Gathers statements into chunks: checked, in the document's graph, counted.
+class QuadBuffer:
+    """Gathers statements into chunks: checked, and in the graph of their document.
 
     Args:
-        document: that they are of.
+        url: of the document.
         log: takes what is no statement.
     """
 
-    def __init__(self, document: Document, log: FaultLog) -> None:
-        self._document = document
+    def __init__(self, url: str, log: FaultLog) -> None:
         self._log = log
         self._output = Output(
-            url=document.url,
-            graph=graph_iri(document.url),
-            limits=DEFAULT_LIMITS,
-            log=log,
+            url=url, graph=graph_iri(url), limits=DEFAULT_LIMITS, log=log
         )
         self._lines: list[str] = []
         self._n_chars = 0
@@ -51,5 +48,25 @@ class Lines:
         chunk = b"".join(self._output.chunks(checked))
         self._lines.clear()
         self._n_chars = 0
-        self._document.n_quads = self._output.n_quads
         return chunk
+
+
+async def iter_quads(
+    lines: Iterable[str], url: str, log: FaultLog
+) -> AsyncIterator[HarvestedPart]:
+    """Yield lines of N-Quads as chunks of a document, and at the end what is wrong.
+
+    Args:
+        lines: not checked yet; what makes them may add to `log`.
+        url: of the document.
+        log: of this document alone.
+    """
+    buffer = QuadBuffer(url, log)
+    for line in lines:
+        if buffer.add((line,)) and (chunk := buffer.take()):
+            yield chunk
+            await asyncio.sleep(0)
+    if chunk := buffer.take():
+        yield chunk
+    for fault in log.all():
+        yield fault

@@ -1,0 +1,105 @@
+"""The one place where what harvesters yield is queued: batching and back-pressure.
+
+A record is acknowledged when its visit is over: its follow-ups are queued by then, and
+what they may lose with a worker that dies before, the record that is harvested again
+yields once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Fault
+from rdfcrawl.records import FollowUp, LinkedIris
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from typing import Self
+
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.records import Document, HarvestedPart
+
+
+class FollowUpQueue:
+    """Queues the follow-ups of one response, or of one document, in batches.
+
+    Args:
+        session: the worker's connection to the crawl.
+        at_once: follow-ups that are held in memory until they are queued.
+    """
+
+    def __init__(self, session: CrawlSession, at_once: int) -> None:
+        self._session = session
+        self._at_once = at_once
+        self._waiting: list[FollowUp] = []
+
+    async def put(self, follow_up: FollowUp, document: Document) -> None:
+        """Take a follow-up of a document; wait while the worker has too much."""
+        self._waiting.append(follow_up)
+        if len(self._waiting) >= self._at_once:
+            await self.flush(document)
+            await self._session.worker.room()
+
+    async def put_links(self, links: LinkedIris, document: Document) -> None:
+        """Queue links of a document; wait while the worker has too much."""
+        document.n_links += await self._session.add_links(document, set(links.iris))
+        await self._session.worker.room()
+
+    async def flush(self, document: Document) -> None:
+        """Queue what is waiting."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            document.n_follow_ups += len(waiting)
+            document.n_links += await self._session.add_follow_ups(document, waiting)
+
+
+class HarvestedChunks:
+    """The statements among what a harvester yields of one document.
+
+    Follow-ups go to a queue, faults and counts to the document.
+    """
+
+    __slots__ = ("_document", "_parts", "_queue")
+
+    def __init__(
+        self,
+        document: Document,
+        parts: AsyncIterator[HarvestedPart],
+        queue: FollowUpQueue,
+    ) -> None:
+        self._document = document
+        self._parts = parts
+        self._queue = queue
+
+    def __aiter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next chunk; at the end, all follow-ups are queued."""
+        document, queue = self._document, self._queue
+        async for part in self._parts:
+            if isinstance(part, bytes):
+                document.n_quads += part.count(b"\n")
+                return part
+            if isinstance(part, FollowUp):
+                await queue.put(part, document)
+            elif isinstance(part, Fault):
+                document.faults.append(part)
+            else:
+                await queue.put_links(part, document)
+        await queue.flush(document)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Give up what was not read."""
+        close = getattr(self._parts, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def iter_parts(*parts: Iterable[HarvestedPart]) -> AsyncIterator[HarvestedPart]:
+    """Yield statements, follow-ups and faults that are there already."""
+    for each in parts:
+        for part in each:
+            yield part
