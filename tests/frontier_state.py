@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
 from rdfcrawl.frontier.payload import unpack
+from rdfcrawl.frontier.whereabouts import away_partition
 from rdfcrawl.links import LinkFilter, Scope
 from rdfcrawl.records import NO_BUDGET, Budget, Record
-from rdfcrawl.uri import NormalForm, PolitenessKey, registered_domain
+from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from redis.asyncio import Redis
 
@@ -166,7 +168,7 @@ async def _sorted_set(redis: Redis, name: str) -> dict[str, float]:
 
 
 def check_partition(state: PartitionState, *, budget: Budget = NO_BUDGET) -> None:
-    """Check every invariant of the data model.
+    """Check every invariant of the data model that is of one partition.
 
     Raises:
         AssertionError: one does not hold.
@@ -174,7 +176,6 @@ def check_partition(state: PartitionState, *, budget: Budget = NO_BUDGET) -> Non
     _check_counters(state)
     _check_hosts(state, budget.of_host)
     _check_crowds(state)
-    _check_domains(state, budget)
     _check_leases(state)
     _check_seen(state)
     places = Counter(state.queued_urls() + state.leased_urls() + state.dead_urls())
@@ -229,27 +230,55 @@ def _check_crowds(state: PartitionState) -> None:
             ] == name
 
 
-def _check_domains(state: PartitionState, budget: Budget) -> None:
-    by_domain = Counter(
-        domain
-        for key in state.hosts
-        if key not in (domain := registered_domain(key), f"www.{domain}")
-    )
+def _check_domains(states: list[PartitionState], budget: Budget) -> None:
+    """Check what the partition of a registered domain counts of all its keys."""
+    keys: dict[str, set[str]] = {}
     accepted: Counter[str] = Counter()
-    for key, host in state.hosts.items():
-        accepted[registered_domain(key)] += int(host["a"])
-    over = Counter(
-        registered_domain(name.split()[0])
-        for name, item in state.over.items()
-        if item.startswith("d")
-    )
-    for domain in {*by_domain, *over}:
-        assert state.domains.get(domain, 0) == by_domain[domain], domain
-        assert state.domains.get(f"{domain} o", 0) == over[domain], domain
-        assert by_domain[domain] <= (budget.hosts or by_domain[domain]), domain
+    over: Counter[str] = Counter()
+    for key, host, number in _placed(states):
+        domain = registered_domain(key)
+        accepted[domain] += int(host["a"])
+        home = partition_of(key, len(states))
+        if number != home:
+            assert number == away_partition(key, len(states)), f"{key}: astray"
+            assert is_away(states[home], key), f"{key}: no mark"
+            assert host["g"] == str(len(domain)), f"{key}: away, and not in a crowd"
+        if key not in (domain, f"www.{domain}"):
+            keys.setdefault(domain, set()).add(key)
+    for state in states:
+        for name, item in state.over.items():
+            key = name.split()[0]
+            domain = registered_domain(key)
+            over[domain] += item.startswith("d")
+            if is_away(state, key):  # and all of it was refused
+                keys.setdefault(domain, set()).add(key)
+    for domain in {*keys, *over}:
+        counted = states[partition_of(domain, len(states))].domains
+        n = len(keys.get(domain, ()))
+        assert counted.get(domain, 0) == n, domain
+        assert counted.get(f"{domain} o", 0) == over[domain], domain
+        assert n <= (budget.hosts or n), domain
         if budget.of_domain:
-            assert state.domains.get(f"{domain} a", 0) == accepted[domain]
-            assert accepted[domain] <= budget.of_domain
+            assert counted.get(f"{domain} a", 0) == accepted[domain], domain
+            assert accepted[domain] <= budget.of_domain, domain
+
+
+def _placed(
+    states: list[PartitionState],
+) -> Iterator[tuple[str, dict[str, str], int]]:
+    """Yield each key, its state and the number of its one partition."""
+    found: set[str] = set()
+    for number, state in enumerate(states):
+        for key, host in state.hosts.items():
+            assert key not in found, f"{key}: in two partitions"
+            found.add(key)
+            yield key, host, number
+
+
+def is_away(state: PartitionState, key: str) -> bool:
+    """Tell whether the partition of a key's domain has a mark that it is away."""
+    digest = sha1(f"away {key}".encode()).hexdigest()  # see `lua/seen.lua`
+    return int(digest[:13], 16) in state.fingerprints()
 
 
 def _check_leases(state: PartitionState) -> None:
@@ -262,8 +291,9 @@ def _check_leases(state: PartitionState) -> None:
 
 
 def _check_seen(state: PartitionState) -> None:
-    assert state.counters["seen"] == sum(len(m) for _, m in state.buckets.values())
-    assert state.counters["seen"] == len(state.fingerprints())
+    n_members = state.counters["seen"] + state.counters["mk"]
+    assert n_members == sum(len(m) for _, m in state.buckets.values())
+    assert n_members == len(state.fingerprints())
     encodings = {encoding for encoding, _ in state.buckets.values()}
     assert encodings <= {"intset"}, encodings
 
@@ -278,6 +308,7 @@ async def check_frontier(frontier: Frontier) -> list[PartitionState]:
     states = [await read_partition(redis, p) for p in frontier._prefixes]
     for state in states:
         check_partition(state, budget=budget)
+    _check_domains(states, budget)
     total: Counter[str] = Counter()
     for state in states:
         total.update(state.counters)

@@ -253,13 +253,14 @@ def frontier_on(
     *,
     crawl_id: str = "c",
     intset_limit: int = 4096,
+    scripts: type[Scripts] = Scripts,
     **options: Any,
 ) -> Frontier:
     """Return a frontier that is not opened yet; one partition, no delay."""
     wanted = {"partitions": 1, "delay_secs": 0.0, **options}
     return Frontier(
         client,
-        Scripts(client, version=version),
+        scripts(client, version=version),
         crawl_id=crawl_id,
         options=FrontierOptions(**wanted),
         intset_limit=intset_limit,

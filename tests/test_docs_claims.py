@@ -22,7 +22,7 @@ from rdfcrawl.fetch.ftp_replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
-from rdfcrawl.frontier import client
+from rdfcrawl.frontier import adding
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.harvest.samples import MAX_SAMPLE_BYTES, MAX_SAMPLES
@@ -114,7 +114,7 @@ NUMBERS = [
     (
         "frontier.md",
         "Calls are cut at # URIs and # keys",
-        [client.MAX_URIS_PER_CALL, client.MAX_KEYS_PER_CALL],
+        [adding.MAX_URIS_PER_CALL, adding.MAX_KEYS_PER_CALL],
     ),
     ("extraction.md", "at most # MiB, # contexts deep", [1, MAX_CONTEXT_DEPTH]),
     ("ftp.md", "read up to # entries", [FtpLimits().n_entries]),
@@ -163,12 +163,12 @@ def test_statements_of_one_document() -> None:
 
 def test_what_is_kept_over_a_budget() -> None:
     """If URIs over `max_per_host` are kept, then the page says how many."""
-    script = ROOT / "rdfcrawl" / "frontier" / "lua" / "add.lua"
+    script = ROOT / "rdfcrawl" / "frontier" / "lua" / "over.lua"
     found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))
     assert found is not None
     told = f"up to {int(found[1]):,} URIs of a host or domain and about a million of"
     assert told in read("spiders.md")
-    assert client.MAX_REFUSED == 10**6
+    assert adding.MAX_REFUSED == 10**6
 
 
 def test_hosts_that_make_a_crowd() -> None:

@@ -9,13 +9,9 @@ import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.adding import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
 from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.client import (
-    FILL_BY_INTSET_LIMIT,
-    MAX_KEYS_PER_CALL,
-    MAX_URIS_PER_CALL,
-    Counts,
-)
+from rdfcrawl.frontier.client import FILL_BY_INTSET_LIMIT, Counts
 from rdfcrawl.frontier.outage import is_outage
 from rdfcrawl.records import Budget
 from tests.frontier_state import candidates, check_frontier, new_intake, read_partition
@@ -304,7 +300,7 @@ class TestFullMemory:
         assert await frontier.release([*claimed, more[0]]) == 0
         assert await frontier.ack([*claimed, more[0]]) == 0
         key = more[1].key
-        assert await frontier.set_host(0, key, paused=True, delay_secs=2.0)
-        assert await frontier.set_host(0, key, paused=False)
+        assert await frontier.set_host(key, paused=True, delay_secs=2.0)
+        assert await frontier.set_host(key, paused=False)
         assert await frontier.reap() == (1, 2, 0)
         await check_frontier(frontier)

@@ -143,11 +143,11 @@ class TestTurns:
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, names(19)))
         for key in ("h16.giant.example", "h18.giant.example"):
-            assert await frontier.set_host(0, key, paused=True)
+            assert await frontier.set_host(key, paused=True)
         await check_frontier(frontier)
         assert "h17.giant.example" in await visited(frontier, 50)
         for key in ("h16.giant.example", "h18.giant.example"):
-            assert await frontier.set_host(0, key, paused=False)
+            assert await frontier.set_host(key, paused=False)
         assert len(await visited(frontier, 50)) == 2
         await check_frontier(frontier)
 

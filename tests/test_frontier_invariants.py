@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -17,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from rdfcrawl.frontier.binary import program_version
+from rdfcrawl.frontier.scripts import Scripts
 from rdfcrawl.records import Budget
 from rdfcrawl.uri import registered_domain
 from tests.frontier_state import (
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import TypeVar
 
+    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.records import Visit
     from tests.redis_fixtures import RedisServer
 
@@ -39,15 +43,37 @@ if TYPE_CHECKING:
 _CROWD = tuple(f"h{i}.crowd.test" for i in range(20))
 _KEYS = ("a.example", "b.example", "c.test", "[::1]", *_CROWD)
 _urls = st.builds("https://{}/{}".format, st.sampled_from(_KEYS), st.integers(0, 40))
-_BUDGET = Budget(of_host=25, hosts=19, of_domain=60)
+_BUDGET = Budget(of_host=8, hosts=19, of_domain=60)
+_MOST_HERE = 7
 
 
 def _key(url: str) -> str:
     return url.split("/")[2]
 
 
+class _DeadError(Exception):
+    """The worker was killed."""
+
+
+def _mortal(n_runs: int) -> type[Scripts]:
+    """Return operations of a worker that dies after so many round trips."""
+
+    class Mortal(Scripts):
+        left = n_runs
+
+        async def run(self, *args: Any) -> list[object]:
+            if not self.left:
+                raise _DeadError
+            self.left -= 1
+            return await super().run(*args)
+
+    return Mortal
+
+
 class Crawl(RuleBasedStateMachine):
-    """A crawl with two partitions; the model is what its workers may believe.
+    """A crawl with three partitions; the model is what its workers may believe.
+
+    A domain has seven hosts in its own partition, and others are away.
 
     A visit is `held` from claim to release and `open` from release to ack. A worker
     that was cut off keeps both, without knowing that its leases have run out.
@@ -59,12 +85,12 @@ class Crawl(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.redis = self.server.client()
-        version = program_version(self.server.program) or ()
-        self.frontier = frontier_on(
-            self.redis, version, partitions=2, batch=3, budget=_BUDGET
-        )
+        self.frontier, self.other = self.join(), self.join()
         self.run(self.redis.flushall())
         self.run(self.frontier.open())
+        self.run(self.other.open())
+        self.away: set[str] = set()
+        self.kept_here: set[str] = set()
         self.accepted: set[str] = set()
         self.over: set[str] = set()
         self.known: set[str] = set()
@@ -72,6 +98,18 @@ class Crawl(RuleBasedStateMachine):
         self.held: list[Visit] = []
         self.open: list[Visit] = []
         self.lost: set[Visit] = set()
+
+    def join(self, scripts: type[Scripts] = Scripts) -> Frontier:
+        """Return the frontier of one more worker, which knows nothing yet."""
+        return frontier_on(
+            self.redis,
+            program_version(self.server.program) or (),
+            scripts=scripts,
+            partitions=3,
+            batch=3,
+            budget=_BUDGET,
+            domain_hosts=_MOST_HERE,
+        )
 
     def run(self, work: Awaitable[T]) -> T:
         """Wait for an operation."""
@@ -88,42 +126,115 @@ class Crawl(RuleBasedStateMachine):
 
     # -- what workers do ---------------------------------------------------------
 
-    @rule(urls=st.lists(_urls, max_size=12))
-    def add(self, urls: list[str]) -> None:
+    @initialize(n_hosts=st.sampled_from([0, 5, 12, 17]))
+    def begin(self, n_hosts: int) -> None:
+        """Have a domain of some hosts, or of very many, to begin with."""
+        self.add(urls=[f"https://{key}/0" for key in _CROWD[:n_hosts]], is_other=False)
+
+    @rule(urls=st.lists(_urls, max_size=12), is_other=st.booleans())
+    def add(self, urls: list[str], is_other: bool) -> None:
         """Offer links; those that are new and within the budget are accepted."""
-        offered = candidates(self.frontier, urls)
-        # The order of a call is that of its keys, as they come first.
-        keys = list(dict.fromkeys(each.key for each in offered))
+        frontier = self.other if is_other else self.frontier
+        old = [url for url in urls if url in self.over]
+        fresh, refused = self.expect(urls, set(frontier.whereabouts.away))
+        added = self.run(frontier.add(candidates(frontier, urls)))
+        assert added.new == fresh
+        n_over = added.over_host + added.over_domain
+        assert added.seen == len(urls) - fresh - n_over
+        # What is away and over one budget is told once more when it is over the other.
+        n_again = sum(_key(url) in self.away for url in old)
+        assert refused <= n_over <= refused + n_again
+
+    @rule(urls=st.lists(_urls, max_size=12), n_runs=st.integers(0, 4))
+    def add_and_die(self, urls: list[str], n_runs: int) -> None:
+        """Offer links, and die amid it; another worker, who knows nothing, goes on."""
+        self.expect(urls, set())
+        dying = self.join(_mortal(n_runs))
+        self.run(dying.open())
+        with suppress(_DeadError):
+            self.run(dying.add(candidates(dying, urls)))
+        heir = self.join()
+        self.run(heir.open())
+        self.run(heir.add(candidates(heir, urls)))
+
+    def expect(self, urls: list[str], known_away: set[str]) -> tuple[int, int]:
+        """Do to the model what is done to the frontier.
+
+        Args:
+            urls: offered.
+            known_away: keys that are not looked for in the partition of their domain.
+
+        Returns:
+            How many are accepted, and how many are refused for the first time.
+        """
+        # The order of a call is that of its keys, as they come first; what is away
+        # comes after all else.
+        by_key: dict[str, list[str]] = {}
+        for url in urls:
+            by_key.setdefault(_key(url), []).append(url)
+        later = [key for key in by_key if key in known_away]
+        n_fresh = n_refused = 0
+        for key in [key for key in by_key if key not in known_away]:
+            if self._goes(key):
+                later.append(key)
+            else:
+                fresh, refused = self._expect_of(by_key[key])
+                n_fresh, n_refused = n_fresh + fresh, n_refused + refused
+        for key in later:
+            fresh, refused = self._expect_of(by_key[key])
+            n_fresh, n_refused = n_fresh + fresh, n_refused + refused
+        return n_fresh, n_refused
+
+    def _expect_of(self, urls: list[str]) -> tuple[int, int]:
         fresh = refused = 0
-        for url in sorted(urls, key=lambda url: keys.index(_key(url))):
+        for url in urls:
             if url in self.accepted | self.known:
                 continue
             if self._is_over(url):
                 refused += url not in self.over
                 self.over.add(url)
-                continue
-            self.accepted.add(url)
-            fresh += 1
-        added = self.run(self.frontier.add(offered))
-        assert (added.new, added.over_host + added.over_domain) == (fresh, refused)
-        assert added.seen == len(urls) - fresh - refused
+            else:
+                self.accepted.add(url)
+                fresh += 1
+        return fresh, refused
+
+    def _goes(self, key: str) -> bool:
+        """Whether a key is away, or goes away now."""
+        if key in self.away:
+            return True
+        domain = registered_domain(key)
+        of_domain = [u for u in self.accepted if registered_domain(_key(u)) == domain]
+        hosts = self._hosts(domain)
+        if key == domain or key in hosts | self.kept_here:
+            return False
+        if not _MOST_HERE <= len(hosts) < _BUDGET.hosts:
+            return False
+        if len(of_domain) >= _BUDGET.of_domain:
+            return False
+        self.away.add(key)
+        return True
+
+    def _hosts(self, domain: str) -> set[str]:
+        """Return the hosts that are counted for a domain."""
+        hosts = {_key(url) for url in self.accepted} | self.away
+        return {key for key in hosts if registered_domain(key) == domain}
 
     def _is_over(self, url: str) -> bool:
         """Whether a new URL is over a budget."""
         key, domain = _key(url), registered_domain(_key(url))
         of_key = [u for u in self.accepted if _key(u) == key]
         of_domain = [u for u in self.accepted if registered_domain(_key(u)) == domain]
-        hosts = {_key(u) for u in of_domain} | {key}
         return (
             len(of_key) >= _BUDGET.of_host
-            or len(hosts) > _BUDGET.hosts
+            or len(self._hosts(domain) | {key}) > _BUDGET.hosts
             or len(of_domain) >= _BUDGET.of_domain
         )
 
     @rule(path=st.integers(0, 40))
     def add_crowd(self, path: int) -> None:
         """Offer a link to each host of a domain that has very many."""
-        self.add(urls=[f"https://{key}/{path}" for key in _CROWD])
+        urls = [f"https://{key}/{path}" for key in _CROWD]
+        self.add(urls=urls, is_other=False)
 
     @rule(url=_urls)
     def mark(self, url: str) -> None:
@@ -133,11 +244,13 @@ class Crawl(RuleBasedStateMachine):
         assert added.new == (url not in self.accepted | self.known)
         if added.new:
             self.known.add(url)
+            if _key(url) not in {_key(u) for u in self.accepted} | self.away:
+                self.kept_here.add(_key(url))
 
     @rule(most_keys=st.integers(1, 3))
     def claim(self, most_keys: int) -> None:
         """Lease hosts: never one that somebody else has now."""
-        visits, _ = self.run(self.frontier.claim([0, 1], most_keys=most_keys))
+        visits, _ = self.run(self.frontier.claim([0, 1, 2], most_keys=most_keys))
         locked = {v.key for v in self.held if v not in self.lost}
         assert not locked & {v.key for v in visits}
         for visit in visits:
@@ -202,8 +315,7 @@ class Crawl(RuleBasedStateMachine):
     def pause(self, key: str, paused: bool) -> None:
         """Pause a host or let it go on."""
         is_known = any(url.split("/")[2] == key for url in self.accepted)
-        partition = new_intake(self.frontier).seen_only(f"https://{key}/").partition
-        found = self.run(self.frontier.set_host(partition, key, paused=paused))
+        found = self.run(self.frontier.set_host(key, paused=paused))
         assert found == is_known
 
     # -- what must hold ----------------------------------------------------------

@@ -690,7 +690,7 @@ class TestSetHost:
     async def test_an_unknown_host(self, make_frontier: MakeFrontier) -> None:
         """If nothing of a host was ever queued, then it cannot be set."""
         frontier = await make_frontier()
-        assert not await frontier.set_host(0, "a.example", paused=True)
+        assert not await frontier.set_host("a.example", paused=True)
         await check_frontier(frontier)
 
     async def test_a_paused_host_is_not_claimed(
@@ -699,11 +699,11 @@ class TestSetHost:
         """If a host is paused, then it is not visited until it goes on."""
         frontier = await make_frontier()
         await add(frontier, 1)
-        assert await frontier.set_host(0, "a.example", paused=True)
+        assert await frontier.set_host("a.example", paused=True)
         await frontier.add(candidates(frontier, ["https://a.example/later"]))
         assert await frontier.claim([0], most_keys=1) == ([], None)
         await check_frontier(frontier)
-        assert await frontier.set_host(0, "a.example", paused=False)
+        assert await frontier.set_host("a.example", paused=False)
         await check_frontier(frontier)
         assert len((await claim_one(frontier)).records) == 2
 
@@ -715,7 +715,7 @@ class TestSetHost:
         frontier = await make_frontier(batch=1)
         await add(frontier, 2)
         visit = await claim_one(frontier)
-        await frontier.set_host(0, "a.example", paused=True)
+        await frontier.set_host("a.example", paused=True)
         await check_frontier(frontier)
         if dies:
             await expire_leases(frontier)
@@ -724,7 +724,7 @@ class TestSetHost:
             await frontier.release([visit])
         await check_frontier(frontier)
         assert await claim(frontier) == []
-        await frontier.set_host(0, "a.example", paused=False)
+        await frontier.set_host("a.example", paused=False)
         await check_frontier(frontier)
         await restart(frontier)
         assert len(await claim(frontier)) == 1
@@ -736,8 +736,8 @@ class TestSetHost:
         frontier = await make_frontier(batch=1)
         await add(frontier, 2)
         await claim(frontier)
-        await frontier.set_host(0, "a.example", paused=True)
-        await frontier.set_host(0, "a.example", paused=False)
+        await frontier.set_host("a.example", paused=True)
+        await frontier.set_host("a.example", paused=False)
         assert await claim(frontier) == []
         await check_frontier(frontier)
 
@@ -750,8 +750,8 @@ class TestSetHost:
         visit = await claim_one(frontier)
         visit.not_before_secs = 30.0
         await frontier.release([visit])
-        await frontier.set_host(0, "a.example", paused=True)
-        await frontier.set_host(0, "a.example", paused=False)
+        await frontier.set_host("a.example", paused=True)
+        await frontier.set_host("a.example", paused=False)
         visits, due = await frontier.claim([0], most_keys=1)
         assert visits == []
         assert due is not None
@@ -763,7 +763,7 @@ class TestSetHost:
         """If a host's delay is set, then its next visit has it."""
         frontier = await make_frontier(delay_secs=1.0, window_secs=5.0)
         await add(frontier, 20)
-        assert await frontier.set_host(0, "a.example", delay_secs=2.5)
+        assert await frontier.set_host("a.example", delay_secs=2.5)
         visit = await claim_one(frontier)
         assert (visit.delay_secs, len(visit.records)) == (2.5, 2)
         await check_frontier(frontier)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.client import Added, Frontier
+    from rdfcrawl.frontier.candidate import Added, Candidate
+    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.records import Record, Visit
     from tests.redis_fixtures import MakeFrontier
 

@@ -1,18 +1,48 @@
-"""A URI on its way into the frontier."""
+"""URIs on their way into the frontier, and what becomes of them: values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Budget
 
+SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
+
 
 class Candidate(NamedTuple):
-    """A URI on its way into the frontier."""
+    """A URI on its way into the frontier.
+
+    Attributes:
+        partition: of the registered domain of the key.
+        key: politeness key.
+        fingerprint: of the URI's normal form.
+        item: band digit and payload, or `SEEN_ONLY`.
+        budget: of its host and domain; None is that of the worker.
+    """
 
     partition: int
     key: str
     fingerprint: int
-    item: bytes  # band digit + payload, or b"k": mark as seen only
-    budget: Budget | None = None  # of its host and domain; None: that of the worker
+    item: bytes
+    budget: Budget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of candidates: new, seen before, over budget of host or domain."""
+
+    new: int = 0
+    seen: int = 0
+    over_host: int = 0
+    over_domain: int = 0
+
+    def __add__(self, other: Added) -> Added:
+        """Return the sums."""
+        return Added(
+            self.new + other.new,
+            self.seen + other.seen,
+            self.over_host + other.over_host,
+            self.over_domain + other.over_domain,
+        )

@@ -9,47 +9,37 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
-from zlib import crc32
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.candidate import Candidate
+from rdfcrawl.frontier.adding import MAX_URIS_PER_CALL, Adder, bucket_of
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
-from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
+from rdfcrawl.frontier.whereabouts import Whereabouts, away_partition
+from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from redis.asyncio import Redis
 
+    from rdfcrawl.frontier.candidate import Added, Candidate
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, Scripts
     from rdfcrawl.records import Budget, Record, Visit
 
 SCHEMA = 1
-SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
-# A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
-MAX_URIS_PER_CALL = 500
-MAX_KEYS_PER_CALL = 100
-# Registered domains are counted in so many hashes of a partition, which stay compact
-# as long as there are not a hundred times as many of them.
-_DOMAIN_BUCKETS = 128
-# URIs over the budgets of their hosts that are kept, in case a budget is raised.
-MAX_REFUSED = 1_000_000
-_ADD_HEAD = 6  # arguments of `add` before the keys
-_KEY_HEAD = 3  # and of each key before its URIs
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
+_ELSEWHERE = -3  # the clock of a key is in another partition
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
 
 
@@ -63,6 +53,7 @@ class TurnEntry(NamedTuple):
         epoch: of the lease that it is for.
         hold_secs: for so long it is this one's; None if this is no request for one.
         sent_at: monotonic time when the request was sent; 0 if it was not.
+        partition: that holds the key, if it is leased; else it is looked for.
     """
 
     token: str
@@ -71,25 +62,7 @@ class TurnEntry(NamedTuple):
     epoch: int | None = None
     hold_secs: float | None = None
     sent_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What became of candidates: new, seen before, over budget of host or domain."""
-
-    new: int = 0
-    seen: int = 0
-    over_host: int = 0
-    over_domain: int = 0
-
-    def __add__(self, other: Added) -> Added:
-        """Return the sums."""
-        return Added(
-            self.new + other.new,
-            self.seen + other.seen,
-            self.over_host + other.over_host,
-            self.over_domain + other.over_domain,
-        )
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +110,8 @@ class Frontier:
         self._scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
+        self.whereabouts = Whereabouts(self.state)
+        self._adder = Adder(redis, scripts, self.whereabouts, options.budget)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -158,6 +133,7 @@ class Frontier:
             "schema": SCHEMA,
             "partitions": self.options.partitions,
             "fill": self._fill,
+            "domain_hosts": self.options.domain_hosts,
             INCARNATION: secrets.token_hex(16),
         }
         pipe = self.redis.pipeline(transaction=True)
@@ -174,6 +150,9 @@ class Frontier:
         self.partitions = int(stored[b"partitions"])
         self._fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
+        self.whereabouts.n_partitions = self.partitions
+        most_here = int(stored[b"domain_hosts"])
+        self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark = cast("bytes", stored[INCARNATION.encode()])
         self.state.join(
             self.crawl_id, conf=conf, cleared=self.key("cleared"), mark=mark
@@ -253,20 +232,11 @@ class Frontier:
 
         Safe to repeat after a failure: what was taken before counts as seen.
         """
-        answers = await self._scripts.run("add", self._add_calls(candidates))
-        return _added(b"".join(cast("list[bytes]", answers)))
+        return await self._adder.add(candidates)
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return those candidates that `add` would take; a full server tells that."""
-        calls = list(self._add_calls(candidates, mode="look"))
-        answers = cast("list[bytes]", await self._scripts.run("add", calls))
-        wanted = {
-            name
-            for (_, arguments), marks in zip(calls, answers, strict=True)
-            for name, answer in zip(_marks(arguments), marks, strict=True)
-            if answer == ord("W")
-        }
-        return [x for x in candidates if (x.key, x.fingerprint) in wanted]
+        return await self._adder.unseen(candidates)
 
     async def take_up(self, profile: int, budget: Budget) -> int:
         """Queue what was refused of a profile as far as its budget now allows.
@@ -280,56 +250,7 @@ class Frontier:
         Returns:
             How many were queued.
         """
-        n_new = 0
-        pipe = self.redis.pipeline(transaction=False)
-        for prefix in self._prefixes:
-            pipe.hlen(f"{prefix}:over")
-        sizes = await pipe.execute()
-        for partition, prefix in enumerate(self._prefixes):
-            if not sizes[partition]:
-                continue
-            cursor = 0
-            while True:
-                found: Any = await self.redis.hscan(
-                    f"{prefix}:over", cursor, count=MAX_URIS_PER_CALL
-                )
-                cursor, rows = found
-                refused = [
-                    candidate
-                    for name, item in rows.items()
-                    if (candidate := _refused(partition, name, item, budget, profile))
-                ]
-                n_new += await self._take_up(refused)
-                if not cursor:
-                    break
-        return n_new
-
-    async def _take_up(self, refused: list[Candidate]) -> int:
-        answers = await self._scripts.run("add", self._add_calls(refused, mode="take"))
-        return b"".join(cast("list[bytes]", answers)).count(b"1")
-
-    def _add_calls(
-        self,
-        candidates: Iterable[Candidate],
-        *,
-        mode: Literal["add", "look", "take"] = "add",
-    ) -> Iterator[tuple[str, list[Argument]]]:
-        partitions: dict[int | tuple[int, Budget], dict[str, list[Argument]]] = {}
-        for partition, key, fingerprint, item, budget in candidates:
-            place = partition if budget is None else (partition, budget)
-            keys = partitions.get(place)
-            if keys is None:
-                keys = partitions[place] = {}
-            pairs = keys.get(key)
-            if pairs is None:
-                pairs = keys[key] = []
-            pairs += (fingerprint, item)
-        most_refused = -(-MAX_REFUSED // len(self._prefixes))
-        for place, keys in partitions.items():
-            own = (place, self.options.budget) if isinstance(place, int) else place
-            head: list[Argument] = [*own[1], self._fill, most_refused, mode]
-            for arguments in _cut(keys):
-                yield self._prefixes[own[0]], head + arguments
+        return await self._adder.take_up(profile, budget)
 
     # -- visits --------------------------------------------------------------------
 
@@ -395,11 +316,25 @@ class Frontier:
             and the ms after which to ask again; -1, the lease is lost; or -2 and the ms
             for which the host is left alone, as it has refused.
         """
+        found = await self._turns(entries)
+        away = [i for i, (what, _) in enumerate(found) if what == _ELSEWHERE]
+        if away:
+            asked = [entry for entry in entries if entry.hold_secs is not None]
+            again = [asked[i] for i in away]
+            for entry in again:
+                self.whereabouts.note_away(entry.key)
+            for i, answer in zip(away, await self._turns(again), strict=True):
+                found[i] = answer
+        return found
+
+    async def _turns(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
         calls: dict[int, list[Argument]] = {}
         places: dict[int, list[int]] = {}
         n_asked = 0
         for entry in entries:
-            partition = partition_of(entry.key, self.partitions)
+            partition = entry.partition
+            if partition is None:
+                partition = self.whereabouts.of(entry.key)
             calls.setdefault(partition, []).extend(_turn_arguments(entry))
             if entry.hold_secs is not None:
                 places.setdefault(partition, []).append(n_asked)
@@ -446,7 +381,7 @@ class Frontier:
             _refusal(visit),
             delay,
             visit.address,
-            _bucket(visit.address) if visit.address else "",
+            bucket_of(visit.address) if visit.address else "",
             len(visit.returned),
         ]
         for index in sorted(visit.returned):
@@ -550,7 +485,6 @@ class Frontier:
 
     async def set_host(
         self,
-        partition: int,
         key: str,
         *,
         delay_secs: float | None = None,
@@ -562,10 +496,12 @@ class Frontier:
             "" if delay_secs is None else _ms(delay_secs),
             "" if paused is None else int(paused),
         ]
-        answers = await self._scripts.run(
-            "set", [(self._prefixes[partition], arguments)]
-        )
-        return answers[0] == 1
+        own = partition_of(key, self.partitions)
+        for partition in {own, away_partition(key, self.partitions)}:
+            call = self._prefixes[partition], arguments
+            if await self._scripts.run("set", [call]) == [1]:
+                return True
+        return False
 
     def _by_partition(
         self,
@@ -601,7 +537,7 @@ class Frontier:
         return dict(found) | await self.addresses(found)
 
     def _addresses_of(self, host: str) -> str:
-        return f"{self._prefixes[partition_of(host, self.partitions)]}:ip"
+        return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
 
     # -- workers -------------------------------------------------------------------
 
@@ -672,11 +608,6 @@ def _turn_arguments(entry: TurnEntry) -> list[Argument]:
     ]
 
 
-def _added(marks: bytes) -> Added:
-    n_seen = marks.count(b"0") + marks.count(b"R")
-    return Added(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
-
-
 def _refusal(visit: Visit) -> Argument:
     """Return what a visit says about the health of its host; see `lua/release.lua`."""
     if visit.host_refused:
@@ -688,64 +619,5 @@ def _ack_arguments(visit: Visit) -> list[Argument]:
     return [visit.key, visit.epoch, len(visit.failed), *visit.failed]
 
 
-def _marks(arguments: list[Argument]) -> Iterator[tuple[str, int]]:
-    """Yield key and fingerprint of each URI in a call of `add`."""
-    at = _ADD_HEAD
-    while at < len(arguments):
-        key, n = cast("str", arguments[at]), int(arguments[at + 2])
-        at += _KEY_HEAD
-        for fingerprint in arguments[at : at + 2 * n : 2]:
-            yield key, int(fingerprint)
-        at += 2 * n
-
-
-def _refused(
-    partition: int, name: bytes, item: bytes, budget: Budget, profile: int
-) -> Candidate | None:
-    """Return the candidate of a URI that was refused, if it is of this profile."""
-    key, _, fingerprint = name.decode().rpartition(" ")
-    item = item.removeprefix(b"d")  # over the budget of its domain
-    record = record_of(item[1:], key)
-    if record is None or record.profile != profile:
-        return None
-    return Candidate(partition, key, int(fingerprint), item, budget)
-
-
-@lru_cache(maxsize=MAX_CACHED_HOSTS)
-def _place_of(key: str) -> str:
-    """Return how much of a key is its registered domain, and the bucket of that.
-
-    There is a minus before if the key stands for the domain, as most do: it is none of
-    the hosts that are counted for it.
-    """
-    domain = registered_domain(key)
-    stands_for_it = key.removeprefix("www.") == domain or key == domain
-    return f"{'-' * stands_for_it}{len(domain)}:{_bucket(domain)}"
-
-
-def _bucket(group: str) -> int:
-    """Return where a partition counts the hosts of a registered domain or address."""
-    return crc32(group.encode()) % _DOMAIN_BUCKETS
-
-
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _cut(keys: dict[str, list[Argument]]) -> Iterator[list[Argument]]:
-    """Yield script arguments (key, …, n, pairs) within the limits of one call."""
-    arguments: list[Argument] = []
-    n_keys = n_uris = 0
-    for key, pairs in keys.items():
-        place = _place_of(key)
-        for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
-            part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
-            n = len(part) // 2
-            if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
-                yield arguments
-                arguments, n_keys, n_uris = [], 0, 0
-            arguments += (key, place, n, *part)
-            n_keys += 1
-            n_uris += n
-    if arguments:
-        yield arguments

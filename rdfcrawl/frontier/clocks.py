@@ -411,6 +411,7 @@ class _HostTurn(Turn):
                     self._delay(),
                     self._epoch(),
                     lease_secs + self._delay(),
+                    partition=self._partition(),
                 )
             )
             self._is_given = what == _GIVEN
@@ -432,10 +433,18 @@ class _HostTurn(Turn):
         while (left := until - monotonic()) > 0 and not self._sleepers.is_stopping:
             await self._sleepers.sleep(left)
 
-    def _epoch(self) -> int | None:
-        """Return the epoch of the lease, if it is the leased host that is asked."""
+    def _lease(self) -> Visit | None:
+        """Return the visit, if it is the leased host that is asked."""
         visit = self._visit
-        return visit.epoch if visit is not None and visit.key == self._key else None
+        return visit if visit is not None and visit.key == self._key else None
+
+    def _epoch(self) -> int | None:
+        visit = self._lease()
+        return visit.epoch if visit is not None else None
+
+    def _partition(self) -> int | None:
+        visit = self._lease()
+        return visit.partition if visit is not None else None
 
     def _delay(self) -> float:
         if self._visit is not None:  # its robots.txt may have raised it
@@ -486,7 +495,13 @@ class _HostTurn(Turn):
     def _tell(self) -> None:
         self._is_given = False
         self._turns.clocks.tell(
-            TurnEntry(self._token, self._key, self._delay(), sent_at=self.sent_at)
+            TurnEntry(
+                self._token,
+                self._key,
+                self._delay(),
+                sent_at=self.sent_at,
+                partition=self._partition(),
+            )
         )
         self._leave()
 

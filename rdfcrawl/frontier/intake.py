@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.client import SEEN_ONLY
+from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.covered import Covered
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link

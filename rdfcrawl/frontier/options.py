@@ -81,6 +81,8 @@ class FrontierOptions:
         window_secs: a visit has as many URIs as fit into this at the host's delay.
         delay_secs: least time between two requests to a host that sets none.
         budget: most URIs and hosts ever accepted.
+        domain_hosts: hosts of a registered domain that lie in its own partition, in a
+            new crawl; 0: all.
     """
 
     partitions: int = 16
@@ -89,6 +91,7 @@ class FrontierOptions:
     window_secs: float = 5.0
     delay_secs: float = 1.0
     budget: Budget = NO_BUDGET
+    domain_hosts: int = 1000
 
     @classmethod
     def from_settings(
@@ -106,6 +109,7 @@ class FrontierOptions:
             window_secs=number(settings, "VISIT_WINDOW_SECS", 0, 86_400),
             delay_secs=number(settings, "DOWNLOAD_DELAY", 0, 86_400),
             budget=budget,
+            domain_hosts=integer(settings, "FRONTIER_DOMAIN_HOSTS", 0, 2**31 - 1),
         )
 
 

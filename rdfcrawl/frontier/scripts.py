@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     Argument = bytes | str | int
 
 Operation = Literal[
-    "add", "claim", "turn", "begin", "release", "ack", "renew", "reap", "down", "retry",
-    "set",
+    "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
+    "down", "retry", "set",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = (
     "add",
+    "budget",
     "claim",
     "turn",
     "begin",
@@ -32,10 +33,16 @@ OPERATIONS: tuple[Operation, ...] = (
     "retry",
     "set",
 )
+# What operations have in common, beside what all of them have.
+_SHARED: dict[Operation, tuple[str, ...]] = {
+    "add": ("seen", "over"),
+    "budget": ("seen", "over"),
+    "turn": ("seen",),
+}
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
-_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add", "retry"}
+_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add", "budget", "retry"}
 
 
 class Scripts:
@@ -43,13 +50,13 @@ class Scripts:
 
     def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:
         folder = files("rdfcrawl.frontier") / "lua"
-        prelude = (folder / "prelude.lua").read_text()
         self._redis = redis
         self._sources: dict[Operation, str] = {}
         for name in OPERATIONS:
             flags = _ALLOW_OOM if version >= (7,) and name in _MAY_RUN_FULL else ""
-            body = (folder / f"{name}.lua").read_text()
-            self._sources[name] = flags + prelude + body
+            parts = ("prelude", *_SHARED.get(name, ()), name)
+            texts = [(folder / f"{part}.lua").read_text() for part in parts]
+            self._sources[name] = flags + "".join(texts)
         self._digests = {
             name: sha1(source.encode(), usedforsecurity=False).hexdigest()
             for name, source in self._sources.items()

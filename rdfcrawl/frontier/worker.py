@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Literal
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import CrawlGone, StoreFault
-from rdfcrawl.frontier.client import SEEN_ONLY, Added, Counts
+from rdfcrawl.frontier.candidate import SEEN_ONLY, Added, Candidate
+from rdfcrawl.frontier.client import Counts
 from rdfcrawl.frontier.homes import homes_and_others
 from rdfcrawl.frontier.leased import Waiting
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
@@ -203,7 +204,7 @@ class Worker:
     def added_at_once(self, candidates: Sequence[Candidate]) -> None:
         """Take note of what others have added: it is claimed without a wait."""
         self._remember(candidates)
-        self._stir(candidate.partition for candidate in candidates)
+        self._stir(self.frontier.whereabouts.partitions(candidates))
         self._claim_now.set()
 
     def _remember(self, candidates: Sequence[Candidate]) -> None:
@@ -565,7 +566,7 @@ class Worker:
         self._remember(candidates)
         self.added += added
         if added.new:
-            self._stir(candidate.partition for candidate in candidates)
+            self._stir(self.frontier.whereabouts.partitions(candidates))
 
     async def _commit_stores(self) -> bool:
         released = self._released.copy()

@@ -1,107 +1,28 @@
 -- Queues URIs that were never seen.
 -- ARGV: most URIs of a key, most keys of a registered domain, most URIs of one (0: no
--- limit), fill, most URIs kept of those over these budgets, mode ('add'; 'look': nothing
--- is changed; 'take': what is kept may go in); then per key: key, length of its
--- domain and bucket of that (see `domain_of`), n, n x (fingerprint, item).
+-- limit), fill, most URIs kept of those over these budgets, mode ('add', or 'look':
+-- nothing is changed), most keys of a domain in its partition (0: no limit); then per
+-- key: key, length of its domain and bucket of that (see `domain_of`), n,
+-- n x (fingerprint, item).
 -- item: band digit + payload, or 'k' for a URI that is only to be marked as seen.
 -- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
--- D its domain's is, R one of them, and it was kept for that before; W it would be new,
--- if that was only looked at, which a full server still does.
+-- D its domain's is, R one of them, and it was kept for that before; A the key is away:
+-- the URI is to be added to another partition, as one of its own ('+'). If that was only
+-- looked at, which a full server still does: W it would be new; L so it would be, but for
+-- those before it, with which a key that is away would have all that it may.
+--
+-- A domain has so many keys in its own partition. Those that come later are sent away,
+-- and are marked: it is decided here, once, whatever is repeated, and counted here.
 local most_of_key, most_keys, most_of_domain = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local fill, most_over, mode = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local only_looks, takes_up = mode == 'look', mode == 'take'
+local fill, most_over, only_looks = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == 'look'
+local most_here = tonumber(ARGV[7])
 local has_budget = most_of_key > 0 or most_of_domain > 0
 -- The first URI of a key stays with it, as a list of its own takes 200 bytes: with most
 -- keys that is all they have. A longer one would unfold the hash.
 local MOST_INLINE = 60
-local MOST_OVER_OF_KEY = 10000 -- or of a domain, or one trap would leave others no room
-
--- The seen set is a linear hash table of intset-encoded SETs: 2^lv + sp buckets, and
--- the bucket is taken from the low bits of the fingerprint itself, so that a bucket
--- can be split. The last 15 digits decide modulo 2^15, as 10^15 is a multiple of it.
-local state = redis.call('HMGET', T .. ':cnt', 'lv', 'sp', 'seen')
-local level, split, seen = tonumber(state[1] or 0), tonumber(state[2] or 0), tonumber(state[3] or 0)
-local base = 2 ^ level
-local MAX_LEVEL = 15
-local call, sub = redis.call, string.sub -- per URI, so kept at hand
-local function low_bits(fingerprint) return tonumber(sub(fingerprint, -15)) end
-local names, twice = {}, base * 2
-local function bucket_of(fingerprint)
-  local bits = low_bits(fingerprint)
-  local b = bits % base
-  if b < split then b = bits % twice end
-  local name = names[b]
-  if not name then
-    name = T .. ':s:' .. string.format('%d', b)
-    names[b] = name
-  end
-  return name
-end
-
-local function put(bucket, members)
-  for i = 1, #members, 1000 do
-    redis.call('SADD', bucket, unpack(members, i, math.min(i + 999, #members)))
-  end
-end
-
-local function split_one()
-  local old = T .. ':s:' .. string.format('%d', split)
-  local new = T .. ':s:' .. string.format('%d', split + base)
-  local stay, move = {}, {}
-  for _, fingerprint in ipairs(redis.call('SMEMBERS', old)) do
-    if low_bits(fingerprint) % (base * 2) == split then
-      stay[#stay + 1] = fingerprint
-    else
-      move[#move + 1] = fingerprint
-    end
-  end
-  redis.call('DEL', old)
-  put(old, stay)
-  put(new, move)
-  split = split + 1
-  if split == base then level, split, base = level + 1, 0, base * 2 end
-end
+local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
-
--- Returns the registered domain of a key and its bucket. `place` is length:bucket, with a
--- '-' before it if the key stands for its domain, and is not counted among its keys:
--- most do, and need not be told apart then.
-local function domain_of(key, place)
-  local length, bucket = string.match(place, '^-?(%d+):(%d+)$')
-  return sub(key, -tonumber(length)), bucket
-end
-
--- Keeps a URI over budget until the budget is raised, as far as there is room. What its
--- domain's budget refuses begins with 'd', and is counted there.
-local function refuse(why, key, place, fingerprint, item)
-  local over, field = T .. ':over', key .. ' ' .. fingerprint
-  if call('HEXISTS', over, field) == 1 then return 'R' end
-  local counts, counter = host_of(key), 'o'
-  if why == 'D' then
-    local domain, bucket = domain_of(key, place)
-    counts, counter, item = counts_of(bucket), domain .. ' o', 'd' .. item
-  end
-  local n = tonumber(call('HGET', counts, counter) or 0)
-  if n < MOST_OVER_OF_KEY and call('HLEN', over) < most_over then
-    call('HSET', over, field, item)
-    call('HINCRBY', counts, counter, 1)
-  end
-  return why
-end
-
-local function forget_over(key, place, fingerprint)
-  local over, field = T .. ':over', key .. ' ' .. fingerprint
-  local item = call('HGET', over, field)
-  if not item then return end
-  call('HDEL', over, field)
-  if sub(item, 1, 1) == 'd' then
-    local domain, bucket = domain_of(key, place)
-    call('HINCRBY', counts_of(bucket), domain .. ' o', -1)
-  else
-    call('HINCRBY', host_of(key), 'o', -1)
-  end
-end
 
 -- Returns how many URIs a key may have more, what refuses others, and how many keys its
 -- domain has, if this is one more.
@@ -124,6 +45,11 @@ local function room_of(key, place, accepted, is_counted)
   return room, why, n_keys
 end
 
+-- The same of a key that is away, and counted for its domain elsewhere.
+local function own_room(accepted)
+  return most_of_key > 0 and math.max(0, most_of_key - accepted) or math.huge, 'F'
+end
+
 local function uncount(key, place, n_keys)
   local domain, bucket = domain_of(key, place)
   if n_keys == 1 then
@@ -133,15 +59,53 @@ local function uncount(key, place, n_keys)
   end
 end
 
+local function has_links(at, n)
+  for i = at, at + 2 * n - 1, 2 do
+    if string.byte(ARGV[i + 1]) ~= 107 then return true end -- 'k'
+  end
+  return false
+end
+
+-- Whether a new key that is one too many here goes away. What has a clock here, or URIs
+-- that are marked as seen, stays.
+local function may_go(key, room, at, n)
+  if room == 0 or only_looks or not has_links(at, n) then return false end
+  return not has_mark('here', key) and call('EXISTS', clock_of(key)) == 0
+end
+
+-- Tells whether a key that nobody knows here is away, or goes away now. `n_keys` is how
+-- many keys its domain has, if this is one more.
+local function is_away(key, place, room, n_keys, at, n)
+  if not n_keys then -- it was only looked at
+    local domain, bucket = domain_of(key, place)
+    n_keys = tonumber(call('HGET', counts_of(bucket), domain) or 0) + 1
+  end
+  if n_keys <= most_here then return false end
+  if has_mark('away', key) then
+    if not only_looks then uncount(key, place, n_keys) end
+    return true
+  end
+  if not may_go(key, room, at, n) then return false end
+  set_mark('away', key)
+  return true
+end
+
 local function add_to(key, place, at, n)
   local host = host_of(key)
   local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz', 'g')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
-  local bands, fresh = {}, 0
+  local bands, fresh, known = {}, 0, 0
   local room, why, n_keys = math.huge, nil, nil
-  local is_counted = accepted == 0 and string.byte(place) ~= 45 -- '-'
-  if (has_budget or is_counted) and not only_looks then
+  local how = string.byte(place)
+  local is_counted = accepted == 0 and how ~= OF_DOMAIN and how ~= IS_AWAY
+  if how == IS_AWAY then
+    room, why = own_room(accepted)
+  elseif (has_budget or is_counted) and not only_looks then
     room, why, n_keys = room_of(key, place, accepted, is_counted)
+  end
+  if is_counted and most_here > 0 and is_away(key, place, room, n_keys, at, n) then
+    for _ = 1, n do answer[#answer + 1] = 'A' end
+    return
   end
   for i = at, at + 2 * n - 1, 2 do
     local fingerprint, item = ARGV[i], ARGV[i + 1]
@@ -149,18 +113,24 @@ local function add_to(key, place, at, n)
     local name = bucket_of(fingerprint)
     local mark
     if only_looks then
-      mark = call('SISMEMBER', name, fingerprint) == 1 and '0' or 'W'
+      mark = 'W'
+      if call('SISMEMBER', name, fingerprint) == 1 then
+        mark = '0'
+      elseif band ~= 'k' then
+        if fresh >= room then mark = room == 0 and 'F' or 'L' end
+        fresh = fresh + 1
+      end
     elseif band ~= 'k' and fresh >= room then
       mark = '0'
       if call('SISMEMBER', name, fingerprint) == 0 then
-        mark = refuse(why, key, place, fingerprint, item)
+        mark = refuse(why, key, place, fingerprint, item, most_over)
       end
     elseif call('SADD', name, fingerprint) == 0 then
       mark = '0'
     else
       mark = '1'
       if band == 'k' then
-        known_total = known_total + 1
+        known = known + 1
       else
         fresh = fresh + 1
         local list = bands[band]
@@ -169,12 +139,12 @@ local function add_to(key, place, at, n)
       end
     end
     answer[#answer + 1] = mark
-    if takes_up and (mark == '0' or mark == '1') then
-      forget_over(key, place, fingerprint)
-    end
   end
+  if only_looks then return end
+  known_total = known_total + known
   if fresh == 0 then
     if n_keys then uncount(key, place, n_keys) end
+    if known > 0 and is_counted and most_here > 0 then set_mark('here', key) end
     return
   end
   if accepted == 0 then new_hosts = new_hosts + 1 end
@@ -192,11 +162,11 @@ local function add_to(key, place, at, n)
     call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
   end
   local g = h[6]
-  if n_keys and n_keys > CROWD_AFTER then
+  if accepted == 0 and how == IS_AWAY or n_keys and n_keys > CROWD_AFTER then
     g = #domain_of(key, place)
     call('HSET', host, 'g', g)
   end
-  if most_of_domain > 0 then
+  if most_of_domain > 0 and how ~= IS_AWAY then
     local domain, bucket = domain_of(key, place)
     call('HINCRBY', counts_of(bucket), domain .. ' a', fresh)
   end
@@ -207,7 +177,8 @@ local function add_to(key, place, at, n)
   fresh_total = fresh_total + fresh
 end
 
-local i = 7
+open_seen()
+local i = 8
 while i <= #ARGV do
   local n = tonumber(ARGV[i + 2])
   add_to(ARGV[i], ARGV[i + 1], i + 3, n)
@@ -217,10 +188,6 @@ end
 count('q', fresh_total)
 count('known', known_total)
 count('hosts', new_hosts)
-seen = seen + fresh_total + known_total
 count('seen', fresh_total + known_total)
-if seen > fill * (base + split) and level < MAX_LEVEL then
-  repeat split_one() until seen <= fill * (base + split) or level == MAX_LEVEL
-  redis.call('HSET', T .. ':cnt', 'lv', level, 'sp', split)
-end
+close_seen(fresh_total + known_total, fill)
 return table.concat(answer)

@@ -34,6 +34,7 @@ end
 local function host_of(key) return T .. ':h:' .. key end
 local function queue_of(key, band) return T .. ':q:' .. key .. ':' .. band end
 local function flight_of(key, epoch) return T .. ':i:' .. key .. ':' .. epoch end
+local function clock_of(key) return T .. ':t:' .. key end
 local function count(field, by)
   if by ~= 0 then redis.call('HINCRBY', T .. ':cnt', field, by) end
 end

@@ -7,15 +7,14 @@
 -- request of the turn was sent ('' if it was not).
 -- Returns for each request {what, ms}: 1 the turn begins in so many ms; 0 somebody has
 -- it, to be asked for again then; -1 the lease is lost; -2 the host has refused, and is
--- left alone for so many ms, which is too long to be waited for.
+-- left alone for so many ms, which is too long to be waited for; -3 the key is away, and
+-- its clock is in the partition where it is.
 -- A turn that is asked for again under its token is the same: answers may get lost.
 local now = now_ms()
 local answer = {}
 local KEPT_MS = 120000 -- more than the longest Crawl-delay that is obeyed
 local REST_MS = 30000 -- longest rest of a host that is waited for
 local LOOK_MS = 25 -- so often, for one that is about to be sent
-
-local function clock_of(key) return T .. ':t:' .. key end
 
 -- Returns until when a host that has refused is left alone by those without a lease.
 local function rest_of(h, epoch)
@@ -29,8 +28,12 @@ local function keep(key, fields, delay, hold)
 end
 
 local function take(token, key, epoch, delay, hold)
-  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na')
+  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na', 'a')
   if epoch ~= '' and h[2] ~= epoch then return {-1, 0} end
+  if epoch == '' and not h[5] then
+    if not level then open_seen() end
+    if has_mark('away', key) then return {-3, 0} end
+  end
   local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
   local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
   local least = math.max(delay, after, tonumber(h[1] or 0))

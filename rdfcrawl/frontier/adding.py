@@ -1,0 +1,357 @@
+"""URIs in: the calls of `lua/add.lua` and `lua/budget.lua` that queue candidates.
+
+Each goes to the partition of its registered domain first, unless its host is known to
+be away (`whereabouts.py`). What is told there to be away goes on to where it is; before
+that it is counted for the URI budget of its domain, if that has one. Whoever dies
+between two calls has lost nothing: offered again, each URI takes the same way, and is
+counted once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from zlib import crc32
+
+from rdfcrawl.frontier.candidate import SEEN_ONLY, Added, Candidate
+from rdfcrawl.frontier.leased import record_of
+from rdfcrawl.records import Budget
+from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.scripts import Argument, Scripts
+    from rdfcrawl.frontier.whereabouts import Whereabouts
+
+    Call = tuple[str, list[Argument]]
+
+# A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
+MAX_URIS_PER_CALL = 500
+MAX_KEYS_PER_CALL = 100
+# URIs over the budgets of their hosts that are kept, in case a budget is raised.
+MAX_REFUSED = 1_000_000
+# Registered domains are counted in so many hashes of a partition, which stay compact
+# as long as there are not a hundred times as many of them.
+_DOMAIN_BUCKETS = 128
+_ADD_HEAD = 7  # arguments of `add` before the keys
+_KEY_HEAD = 3  # and of each key before its URIs
+# What the operations say of a URI.
+_NEW, _SEEN, _AWAY, _COUNTED = b"10AS"
+_WANTED: Final = b"WFL"  # it was only looked at: never seen
+
+
+class _Row(NamedTuple):
+    """A URI of a host that is away."""
+
+    key: str
+    fingerprint: int
+    item: bytes
+    budget: Budget
+
+
+class Adder:
+    """Adds to one crawl.
+
+    Args:
+        redis: of the crawl.
+        scripts: the operations.
+        whereabouts: of keys, as far as it is known.
+        budget: of candidates that have none of their own.
+    """
+
+    def __init__(
+        self, redis: Redis, scripts: Scripts, whereabouts: Whereabouts, budget: Budget
+    ) -> None:
+        self._redis = redis
+        self._scripts = scripts
+        self._whereabouts = whereabouts
+        self._budget = budget
+        self._prefixes: Sequence[str] = ()
+        self._fill = self._most_here = 0
+
+    def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
+        """Take what the crawl was begun with.
+
+        Args:
+            prefixes: of its partitions.
+            fill: of a bucket of the seen set.
+            most_here: hosts of a registered domain in its own partition; 0: all.
+        """
+        self._prefixes = prefixes
+        self._fill = fill
+        self._most_here = most_here if len(prefixes) > 1 else 0
+
+    async def add(self, candidates: Sequence[Candidate]) -> Added:
+        """See `Frontier.add`."""
+        here, rows = self._parted(candidates)
+        calls = list(self._calls(here))
+        marks = await self._run("add", calls)
+        if _AWAY in marks:
+            rows += self._sent_away(calls, marks)
+        added = _added(marks)
+        return added + _added(await self._add_away(rows)) if rows else added
+
+    async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """See `Frontier.unseen`."""
+        here, rows = self._parted(candidates)
+        calls = list(self._calls(here, mode="look"))
+        marks = await self._run("add", calls)
+        rows += self._sent_away(calls, marks)
+        wanted = {
+            (key, fingerprint)
+            for (key, fingerprint, _, _), mark in zip(_rows(calls), marks, strict=True)
+            if mark in _WANTED
+        }
+        found = bytearray(len(rows))
+        await self._ask(rows, range(len(rows)), found, mode="look")
+        wanted |= {
+            (row.key, row.fingerprint)
+            for row, mark in zip(rows, found, strict=True)
+            if mark in _WANTED
+        }
+        return [x for x in candidates if (x.key, x.fingerprint) in wanted]
+
+    async def take_up(self, profile: int, budget: Budget) -> int:
+        """See `Frontier.take_up`."""
+        n_new = 0
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hlen(f"{prefix}:over")
+        sizes = await pipe.execute()
+        for partition, prefix in enumerate(self._prefixes):
+            cursor = 0
+            while sizes[partition]:
+                found: Any = await self._redis.hscan(
+                    f"{prefix}:over", cursor, count=MAX_URIS_PER_CALL
+                )
+                cursor, rows = found
+                refused = [
+                    candidate
+                    for name, item in rows.items()
+                    if (candidate := self._refused(name, item, budget, profile))
+                ]
+                n_new += await self._take_up(partition, refused)
+                if not cursor:
+                    break
+        return n_new
+
+    def _refused(
+        self, name: bytes, item: bytes, budget: Budget, profile: int
+    ) -> Candidate | None:
+        """Return the candidate of a URI that was refused, if it is of this profile."""
+        key, _, fingerprint = name.decode().rpartition(" ")
+        item = item.removeprefix(b"d")  # over the budget of its domain
+        record = record_of(item[1:], key)
+        if record is None or record.profile != profile:
+            return None
+        partition = partition_of(key, len(self._prefixes))
+        return Candidate(partition, key, int(fingerprint), item, budget)
+
+    async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
+        """Add what was kept in a partition, then forget what was taken there."""
+        here, rows = self._parted(refused)
+        calls = list(self._calls(here))
+        marks = await self._run("add", calls)
+        away = [*rows, *self._sent_away(calls, marks)]
+        fates = [*marks, *await self._add_away(away)]
+        taken: dict[str, list[Argument]] = {}
+        for row, mark in zip([*_rows(calls), *away], fates, strict=True):
+            if mark in (_NEW, _SEEN):
+                taken.setdefault(row.key, []).extend((row.fingerprint, row.item))
+        forget = [
+            (self._prefixes[partition], ["forget", 0, self._fill, 0, *arguments])
+            for arguments in _cut(taken)
+        ]
+        await self._run("budget", forget)
+        return fates.count(_NEW)
+
+    # -- hosts in the partition of their domain ----------------------------------------
+
+    def _parted(
+        self, candidates: Sequence[Candidate]
+    ) -> tuple[Sequence[Candidate], list[_Row]]:
+        """Part candidates of hosts that are known to be away from all others."""
+        self._whereabouts.refresh()
+        away = self._whereabouts.away
+        if not away:
+            return candidates, []
+        rows = [
+            _Row(x.key, x.fingerprint, x.item, x.budget or self._budget)
+            for x in candidates
+            if x.key in away
+        ]
+        if rows:
+            candidates = [x for x in candidates if x.key not in away]
+        return candidates, rows
+
+    def _calls(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        mode: Literal["add", "look"] = "add",
+    ) -> Iterator[Call]:
+        partitions: dict[int | tuple[int, Budget], dict[str, list[Argument]]] = {}
+        for partition, key, fingerprint, item, budget in candidates:
+            place = partition if budget is None else (partition, budget)
+            keys = partitions.get(place)
+            if keys is None:
+                keys = partitions[place] = {}
+            pairs = keys.get(key)
+            if pairs is None:
+                pairs = keys[key] = []
+            pairs += (fingerprint, item)
+        for place, keys in partitions.items():
+            own = (place, self._budget) if isinstance(place, int) else place
+            head = self._add_head(own[1], mode)
+            for arguments in _cut(keys):
+                yield self._prefixes[own[0]], head + arguments
+
+    def _add_head(self, budget: Budget, mode: str) -> list[Argument]:
+        return [*budget, self._fill, self._most_over(), mode, self._most_here]
+
+    def _most_over(self) -> int:
+        return -(-MAX_REFUSED // len(self._prefixes))
+
+    def _sent_away(self, calls: list[Call], marks: bytes) -> list[_Row]:
+        """Return what calls have told to be away, and remember it."""
+        rows = [
+            row for row, mark in zip(_rows(calls), marks, strict=True) if mark == _AWAY
+        ]
+        for row in rows:
+            self._whereabouts.note_away(row.key)
+        return rows
+
+    # -- hosts that are away -----------------------------------------------------------
+
+    async def _add_away(self, rows: Sequence[_Row]) -> bytes:
+        """Add URIs where they are; return what became of each."""
+        marks = bytearray([_COUNTED]) * len(rows)
+        waiting = [i for i, row in enumerate(rows) if _is_bound(row)]
+        bound = frozenset(waiting)
+        free = [i for i in range(len(rows)) if i not in bound]
+        await self._ask(rows, free, marks, mode="add")
+        for unsure in (b"", b"L"):
+            # Only what will be accepted may be counted, or others had no room; and what
+            # is not counted is added only where it is sure to be refused.
+            await self._ask(rows, waiting, marks, mode="look")
+            new = [i for i in waiting if marks[i] in b"W" + unsure]
+            await self._ask(rows, new, marks, mode="count")
+            sure = [i for i in waiting if marks[i] in b"SF"]
+            await self._ask(rows, sure, marks, mode="add")
+            waiting = [i for i in waiting if marks[i] == ord("L")]
+        over = [i for i in bound if marks[i] in b"FR"]
+        await self._ask(rows, over, bytearray(marks), mode="give back")
+        return bytes(marks)
+
+    async def _ask(
+        self,
+        rows: Sequence[_Row],
+        which: Iterable[int],
+        marks: bytearray,
+        *,
+        mode: Literal["add", "look", "count", "give back"],
+    ) -> None:
+        """Ask about some of the rows, and take note of the answers."""
+        is_home = mode in ("count", "give back")
+        groups: dict[tuple[int, Budget], dict[str, list[int]]] = {}
+        for i in which:
+            key = rows[i].key
+            partition = (
+                partition_of(key, len(self._prefixes))
+                if is_home
+                else self._whereabouts.note_away(key)
+            )
+            keys = groups.setdefault((partition, rows[i].budget), {})
+            keys.setdefault(key, []).append(i)
+        calls: list[Call] = []
+        order: list[int] = []
+        for (partition, budget), keys in groups.items():
+            head = self._add_head(budget, mode)
+            if is_home:
+                head = [mode, budget.of_domain, self._fill, self._most_over()]
+            pairs = {key: _pairs(rows, some) for key, some in keys.items()}
+            calls += [
+                (self._prefixes[partition], head + arguments)
+                for arguments in _cut(pairs, "" if is_home else "+")
+            ]
+            order += [i for some in keys.values() for i in some]
+        name: Literal["budget", "add"] = "budget" if is_home else "add"
+        for i, mark in zip(order, await self._run(name, calls), strict=True):
+            marks[i] = mark
+
+    async def _run(self, name: Literal["add", "budget"], calls: list[Call]) -> bytes:
+        if not calls:
+            return b""
+        return b"".join(cast("list[bytes]", await self._scripts.run(name, calls)))
+
+
+def _is_bound(row: _Row) -> bool:
+    """Tell whether a URI is counted for its domain before it is added."""
+    return row.budget.of_domain > 0 and row.item != SEEN_ONLY
+
+
+def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
+    return [x for i in which for x in (rows[i].fingerprint, rows[i].item)]
+
+
+def _added(marks: bytes) -> Added:
+    n_seen = marks.count(b"0") + marks.count(b"R")
+    return Added(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
+
+
+def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
+    """Yield the URIs in calls of `add`, in the order of the answers."""
+    for _, arguments in calls:
+        budget = Budget(*map(int, arguments[:3]))
+        at = _ADD_HEAD
+        while at < len(arguments):
+            key, end = str(arguments[at]), at + _KEY_HEAD + 2 * int(arguments[at + 2])
+            for i in range(at + _KEY_HEAD, end, 2):
+                item = cast("bytes", arguments[i + 1])
+                yield _Row(key, int(arguments[i]), item, budget)
+            at = end
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _place_of(key: str) -> str:
+    """Return how much of a key is its registered domain, and the bucket of that.
+
+    There is a minus before if the key stands for the domain, as most do: it is none of
+    the hosts that are counted for it.
+    """
+    domain = registered_domain(key)
+    stands_for_it = key.removeprefix("www.") == domain or key == domain
+    return f"{'-' * stands_for_it}{len(domain)}:{bucket_of(domain)}"
+
+
+def bucket_of(group: str) -> int:
+    """Return where a partition counts the hosts of a registered domain or address."""
+    return crc32(group.encode()) % _DOMAIN_BUCKETS
+
+
+def _cut(keys: dict[str, list[Argument]], how: str = "") -> Iterator[list[Argument]]:
+    """Yield script arguments (key, …, n, pairs) within the limits of one call.
+
+    Args:
+        keys: with the pairs of each.
+        how: "+" if they are away.
+    """
+    arguments: list[Argument] = []
+    n_keys = n_uris = 0
+    for key, pairs in keys.items():
+        place = how + _place_of(key)
+        for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
+            part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
+            n = len(part) // 2
+            if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
+                yield arguments
+                arguments, n_keys, n_uris = [], 0, 0
+            arguments += (key, place, n, *part)
+            n_keys += 1
+            n_uris += n
+    if arguments:
+        yield arguments

@@ -1,0 +1,75 @@
+"""In which partition a politeness key lies: that of its registered domain, or away.
+
+A domain of very many hosts has some of them in its own partition. The others are away,
+spread over all other partitions by a hash. Which ones these are is decided once, in the
+domain's own partition (`lua/add.lua`), where it is marked; here it is only remembered.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.uri import partition_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.frontier.server_state import ServerState
+
+_MAX_KNOWN: Final = 100_000
+
+
+def away_partition(key: str, n_partitions: int) -> int:
+    """Return the partition of a key if it is away: any but that of its domain."""
+    home = partition_of(key, n_partitions)
+    if n_partitions == 1:
+        return home
+    digest = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
+    return (home + 1 + digest % (n_partitions - 1)) % n_partitions
+
+
+class Whereabouts:
+    """Which keys are away, as far as this worker was told.
+
+    Args:
+        state: of the server: if it comes back older, all that was told is forgotten.
+
+    Attributes:
+        n_partitions: of the crawl.
+        away: key -> partition.
+    """
+
+    def __init__(self, state: ServerState) -> None:
+        self.n_partitions = 1
+        self.away: dict[str, int] = {}
+        self._state = state
+        self._n_restores = state.n_restores
+
+    def of(self, key: str) -> int:
+        """Return the partition of a key: that of its domain, if no other is known."""
+        found = self.away.get(key) if self.away else None
+        return partition_of(key, self.n_partitions) if found is None else found
+
+    def note_away(self, key: str) -> int:
+        """Take note that a key is away, and return its partition."""
+        found = self.away.get(key)
+        if found is None:
+            if len(self.away) >= _MAX_KNOWN:
+                self.away.clear()
+            found = self.away[key] = away_partition(key, self.n_partitions)
+        return found
+
+    def refresh(self) -> None:
+        """Forget what was told before the server may have lost it."""
+        if self._n_restores != self._state.n_restores:
+            self._n_restores = self._state.n_restores
+            self.away.clear()
+
+    def partitions(self, candidates: Iterable[Candidate]) -> set[int]:
+        """Return the partitions in which candidates were queued."""
+        away = self.away
+        if not away:
+            return {candidate.partition for candidate in candidates}
+        return {away.get(each.key, each.partition) for each in candidates}
