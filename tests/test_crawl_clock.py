@@ -17,11 +17,12 @@ from tests.crawl_names import scripted_names
 from tests.ftp_servers import OddFtp
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy.http import Response
 
+    from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
@@ -38,10 +39,9 @@ class AskingSpider(LinkedDataSpider):
 
     name = "asking"
 
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
+    def parse_document(self, document: ParsedDocument) -> Iterator[Any]:
         """Ask for what nobody else asks for."""
-        for record in response.meta["visit"].records:
-            yield Request(f"{record.url}?own", callback=self.take)
+        yield Request(f"{document.url}?own", callback=self.take)
 
     def take(self, response: Response) -> None:
         """Have enough."""
