@@ -6,17 +6,20 @@ import json
 import os
 import signal
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from redis import Redis
 from scrapy import Request
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import CrawlSpider, Rule
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.frontier.unix_socket import socket_path
 from rdfcrawl.spiders.frontier import FrontierSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
@@ -275,6 +278,53 @@ def test_killed_worker_loses_no_page_and_no_item(
     assert pages == {server.url(f"/{n}") for n in range(2 * N_PAGES + 1)}, result.stderr
     arrivals = [x.at for x in server.requests]
     assert min(b - a for a, b in pairwise(arrivals)) > DELAY_SECS * 0.6
+
+
+def test_requests_wait_for_a_worker_of_their_spider(
+    commands: Commands, loopback: Loopback, notes: Path
+) -> None:
+    """If another spider shares the crawl, then it leaves requests to their own one."""
+    leaf = loopback.response(b"<p>leaf</p>", "text/html")
+    server = loopback({"/a": loopback.response(TURTLE)}, host="127.94.1.1")
+    server.pages["/leaf"] = [60.0, leaf]
+    settings = {"SPIDER_MODULES": f"{__name__},rdfcrawl.spiders", "CRAWL_ID": "both"}
+    folder = commands.folder()
+    start = partial(commands.start, folder=folder, FRONTIER_LEASE_SECS=1, **settings)
+    first = start("crawl", "tree", f"-aseeds={server.url('/leaf')}")
+    commands.wait_until(lambda: "/leaf" in server.targets)
+    first.send(signal.SIGKILL)
+    first.wait()
+    server.pages["/leaf"] = leaf
+    other = start("crawl", "linkeddata", f"-aseeds={server.url('/a')}")
+    commands.wait_until(lambda: "wait for their workers" in other.stderr)
+    assert items_in(notes) == []
+    results = [start("crawl", "tree").wait(), other.wait()]
+    assert [result.code for result in results] == [0, 0], results
+    assert {"page": server.url("/leaf")} in items_in(notes)
+    assert server.url("/a") in results[0].graphs
+
+
+def test_seed_that_is_pushed_is_a_request(
+    commands: Commands, loopback: Loopback, notes: Path
+) -> None:
+    """If a URL is pushed to the crawl, as with scrapy-redis, then it is for `parse`."""
+    leaf = loopback.response(b"<p>leaf</p>", "text/html")
+    server = loopback({"/1": leaf, "/2": leaf})
+    running = commands.start(
+        *("crawl", "tree", f"-aseeds={server.url('/1')}"),
+        SPIDER_MODULES=__name__,
+        CRAWL_ID="tree",
+        SCHEDULER_IDLE_BEFORE_CLOSE=2,
+    )
+    commands.wait_until(lambda: "/1" in server.targets)
+    socket = str(socket_path(running.folder / "frontier"))
+    with Redis(unix_socket_path=socket) as redis:
+        redis.lpush("tree:start_urls", server.url("/2"))
+    assert running.wait().code == 0
+    assert {item["page"] for item in items_in(notes)} == {
+        server.url("/1"),
+        server.url("/2"),
+    }
 
 
 def test_spider_of_rules_may_use_the_frontier(

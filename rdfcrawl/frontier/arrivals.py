@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TAKE_SECS: Final = 0.02
+_MAX_TOLD: Final = 100  # refused requests; the statistics have the number of all
 
 
 class Arrivals:
@@ -48,6 +49,7 @@ class Arrivals:
         self._spider = spider
         self._stats = stats
         self._makes_documents = makes_documents
+        self._n_refused = 0
         self._seeds: list[str] = []
         self._requests: list[tuple[Record, Urgency]] = []
 
@@ -68,10 +70,15 @@ class Arrivals:
             else:
                 return self._take_request(request)
         except (BadUri, UnqueueableError) as error:
-            logger.error("%s: cannot be queued: %s", request.url[:200], error)  # noqa: TRY400
-            self._stats.inc_value("frontier/refused_requests")
+            self._refuse(request, error)
             return False
         return True
+
+    def _refuse(self, request: Request, error: Exception) -> None:
+        self._n_refused += 1
+        self._stats.inc_value("frontier/refused_requests")
+        if self._n_refused <= _MAX_TOLD:
+            logger.error("%s: cannot be queued: %s", request.url[:200], error)
 
     def _take_request(self, request: Request) -> bool:
         record = record_of(request, self._spider)

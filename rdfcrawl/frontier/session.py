@@ -27,6 +27,7 @@ from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.leaving import Leaving
 from rdfcrawl.links import Extent, LinkFilter, Scope
+from rdfcrawl.records import Urgency
 from rdfcrawl.remembered import Member
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.clocks import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
+    from rdfcrawl.records import Document, FollowUp, Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,8 @@ class CrawlSession:
         leaving: hosts that nothing is asked of any more.
         neighbours: which hosts have one address.
         trouble: what keeps this worker from asking anybody; set by the transport.
+        request_of: makes a request of a seed that is pushed, for spiders that make no
+            documents.
         flowing: gives the tasks whose transfers come forward; set by the transport.
         run: how often the crawl was over before and was run again.
     """
@@ -110,6 +113,7 @@ class CrawlSession:
         self._looking: asyncio.Task[None] | None = None
         self.run = 0
         self.trouble: WorkerTrouble | None = None
+        self.request_of: Callable[[str], Record] | None = None
         self.flowing: Callable[[], AbstractSet[object]] = frozenset
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._addresses = AddressBook(
@@ -418,7 +422,12 @@ class CrawlSession:
             await self._learn_scopes()
             await self._learn_covered()
             return 0
-        await self.add_seeds(self._requestable(map(seed_of, entries)))
+        urls = self._requestable(map(seed_of, entries))
+        if self.request_of is None:
+            await self.add_seeds(urls)
+        else:
+            requests = [(self.request_of(url), Urgency.SOON) for url in urls]
+            await self.add_requests(requests)
         await self._start_urls.remove(entries)
         return len(entries)
 

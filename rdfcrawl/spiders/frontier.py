@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.records import Record
     from rdfcrawl.seeds import BadSeed
 
 _SEEDS_AT_ONCE = 500
@@ -30,9 +32,18 @@ class FrontierSpider(RdfSpider):
 
     makes_documents = False
 
+    def join(self, session: CrawlSession) -> None:
+        """Take part in a crawl; what is pushed to it is asked for by requests."""
+        super().join(session)
+        session.request_of = self._request_of
+
+    def _request_of(self, url: str) -> Record:
+        from rdfcrawl.queued_requests import record_of
+
+        return record_of(Request(url), self)
+
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield what is wrong with others."""
-        from rdfcrawl.queued_requests import record_of
         from rdfcrawl.seeds import iter_seeds
 
         bad: list[BadSeed] = []
@@ -40,8 +51,8 @@ class FrontierSpider(RdfSpider):
         seeds = chain(iter_seeds(self.arguments.seeds), self.start_seeds())
         urls = (u for u in good_seeds(seeds, bad) if self.may_ask(u, refused))
         for group in in_groups(urls, _SEEDS_AT_ONCE):
-            records = [record_of(Request(url), self) for url in group]
-            await self.joined().add_requests([(x, Urgency.SOON) for x in records])
+            requests = [(self._request_of(url), Urgency.SOON) for url in group]
+            await self.joined().add_requests(requests)
         for document in refused_seeds(bad, refused):
             yield document
 
