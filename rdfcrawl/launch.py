@@ -100,8 +100,13 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
-    """Return the spiders of a project, those that add-ons bring among them."""
-    AddonManager.load_pre_crawler_settings(settings)
+    """Return the spiders of a project, those that add-ons bring among them.
+
+    The settings stay as they are: Scrapy has add-ons change them once.
+    """
+    if settings.getdict("ADDONS"):
+        settings = settings.copy()
+        AddonManager.load_pre_crawler_settings(settings)
     return get_spider_loader(settings)
 
 

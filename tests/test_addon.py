@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -15,11 +16,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.project import ENVVAR
 
 import rdfcrawl
 from rdfcrawl import defaults, launch
 from rdfcrawl.addon import PATH
-from rdfcrawl.cli import COMMANDS, execute
+from rdfcrawl.cli import COMMANDS, execute, settings_here
 from rdfcrawl.commands import genspider
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.options import FetchOptions
@@ -271,6 +273,47 @@ class TestCommands:
             execute(["rdfcrawl", "dance"])
         assert ended.value.code == 2
         assert capsys.readouterr().err.startswith("rdfcrawl: dance: unknown command")
+
+
+class TestSettingsOfTheProgram:
+    """Where `rdfcrawl` has its settings from."""
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """Work in a folder of its own, without a project."""
+        monkeypatch.setenv(ENVVAR, "")
+        monkeypatch.delenv(ENVVAR)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", [*sys.path])
+        return tmp_path
+
+    def test_of_any_folder_are_our_defaults(self) -> None:
+        """If there is no project, they are those of ours, for child processes, too."""
+        settings = settings_here()
+        assert settings["CRAWL_DIR"] == defaults.CRAWL_DIR
+        assert settings["SPIDER_MODULES"] == ["rdfcrawl.spiders"]
+        assert settings["NEWSPIDER_MODULE"] is None
+        assert os.environ[ENVVAR] == "rdfcrawl.settings"
+
+    def test_of_a_project_go_first(self, folder: Path) -> None:
+        """If there is a project, its settings are taken, and our add-on is added."""
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = its_settings\n")
+        lines = 'BOT_NAME = "its"\nADDONS = {"its.Addon": 1}\nDOWNLOAD_DELAY = 9\n'
+        (folder / "its_settings.py").write_text(lines)
+        settings = settings_here()
+        assert (settings["BOT_NAME"], settings["DOWNLOAD_DELAY"]) == ("its", 9)
+        assert settings.getdict("ADDONS") == {"its.Addon": 1, PATH: 500}
+
+    def test_that_are_missing_are_told_in_one_line(
+        self, folder: Path, capsys: Any
+    ) -> None:
+        """If a project names settings that there are not, then one line says so."""
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = no_settings\n")
+        with pytest.raises(SystemExit):
+            settings_here()
+        told = capsys.readouterr().err
+        assert told.startswith("scrapy: no_settings: no settings of a project: ")
 
 
 class TestTemplate:

@@ -37,7 +37,7 @@ class Command(ScrapyCrawlCommand):
         super().process_options(args, opts)
         if self.settings is None or len(args) != 1:
             return
-        loader = load_spiders(self.settings.copy())  # which Scrapy is still to change
+        loader = load_spiders(self.settings)
         check_name(args[0], loader)
         if is_ours(loader.load(args[0])):
             prepare_process(self.settings)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Spider
 
+from rdfcrawl.console import program
 from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason, passing_fault
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
@@ -340,9 +341,10 @@ class RdfSpider(Spider):
         if self.is_onlooker:
             return self._look_at(response)
         logger.error(
-            "%s has no callback for %s: `scrapy rdf` shows what is read of a page",
+            "%s has no callback for %s: `%s rdf` shows what is read of a page",
             self.name,
             response.url,
+            program(),
         )
 
         return None
