@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +66,34 @@ class Seed:
 
     url: str
     kind: Kind | None = None
+
+
+class RefusedSeeds:
+    """Seeds that are not asked for: the first of them, and how many there are more."""
+
+    MOST: Final = 10_000
+
+    def __init__(self) -> None:
+        self._first: dict[str, Fault] = {}
+        self._more: dict[Reason, tuple[str, Fault]] = {}
+
+    def add(self, where: str, fault: Fault) -> None:
+        """Take note of a seed.
+
+        Args:
+            where: its URL, or its place.
+            fault: what is wrong with it.
+        """
+        if len(self._first) < self.MOST:
+            self._first[where] = fault
+            return
+        first, known = self._more.get(fault.reason, (where, replace(fault, count=0)))
+        self._more[fault.reason] = first, replace(known, count=known.count + 1)
+
+    def __iter__(self) -> Iterator[tuple[str, Fault]]:
+        """Yield them; one that is no more than counted stands for all of its reason."""
+        yield from self._first.items()
+        yield from self._more.values()
 
 
 def iter_seeds(seeds: tuple[str, ...] | Path) -> Iterator[str | BadSeed]:

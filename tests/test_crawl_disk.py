@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import time
 import zipfile
 from contextlib import suppress
@@ -20,6 +21,8 @@ from tests.small_disk import MIB, SmallDisk, small_disk
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from scrapy.http import Response
 
     from tests.crawl_fixtures import Commands, CrawlResult
     from tests.crawl_webs import Loopback
@@ -224,3 +227,35 @@ def test_what_is_longer_than_a_host_may_have_is_cut(
     assert "too_large" in result.faults(long)
     assert result.statistics["fault/too_large"] == 1
     assert "SPOOL_HOST_MAX_BYTES" in " ".join(result.details(long))
+
+
+class FailsAtFirst:
+    """A spider middleware that fails with the first visits."""
+
+    def __init__(self) -> None:
+        self._n_left = 3
+
+    def process_spider_input(self, response: Response) -> None:
+        """Fail, as a component with a bug does."""
+        del response
+        self._n_left -= 1
+        if self._n_left >= 0:
+            raise RuntimeError("a bug in a middleware")
+
+
+def test_room_of_what_failed_is_free_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If visits fail before documents are processed, then others have the room."""
+    dump = loopback.response(_dump(MIB), "application/n-triples")
+    server = loopback({"/0.nt": dump, "/1.nt": dump}, host="127.0.75.20")
+    seeds = [server.url(path) for path in server.pages]
+    running = commands.start_crawl(
+        seeds,
+        SPOOL_MAX_BYTES=5 * MIB // 2,
+        HOST_BACKOFF_SECS=0.1,
+        SPIDER_MIDDLEWARES=json.dumps({f"{__name__}.FailsAtFirst": 1}),
+    )
+    result = running.wait(60)
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)

@@ -121,6 +121,22 @@ async def test_longer_delay_of_a_newcomer_is_kept_by_all(
         await worker.close()
 
 
+async def test_links_after_the_end_are_followed(make_frontier: MakeFrontier) -> None:
+    """If somebody offers a link when all was over, then it is not over."""
+    frontier = await make_frontier()
+    worker = new_worker(frontier)
+    await worker.open()
+    await until(lambda: worker.is_over)
+    worker.offer(candidates(frontier, paths(1)))
+    assert not worker.is_over
+    visit = await next_visit(worker)
+    make(visit)
+    worker.finish(visit)
+    await until(lambda: worker.is_over)
+    assert (await frontier.counts()).done == 1
+    await worker.close()
+
+
 class TestCommit:
     """Children are queued, hosts released, stores flushed, visits acknowledged."""
 

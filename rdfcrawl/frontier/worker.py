@@ -158,6 +158,7 @@ class Worker:
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
         """Hand links to the frontier; they are sent with many others."""
+        self.is_over = False
         self._buffer.extend(candidates)
         if len(self._buffer) >= _ADD_URIS:
             self._commit_now.set()
@@ -203,6 +204,7 @@ class Worker:
 
     def added_at_once(self, candidates: Sequence[Candidate]) -> None:
         """Take note of what others have added: it is claimed without a wait."""
+        self.is_over = False
         self._remember(candidates)
         self._stir(self.frontier.whereabouts.partitions(candidates))
         self._claim_now.set()

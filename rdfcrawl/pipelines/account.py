@@ -158,7 +158,7 @@ class AccountPipeline:
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:
         """Tell the operator that a seed of theirs is refused."""
-        self._counts["guard/seeds"] += 1
+        self._counts["guard/seeds"] += fault.count
         self._n_refused += 1
         if self._n_refused <= _MAX_TOLD:
             logger.error("seed %s: %s", url, fault.detail)

@@ -28,6 +28,8 @@ _CONTROL = re.compile(
 )
 
 _PLAIN = logging.Formatter()
+# These have lists of components and settings, one on a line; nothing is from the web.
+_LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
 
 
 def safe_text(text: object) -> str:
@@ -53,7 +55,7 @@ class SafeFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of a record."""
         record = copy(record)
-        if not record.name.startswith("scrapy."):  # which lists its components so
+        if record.name not in _LISTING:
             record.args = _safe_args(record.args)
         if record.exc_info:
             text = self._inner.formatException(record.exc_info)

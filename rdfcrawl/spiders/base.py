@@ -47,14 +47,13 @@ if TYPE_CHECKING:
     from rdfcrawl.remembered import Member
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
-    from rdfcrawl.seeds import BadSeed, Seed
+    from rdfcrawl.seeds import BadSeed, RefusedSeeds, Seed
     from rdfcrawl.turns import Turns
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", "str", "Seed")
 _SEEDS_AT_ONCE = 500
-_MAX_REFUSED = 10_000  # seeds that are told of
 
 
 class RdfSpider(Spider):
@@ -213,33 +212,33 @@ class RdfSpider(Spider):
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield those that are not URLs."""
         from rdfcrawl.arguments import NAMED
-        from rdfcrawl.seeds import iter_seeds, iter_typed_seeds
+        from rdfcrawl.seeds import RefusedSeeds, iter_seeds, iter_typed_seeds
 
         session = self.joined()
-        bad: list[BadSeed] = []
-        refused: dict[str, str] = {}
-        typed = good_seeds(iter_typed_seeds(self.arguments.seeds), bad)
+        refused = RefusedSeeds()
+        typed = good_seeds(iter_typed_seeds(self.arguments.seeds), refused)
         seeds = (seed for seed in typed if self.may_ask(seed.url, refused))
         for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
-        start_urls = good_seeds(self.start_seeds(), bad)
+        start_urls = good_seeds(self.start_seeds(), refused)
         await session.add_seeds(u for u in start_urls if self.may_ask(u, refused))
         for name, kind in NAMED.items():
-            urls = good_seeds(iter_seeds(getattr(self.arguments, name)), bad)
+            urls = good_seeds(iter_seeds(getattr(self.arguments, name)), refused)
             allowed = (url for url in urls if self.may_ask(url, refused))
             await self._add_sources(kind, allowed)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
-        for document in refused_seeds(bad, refused):
+        for document in refused_seeds(refused):
             yield document
 
-    def may_ask(self, url: str, refused: dict[str, str]) -> bool:
+    def may_ask(self, url: str, refused: RefusedSeeds) -> bool:
         """Tell whether the guard lets a seed be asked for, as far as it shows."""
         from rdfcrawl.guard.operator import refusal_of
 
         detail = refusal_of(url, self.options.fetch.guard)
-        if detail and len(refused) < _MAX_REFUSED:
-            refused[url] = detail
+        if detail:
+            fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
+            refused.add(url, fault)
         return not detail
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
@@ -567,27 +566,18 @@ def _is_of_command(start: object) -> bool:
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
 
 
-def refused_seeds(bad: list[BadSeed], refused: dict[str, str]) -> Iterator[Document]:
-    """Yield a document with a fault for each seed that is not asked for.
-
-    Args:
-        bad: no URLs.
-        refused: URLs that the guard refuses, and why.
-    """
-    for seed in bad:
-        where = f"{seed.path.name}:{seed.line}"
-        yield Document(record=Record(where), url=where, faults=[seed.fault])
-    for url, detail in refused.items():
-        fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
-        yield Document(record=Record(url), url=url, faults=[fault])
+def refused_seeds(refused: RefusedSeeds) -> Iterator[Document]:
+    """Yield documents with faults for the seeds that are not asked for."""
+    for where, fault in refused:
+        yield Document(record=Record(where), url=where, faults=[fault])
 
 
-def good_seeds(seeds: Iterator[T | BadSeed], bad: list[BadSeed]) -> Iterator[T]:
-    """Yield the seeds that are URLs; the others are appended to `bad`."""
+def good_seeds(seeds: Iterator[T | BadSeed], refused: RefusedSeeds) -> Iterator[T]:
+    """Yield the seeds that are URLs; the others are refused."""
     from rdfcrawl.seeds import BadSeed
 
     for seed in seeds:
         if isinstance(seed, BadSeed):
-            bad.append(seed)
+            refused.add(f"{seed.path.name}:{seed.line}", seed.fault)
         else:
             yield seed

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Record
-    from rdfcrawl.seeds import BadSeed
 
 _SEEDS_AT_ONCE = 500
 
@@ -44,16 +43,15 @@ class FrontierSpider(RdfSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield what is wrong with others."""
-        from rdfcrawl.seeds import iter_seeds
+        from rdfcrawl.seeds import RefusedSeeds, iter_seeds
 
-        bad: list[BadSeed] = []
-        refused: dict[str, str] = {}
+        refused = RefusedSeeds()
         seeds = chain(iter_seeds(self.arguments.seeds), self.start_seeds())
-        urls = (u for u in good_seeds(seeds, bad) if self.may_ask(u, refused))
+        urls = (u for u in good_seeds(seeds, refused) if self.may_ask(u, refused))
         for group in in_groups(urls, _SEEDS_AT_ONCE):
             requests = [(self._request_of(url), Urgency.SOON) for url in group]
             await self.joined().add_requests(requests)
-        for document in refused_seeds(bad, refused):
+        for document in refused_seeds(refused):
             yield document
 
     def parse(self, response: Response) -> Any:
