@@ -22,7 +22,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import RdfcrawlError, SourceFault
 
 if TYPE_CHECKING:
@@ -198,6 +197,8 @@ def write_facts(path: Path, facts: PartFacts) -> None:
     Raises:
         OSError: the disk does not take it.
     """
+    from rdfcrawl.codec import encode  # noqa: PLC0415  needed by few workers
+
     path.with_suffix(_FACTS).write_text(encode(facts))
 
 
@@ -300,6 +301,8 @@ class PartFolder:
 
 def read_facts(path: Path) -> PartFacts | None:
     """Return the facts of a body; None if it is no part."""
+    from rdfcrawl.codec import decode  # noqa: PLC0415  needed by few workers
+
     try:
         return decode(path.with_suffix(_FACTS).read_text(), PartFacts)
     except (OSError, ValueError, SourceFault):

@@ -206,17 +206,22 @@ def _iter_all(package: Mapping[str, Any]) -> Iterator[Target]:
     fields = Fields(package)
     for key in ("url", "landing_page", "documentation"):
         for one in iter_values(fields.get(key)):
-            yield from _classified(text_of(one), "HTML", "")
+            yield from _classified(text_of(one), file_format="HTML")
 
 
 def _iter_resource(fields: Fields) -> Iterator[Target]:
     file_format, media_type = fields.text("format"), fields.text("mimetype")
     inner_type = fields.text("mimetype_inner")
     for key in ("download_url", "url", "access_url"):
-        yield from _classified(fields.text(key), file_format, media_type, inner_type)
+        yield from _classified(
+            fields.text(key),
+            file_format=file_format,
+            media_type=media_type,
+            inner_type=inner_type,
+        )
     for service in iter_objects(fields.get("access_services")):
         for url in iter_values(service.get("endpoint_url")):
-            for target in _classified(text_of(url), "", ""):
+            for target in _classified(text_of(url)):
                 kind = target.kind
                 if kind is not TargetKind.SPARQL:
                     kind = TargetKind.API
@@ -224,7 +229,7 @@ def _iter_resource(fields: Fields) -> Iterator[Target]:
 
 
 def _classified(
-    url: str, file_format: str, media_type: str, inner_type: str = ""
+    url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
 ) -> Iterator[Target]:
     if url:
         try:

@@ -89,7 +89,7 @@ def parse_user_query(text: str, *, name: str) -> UserQuery:
     return UserQuery(
         text=text,
         form="select" if form == "select" else "construct",
-        paging=_paging(text, bare, form, name),
+        paging=_paging(text, bare=bare, form=form, name=name),
     )
 
 
@@ -124,7 +124,7 @@ def _check_columns(bare: str, start: int, name: str) -> None:
 
 
 def _paging(
-    text: str, bare: str, form: str, name: str
+    text: str, *, bare: str, form: str, name: str
 ) -> Literal["once", "offset", "after"]:
     used: dict[str, int] = {}
     for found in _PLACEHOLDER.finditer(text):
