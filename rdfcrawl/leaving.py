@@ -27,19 +27,18 @@ class Leaving:
 
     Attributes:
         hosts: as they are known now.
+        has_any: there are some; most crawls have none.
         changed: called when there are others.
     """
 
     def __init__(self, hosts: HostNames = NO_HOSTS) -> None:
         self.hosts = hosts
+        self.has_any = bool(hosts)
         self.changed: list[Callable[[], None]] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.hosts)
 
     def covers(self, url: str) -> bool:
         """Tell whether the host of a URL is to be left alone."""
-        return bool(self.hosts) and self.hosts.covers(url)
+        return self.has_any and self.hosts.covers(url)
 
     def fault(self, url: str) -> Fault | None:
         """Return why a URL is not asked for, if its host is to be left alone."""
@@ -50,7 +49,7 @@ class Leaving:
         hosts = parse_hosts(entries)
         if hosts == self.hosts:
             return False
-        self.hosts = hosts
+        self.hosts, self.has_any = hosts, bool(hosts)
         for call in self.changed:
             call()
         return True

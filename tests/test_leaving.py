@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.leaving import MAX_FILE_BYTES, parse_hosts, read_file
+from rdfcrawl.errors import ConfigError, Reason
+from rdfcrawl.fetch.hops import Hops
+from rdfcrawl.leaving import MAX_FILE_BYTES, Leaving, parse_hosts, read_file
+from rdfcrawl.records import Record
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -47,3 +49,15 @@ def test_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
     path.write_bytes(line * (MAX_FILE_BYTES // len(line) + 1))
     with pytest.raises(ConfigError, match="more than 16777216 bytes"):
         read_file(path)
+
+
+def test_redirects_to_hosts_that_are_left_later_are_not_followed() -> None:
+    """If a host joins those to leave while a crawl goes on, then hops know it."""
+    leaving = Leaving()
+    hops = Hops(leaving=leaving)
+    record, target = Record("http://a.example/"), "http://b.example/x"
+    assert hops.unwanted(record, target) is None
+    leaving.replace(["b.example"])
+    fault = hops.unwanted(record, target)
+    assert fault is not None
+    assert fault.reason is Reason.HOST_LEFT

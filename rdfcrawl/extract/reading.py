@@ -105,8 +105,8 @@ class Reading:
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
-        noted = self._log.all()
-        outcome.faults = [each for each in noted if each not in self._noted_before]
+        noted, before = self._log.all(), self._noted_before
+        outcome.faults = [x for x in noted if x not in before] if before else noted
 
     @property
     def n_quads(self) -> int:

@@ -43,7 +43,7 @@ class Hops:
         self._wants = wants
         self.refuses = refuses
         self._robots = robots
-        self._leaving = leaving or Leaving()
+        self._leaving = Leaving() if leaving is None else leaving
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator does not want."""

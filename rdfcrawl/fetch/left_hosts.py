@@ -44,7 +44,7 @@ class LeavingExchange:
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
         """See `Exchange.get`."""
         leaving = self._leaving
-        if leaving and (fault := leaving.fault(url)) is not None:
+        if leaving.has_any and (fault := leaving.fault(url)) is not None:
             return Answer(fault=fault)
         task = asyncio.current_task()
         if task is None:

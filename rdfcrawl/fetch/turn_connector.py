@@ -53,9 +53,11 @@ class TurnConnector(aiohttp.TCPConnector):
         """
         turn = connecting_for.get()
         connection = await super().connect(req, traces, timeout)
-        for _ in range(MAX_OTHERS):
-            if not turn.address or _peer(connection) == turn.address:
+        n_others = 0
+        while turn.address and _peer(connection) != turn.address:
+            if n_others == MAX_OTHERS:
                 break
+            n_others += 1
             connection.close()  # a kept one, of another address of the host
             connection = await super().connect(req, traces, timeout)
         if not turn.is_good():

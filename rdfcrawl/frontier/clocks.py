@@ -227,10 +227,9 @@ class HostTurns(Turns):
             turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
             return turn if await turn.begin() else None
         # Nobody waits for hosts without a delay; but whose they are must be known.
-        if not self._undelayed.is_good():
-            with suppress(RedisError):
-                await self.worker.confirm()
-        if visit.is_lost or not self._undelayed.is_good():
+        if not self._undelayed.is_good() and not await self._undelayed.again():
+            return None
+        if visit.is_lost:
             return None
         if self.found is None and not is_for_rules:
             return self._undelayed

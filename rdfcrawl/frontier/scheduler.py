@@ -138,7 +138,7 @@ class FrontierScheduler(BaseScheduler):
         if visit is None:
             return None
         session = self.session
-        if session.leaving:
+        if session.leaving.has_any:
             session.leaving.strike_out(visit)
         if len(session.profiles.arguments) > 1:
             self._leave_to_others(session, visit)
