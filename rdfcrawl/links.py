@@ -276,12 +276,6 @@ class Scope:
     extent: Extent = Extent.ANY
     entries: frozenset[str] = frozenset()
 
-    @classmethod
-    def of_seeds(cls, extent: Extent, seeds: Iterable[str]) -> Self:
-        """Return the scope around these seeds, which are requestable URLs."""
-        scope = cls(extent)
-        return cls(extent, frozenset(map(scope.entry, seeds)) - {""})
-
     def entry(self, seed: str) -> str:
         """Return what of a seed decides: registered domain, host or URL prefix.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.frontier.intake import LINK_BAND, Intake
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.whereabouts import away_partition
-from rdfcrawl.links import LinkFilter, Scope
+from rdfcrawl.links import Extent, LinkFilter, Scope
 from rdfcrawl.records import NO_BUDGET, Budget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.client import Frontier
+
+
+def scope_of(extent: Extent, seeds: Iterable[str]) -> Scope:
+    """Return the scope around these seeds, which are requestable URLs."""
+    scope = Scope(extent)
+    return Scope(extent, frozenset(map(scope.entry, seeds)) - {""})
 
 
 def new_intake(frontier: Frontier, **changes: int) -> Intake:

@@ -25,6 +25,7 @@ from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
 from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
+from tests.frontier_state import scope_of
 
 PAGE = "https://a.example/page"
 
@@ -159,7 +160,7 @@ def test_links_that_were_too_deep_are_not_remembered() -> None:
 
 def test_links_out_of_scope_are_counted() -> None:
     """If a link is out of scope or denied, then it is counted; seeds are not asked."""
-    scope = Scope.of_seeds(Extent.HOST, [PAGE])
+    scope = scope_of(Extent.HOST, [PAGE])
     intake = new_intake(scope=scope, deny="secret")
     links = [b"https://a.example/1", b"https://b.example/", b"https://a.example/secret"]
     assert [r.url for r in taken(intake, *links)] == ["https://a.example/1"]
@@ -169,9 +170,9 @@ def test_links_out_of_scope_are_counted() -> None:
 
 def test_a_wider_scope_takes_what_was_turned_away() -> None:
     """If the scope widens, then links that were found before are wanted now."""
-    intake = new_intake(scope=Scope.of_seeds(Extent.HOST, [PAGE]))
+    intake = new_intake(scope=scope_of(Extent.HOST, [PAGE]))
     assert taken(intake, b"https://b.example/1") == []
-    both = Scope.of_seeds(Extent.HOST, [PAGE, "https://b.example/"])
+    both = scope_of(Extent.HOST, [PAGE, "https://b.example/"])
     intake.narrow(LinkFilter(both))
     assert len(taken(intake, b"https://b.example/1")) == 1
 
@@ -242,7 +243,7 @@ def test_a_redirect_target_keeps_its_chain() -> None:
 )
 def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) -> None:
     """If a target is out of scope, not allowed or denied, then it is counted."""
-    scope = Scope.of_seeds(Extent.HOST, ["https://b.example/"])
+    scope = scope_of(Extent.HOST, ["https://b.example/"])
     intake = new_intake(scope=scope, allow="/data/", deny="secret")
     record = Record("https://a.example/1", kind)
     assert intake.wants_target(record, target) is is_wanted

@@ -23,6 +23,7 @@ from rdfcrawl.links import (
 )
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Link, Relation
+from tests.frontier_state import scope_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -353,7 +354,7 @@ def test_scope(
     extent: Extent, entry: str, covered: list[str], left_out: list[str]
 ) -> None:
     """If a scope is built of a seed, then it covers what has the same in common."""
-    scope = Scope.of_seeds(extent, [SEED, "http://other.example/"])
+    scope = scope_of(extent, [SEED, "http://other.example/"])
     assert scope.entry(SEED) == entry
     assert scope == Scope(extent, scope.entries)
     for url in [SEED, "http://other.example/x", *covered]:
@@ -382,7 +383,7 @@ def test_deny_wins_over_allow(tmp_path: Path) -> None:
     only_deny = LinkFilter(deny=load_patterns(deny))
     assert only_deny.admits("http://a/x")
     assert not only_deny.admits("http://a/x.jpeg")
-    scoped = LinkFilter(Scope.of_seeds(Extent.HOST, ["http://a/"]), both.allow)
+    scoped = LinkFilter(scope_of(Extent.HOST, ["http://a/"]), both.allow)
     assert scoped.admits("http://a/data/x")
     assert not scoped.admits("http://b/data/x")
 

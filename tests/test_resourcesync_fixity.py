@@ -14,8 +14,8 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.sitemaps.resourcesync.fixity import (
     Fixity,
     Verdict,
+    Verifier,
     check_bytes,
-    iter_verified,
     parse_hashes,
 )
 from rdfcrawl.sitemaps.resourcesync.patch import PatchLimits, apply_patch
@@ -43,7 +43,10 @@ def test_all_digests_are_checked_while_bytes_pass() -> None:
     assert ([name for name, _ in digests], wrong) == (["md5", "sha256", "sha1"], [])
     fixity = Fixity(digests, len(DATA))
     pieces = [DATA[:5], DATA[5:]]
-    assert list(iter_verified(pieces, fixity)) == pieces
+    verifier = Verifier(fixity)
+    for piece in pieces:
+        verifier.update(piece)
+    assert verifier.finish() is Verdict.VERIFIED
     for i, (name, digest) in enumerate(digests):
         one_wrong = list(digests)
         one_wrong[i] = (name, digest[::-1])
@@ -54,10 +57,10 @@ def test_all_digests_are_checked_while_bytes_pass() -> None:
 
 def test_a_length_is_checked_before_the_end() -> None:
     """If more bytes come than stated, then the rest is not waited for."""
-    taken = iter_verified(iter([b"123", b"456", b"789"]), Fixity((), 5))
-    assert next(taken) == b"123"
+    verifier = Verifier(Fixity((), 5))
+    verifier.update(b"123")
     with pytest.raises(SourceFault, match="more than the stated 5"):
-        next(taken)
+        verifier.update(b"456")
     with pytest.raises(SourceFault, match="3 bytes, not the stated 5"):
         check_bytes(b"123", Fixity((), 5))
 

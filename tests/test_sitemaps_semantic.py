@@ -23,7 +23,6 @@ from rdfcrawl.sitemaps.access import (
     is_covered,
     order_mirrors,
     ways_to_dataset,
-    ways_to_uri,
 )
 from rdfcrawl.sitemaps.description import dataset_iri, describe_dataset
 from rdfcrawl.sitemaps.entry import Entry, SitemapLimits
@@ -181,23 +180,6 @@ def test_every_combination_of_ways(chosen: int) -> None:
         f"<sc:dataset>{LABEL}{''.join(ELEMENTS[x] for x in there)}</sc:dataset>"
     )
     assert list(ways(dataset)) == there
-
-
-@pytest.mark.parametrize("chosen", range(16))
-def test_every_combination_for_one_uri(chosen: int) -> None:
-    """If one URI is wanted, then it is asked for itself if it resolves."""
-    there = [way for n, way in enumerate(ELEMENTS) if chosen >> n & 1]
-    dataset = one(
-        f"<sc:dataset>{LABEL}{''.join(ELEMENTS[x] for x in there)}</sc:dataset>"
-    )
-    uri = f"{E}/products/1#it"
-    found = ways_to_uri(dataset, uri, seed="s")
-    order = [Way.SPARQL, Way.DUMP, Way.FRAGMENTS]
-    expected = [Way.URI] * (Way.PREFIX in there) + [x for x in order if x in there]
-    assert [way.way for way in found] == expected
-    if Way.PREFIX in there:
-        assert found[0].parts == ((f"{E}/products/1",),)
-    assert Way.URI not in [x.way for x in ways_to_uri(dataset, f"{E}/other", seed="s")]
 
 
 @pytest.mark.parametrize(

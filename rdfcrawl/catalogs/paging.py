@@ -12,11 +12,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
+from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.origin import is_same_origin
 
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+    from rdfcrawl.faultlog import FaultLog
+
+MAX_PAGES: Final = 100_000  # of one collection
 MAX_RELATIONS: Final = 20_000  # of one page
 _DATASET: Final = f"{DCAT}Dataset".encode()
 _TYPE: Final = RDF_TYPE.encode()
@@ -191,3 +200,66 @@ def _requestable(targets: list[bytes], base: str) -> tuple[str, ...]:
         except BadUri:
             continue
     return tuple(found)
+
+
+def requestable_pages(named: Iterable[str], url: str) -> list[str]:
+    """Return the pages that a page names, as requested, each once.
+
+    Args:
+        named: as written.
+        url: of the page, after redirects.
+    """
+    found: dict[str, None] = {}
+    for one in named:
+        try:
+            found[requestable(one, url)] = None
+        except BadUri:
+            continue
+    return list(found)
+
+
+def choose_next(
+    named: Iterable[str],
+    url: str,
+    log: FaultLog,
+    *,
+    visited: Container[str],
+    n_pages: int,
+    max_pages: int = MAX_PAGES,
+) -> str:
+    """Return the page to go on with; empty at the end of the catalogue.
+
+    Portals behind a proxy name pages of `localhost` or of `http`: where path and
+    portal are plainly the same, the page's own host is taken, and it is counted.
+
+    Args:
+        named: of `requestable_pages`.
+        url: of the page, after redirects.
+        log: takes `PAGING_LOOP` where a page was there before, `CROSS_SITE` where it
+            is of another site, `REPAIRED` and `TOO_MANY_ENTRIES`.
+        visited: URLs of all pages before this one, and of this one.
+        n_pages: how many these are.
+        max_pages: at most so many are read.
+    """
+    for one in named:
+        target = _on_own_host(one, url, log)
+        if not target:
+            log.note(Reason.CROSS_SITE, f"next page {one}")
+        elif target == requestable(url) or target in visited:
+            log.note(Reason.PAGING_LOOP, f"next page {one} was there before")
+        elif n_pages >= max_pages:
+            log.note(Reason.TOO_MANY_ENTRIES, f"more than {max_pages} pages")
+        else:
+            return target
+    return ""
+
+
+def _on_own_host(target: str, url: str, log: FaultLog) -> str:
+    """Return the page on the host of this one; empty if it is of another site."""
+    if is_same_origin(target, url):
+        return target
+    own, other = urlsplit(url), urlsplit(target)
+    if own.path != other.path:
+        return target if host_of(target) == host_of(url) else ""
+    log.note(Reason.REPAIRED, f"next page {target} is taken from {own.netloc}")
+    return requestable(other._replace(scheme=own.scheme, netloc=own.netloc).geturl())

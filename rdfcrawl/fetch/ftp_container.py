@@ -74,7 +74,6 @@ class ContainerWriter:
         self._start = self._subject[:-1]
         self._path = path
         self._parse = _PARSERS[form]
-        self._form = form
         self._above = set(above)
         self._most_entries = most_entries
         self._lines = Lines()

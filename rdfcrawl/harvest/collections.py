@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.catalogs.ckan.native import PageFacts, choose_next
-from rdfcrawl.catalogs.ckan.native import following_pages as named_next
-from rdfcrawl.catalogs.paging import is_immutable
+from rdfcrawl.catalogs.paging import choose_next, is_immutable, requestable_pages
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
@@ -256,7 +254,7 @@ def _next_of(facts: PagingFacts, document: Document) -> list[str]:
         following += sorted(
             link.url for link in document.links if link.relation is Relation.NEXT
         )
-    return named_next(PageFacts(following=tuple(following)), document.url)
+    return requestable_pages(following, document.url)
 
 
 def _record(url: str, depth: int, parent: str, task: CollectionPage) -> Record:

@@ -270,7 +270,7 @@ class DatasetRegistry:
         depth: int,
     ) -> list[FollowUp]:
         parent = document.record.url
-        if way.way in (Way.PREFIX, Way.URI):
+        if way.way is Way.PREFIX:
             records = [
                 Record(part[0], depth=depth, parent=parent) for part in way.parts
             ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.catalogs.ckan.native import catalogue_urls
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.tasks import read_task
@@ -36,6 +35,6 @@ async def catalogue(
     step = read_task(document.record).payload
     if isinstance(step, CkanTask) and step.step in (CkanStep.SHOW, CkanStep.CONFIRM):
         return NOTHING_FOUND  # the portal has answered before
-    formats = Access(Way.DUMP, (catalogue_urls(portal),))
+    formats = Access(Way.DUMP, (portal.catalogue_urls,))
     known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
     return await context.datasets.register(known, document)

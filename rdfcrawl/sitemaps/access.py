@@ -35,7 +35,6 @@ class Way(StrEnum):
     FRAGMENTS = "fragments"
     SPARQL = "sparql"
     PREFIX = "prefix"
-    URI = "uri"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,29 +130,15 @@ def choose_way(
     """
 
     def is_usable(way: Access) -> bool:
-        is_crawl = way.way in (Way.PREFIX, Way.URI)
+        is_crawl = way.way is Way.PREFIX
         return is_crawl or all(
             any(way.place_of(url) in usable for url in mirrors) for mirrors in way.parts
         )
 
     if taken is not None and taken < len(ways) and is_usable(ways[taken]):
         return taken
-    order = sorted(range(len(ways)), key=lambda n: ways[n].way in (Way.PREFIX, Way.URI))
+    order = sorted(range(len(ways)), key=lambda n: ways[n].way is Way.PREFIX)
     return next((n for n in order if is_usable(ways[n])), len(ways))
-
-
-def ways_to_uri(dataset: Dataset, uri: str, *, seed: str) -> tuple[Access, ...]:
-    """Return the ways to what a dataset says about one URI.
-
-    That is the URI itself if it resolves, which is what its prefixes say; then an
-    endpoint, then the dumps.
-    """
-    url = _document(uri)
-    itself = Access(Way.URI, ((url,),))
-    resolves = bool(url) and is_covered(uri, dataset.prefixes)
-    ways = [way for way in ways_to_dataset(dataset, seed=seed) if way.way != Way.PREFIX]
-    ways.sort(key=lambda way: way.way is not Way.SPARQL)
-    return (itself, *ways) if resolves else tuple(ways)
 
 
 def order_mirrors(mirrors: Iterable[Location], seed: str) -> tuple[str, ...]:

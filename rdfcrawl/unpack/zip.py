@@ -94,7 +94,6 @@ class _Zip:
         self._n_packed = 0
         self._shift = 0  # of all places: a program may be before the archive
         self._lost: SourceFault | None = None
-        self._scanned_to: int | None = None
 
     def headers(self) -> Iterator[_Header]:
         """Yield the members' headers."""

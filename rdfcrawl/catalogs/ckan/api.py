@@ -99,6 +99,17 @@ class Portal:
     key: str = field(default="", repr=False)
     key_header: str = AUTHORIZATION
 
+    @property
+    def catalogue_urls(self) -> tuple[str, ...]:
+        """Where ckanext-dcat has the catalogue, if the portal has it at all.
+
+        One of them is enough; a portal without it answers 404.
+
+        Source: the documentation of ckanext-dcat, "RDF endpoints".
+        """
+        # Best first: what is read fastest.
+        return tuple(f"{self.url}/catalog.{name}" for name in ("ttl", "rdf", "jsonld"))
+
     def action(
         self, name: str, parameters: Mapping[str, str | int] | None = None
     ) -> Request:

@@ -32,7 +32,7 @@ class StringRun:
         strings: all of them.
     """
 
-    __slots__ = ("_at", "_end", "_spill", "piece", "piece_bytes")
+    __slots__ = ("_at", "_end", "_spill", "piece")
 
     def __init__(self, spill: Spill, strings: Sequence[bytes]) -> None:
         content = b"\0".join(strings)
@@ -40,7 +40,6 @@ class StringRun:
         self._at, self._end = spill.add(content)
         self._end += spill.add(b"\0")[1] - self._end if strings else 0
         self.piece: list[bytes] = []
-        self.piece_bytes = 0
 
     def refill(self, n_bytes: int) -> bool:
         """Read the next piece, if none is held; tell whether one is held now."""

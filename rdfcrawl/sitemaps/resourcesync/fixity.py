@@ -12,12 +12,9 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_DIGESTS: Final = 16  # of one resource; three are defined
 
@@ -165,21 +162,6 @@ class Verifier:
                 detail = f"{_NAMES.get(name, name)} is {found}, not {digest.hex()}"
                 raise SourceFault(Reason.BAD_FIXITY, detail)
         return Verdict.VERIFIED if self._running else Verdict.UNVERIFIED
-
-
-def iter_verified(pieces: Iterable[bytes], fixity: Fixity) -> Iterator[bytes]:
-    """Yield the same pieces, and raise at the end if they are not what was stated.
-
-    Whoever takes them puts them aside, and uses them when no fault came.
-
-    Raises:
-        SourceFault: `BAD_FIXITY`.
-    """
-    verifier = Verifier(fixity)
-    for piece in pieces:
-        verifier.update(piece)
-        yield piece
-    verifier.finish()
 
 
 def check_bytes(data: bytes, fixity: Fixity) -> Verdict:
