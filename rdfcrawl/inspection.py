@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.extract.options import ExtractOptions
-    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.extract.outcome import ExtractOutcome
     from rdfcrawl.fetch.by_hand import Web
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
@@ -32,7 +32,7 @@ _SCHEMES: Final = tuple(f"{scheme}://" for scheme in CRAWLED_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class InspectionRequest:
     """What is to be read, and how.
 
     Attributes:
@@ -69,12 +69,12 @@ class Inspection:
     """
 
     document: Document
-    outcome: Outcome | None
+    outcome: ExtractOutcome | None
     followed: frozenset[str]
 
 
 async def inspect(
-    question: Question,
+    question: InspectionRequest,
     write: Callable[[bytes], object],
     *,
     document: Document | None = None,
@@ -119,11 +119,11 @@ async def inspect(
 
 def _read_here(
     source: bytes | Path, job: Job, keep: Callable[[bytes], None]
-) -> Outcome | None:
+) -> ExtractOutcome | None:
     """Read a small document, as a crawl does; None if it wants a child process."""
-    from rdfcrawl.extract.reading import Reading  # noqa: PLC0415 (slow to import)
+    from rdfcrawl.extract.reading import DocumentReading  # noqa: PLC0415 (slow to import)
 
-    reading = Reading(source, job)
+    reading = DocumentReading(source, job)
     if reading.outcome.format not in _READ_HERE:
         return None
     try:
@@ -138,9 +138,9 @@ async def _read_in_child(
     source: bytes | Path,
     job: Job,
     keep: Callable[[bytes], None],
-    question: Question,
+    question: InspectionRequest,
     web: _ClosedWeb,
-) -> Outcome:
+) -> ExtractOutcome:
     from rdfcrawl.extract.sandbox import Sandbox  # noqa: PLC0415 (not for small ones)
 
     async with Sandbox(
@@ -161,7 +161,9 @@ class _ClosedWeb:
     A file is mostly read without it, and its rooms are slow to import.
     """
 
-    def __init__(self, question: Question, folder: Path, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, question: InspectionRequest, folder: Path, stack: AsyncExitStack
+    ) -> None:
         self._question, self.folder, self._stack = question, folder, stack
         self._web: Web | None = None
 
@@ -190,7 +192,7 @@ class _ClosedWeb:
         return await web.contexts.load(url, document_url=document_url)
 
 
-async def _find(question: Question, web: _ClosedWeb, folder: Path) -> Document:
+async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> Document:
     if not question.target.lower().startswith(_SCHEMES):
         return _of_file(question, folder)
     try:
@@ -205,7 +207,7 @@ async def _find(question: Question, web: _ClosedWeb, folder: Path) -> Document:
     return document
 
 
-def _job(question: Question, document: Document) -> Job:
+def _job(question: InspectionRequest, document: Document) -> Job:
     media_type = charset = ""
     if question.media_type:
         from rdfcrawl.fetch.exchange import (  # noqa: PLC0415 (slow to import)
@@ -228,7 +230,7 @@ def _job(question: Question, document: Document) -> Job:
     )
 
 
-def _of_file(question: Question, folder: Path) -> Document:
+def _of_file(question: InspectionRequest, folder: Path) -> Document:
     """Return a file, or what a pipe has, as the document of its URL.
 
     Raises:

@@ -46,7 +46,7 @@ Status = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerAgent:
     """Who crawled: one process of one crawl.
 
     Attributes:
@@ -66,7 +66,7 @@ class Worker:
         object.__setattr__(self, "iri", f"urn:rdfcrawl:worker:{digest}")
 
 
-def describe_worker(worker: Worker) -> bytes:
+def describe_worker(worker: WorkerAgent) -> bytes:
     """Return N-Quads that describe a worker, to be written once by each worker."""
     subject = f"<{worker.iri}>"
     return (
@@ -78,7 +78,7 @@ def describe_worker(worker: Worker) -> bytes:
     ).encode()
 
 
-def describe(document: Document, worker: Worker) -> bytes:
+def describe(document: Document, worker: WorkerAgent) -> bytes:
     """Return N-Quads that describe one crawl of one document.
 
     Equal arguments give equal bytes; another crawl of the same URI, by another
@@ -115,7 +115,7 @@ def describe(document: Document, worker: Worker) -> bytes:
     return "".join(parts).encode()
 
 
-def activity_iri(document: Document, worker: Worker) -> str:
+def activity_iri(document: Document, worker: WorkerAgent) -> str:
     """Return the name of one crawl: it follows from worker, URL and start.
 
     Of a page of a source there may be several at once, and several documents of one.
@@ -158,7 +158,7 @@ def _has_listed(document: Document) -> bool:
 
 
 def _activity(
-    document: Document, name: str, crawled: str, status: Status, worker: Worker
+    document: Document, name: str, crawled: str, status: Status, worker: WorkerAgent
 ) -> str:
     record = document.record
     n_stored = 0 if document.is_unchanged else document.n_quads

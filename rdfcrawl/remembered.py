@@ -23,7 +23,7 @@ _MAX_SHOWN: Final = 60  # characters of a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class CrawlMember:
     """One spider as it joins a crawl.
 
     Attributes:
@@ -54,7 +54,7 @@ class Agreed:
 
 def agree(
     stored: Mapping[str, str] | None,
-    member: Member,
+    member: CrawlMember,
     crawl_id: str,
     *,
     is_new_run: bool = False,
@@ -138,7 +138,7 @@ def _united(name: str, before: str | None, text: str) -> str:
 
 
 def _contradiction(
-    name: str, member: Member, before: str | None, crawl_id: str
+    name: str, member: CrawlMember, before: str | None, crawl_id: str
 ) -> ConfigError:
     text = member.given[name]
     begun = f"without {name}" if before is None else f"with {name}={_shown(before)}"

@@ -14,15 +14,15 @@ import pyoxigraph
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata as microdata_module
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.jsonld import iter_blocks
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.vocabularies import Vocabularies, default_registry
 from rdfcrawl.rdf.environment import Environment
-from rdfcrawl.rdf.jsonld.options import Options as JsonLdOptions
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
@@ -35,7 +35,7 @@ from tests.nasty_statements import stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.extract.outcome import ExtractOutcome
     from rdfcrawl.rdf.parse import Parse
     from rdfcrawl.sitemaps.resourcesync.documents import RsLink
 
@@ -74,7 +74,9 @@ def n_quads(data: bytes, media_type: str, base: str) -> str:
     return _whole(parsed, parsed)
 
 
-def _whole(chunks: Iterable[bytes], reading: Parse | Outcome, *allowed: Reason) -> str:
+def _whole(
+    chunks: Iterable[bytes], reading: Parse | ExtractOutcome, *allowed: Reason
+) -> str:
     """Return the statements as stored; raise if anything was refused."""
     text = as_stored(chunks)
     right = {Reason.EMPTY, *allowed}
@@ -84,7 +86,9 @@ def _whole(chunks: Iterable[bytes], reading: Parse | Outcome, *allowed: Reason) 
     return text
 
 
-def _page(data: bytes, url: str, media_type: str, extractor: Extractor) -> Reading:
+def _page(
+    data: bytes, url: str, media_type: str, extractor: Extractor
+) -> DocumentReading:
     """Return the reading of a page by one extractor."""
     job = Job(
         url=url.partition("#")[0],
@@ -93,7 +97,7 @@ def _page(data: bytes, url: str, media_type: str, extractor: Extractor) -> Readi
         trust="all",
         extractors=frozenset({extractor}),
     )
-    return Reading(data, job, environment=Environment(is_bounded=True))
+    return DocumentReading(data, job, environment=Environment(is_bounded=True))
 
 
 def microdata(html: bytes, base: str) -> str:
@@ -167,7 +171,7 @@ def json_ld(
 def _value(data: bytes, base: str, options: dict[str, Any]) -> tuple[Any, str]:
     """Return the JSON-LD of a page as the API wants it, and what it is relative to."""
     url, _, fragment = options.get("base", base).partition("#")
-    page = Page(data, url=url)
+    page = ParsedPage(data, url=url)
     blocks = iter_blocks(page, fragment or base.partition("#")[2])
     values = [json.loads(text) for text, _ in blocks]
     if options.get("extractAllScripts", False):

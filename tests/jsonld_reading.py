@@ -13,7 +13,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.jsonld.whole import iter_statements
@@ -79,7 +79,7 @@ def read(
 def read_whole(value: Any, *, base: str, contexts: Contexts) -> bytes:
     """Return the statements of a document as PyLD alone reads it."""
     loader = ContextLoader(contexts, document_url=base)
-    statements = iter_statements(value, Options(base=base), loader)
+    statements = iter_statements(value, JsonLdReaderOptions(base=base), loader)
     return b"".join(iter_checked(statements, FaultLog()))
 
 

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.dataweb.nodes.semantic import DumpKind, SemanticOptions, Way
-from rdfcrawl.dataweb.nodes.semantic_sitemap import Names, Place
+from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOptions
+from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames, DatasetPlace
 from rdfcrawl.stores.reading import iter_latest
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.semantic import SemanticNode
     from tests.crawl_fixtures import Commands, CrawlResult
 
-WAYS = tuple(Way)
+WAYS = tuple(DatasetWay)
 COMBINATIONS = [ways for n in range(1, 5) for ways in combinations(WAYS, n)]
 Triples = set[tuple[str, str, str]]
 
@@ -53,20 +53,20 @@ def stored(result: CrawlResult) -> Triples:
     return ground((str(q.subject), str(q.predicate), str(q.object)) for q in quads)
 
 
-def ways_asked(web: LocalWeb, node: SemanticNode) -> set[Way]:
+def ways_asked(web: LocalWeb, node: SemanticNode) -> set[DatasetWay]:
     """Return the ways by which a site was asked; its samples are asked for anyway."""
     samples = {url.removeprefix(node.origin) for url in node.samples()}
     fragments = {url.removeprefix(node.origin) for url in node.fragment_urls}
     asked = set()
     for target in web.targets(node):
         if target == node.dump_path:
-            asked.add(Way.DUMP)
+            asked.add(DatasetWay.DUMP)
         elif target in fragments:
-            asked.add(Way.FRAGMENTS)
+            asked.add(DatasetWay.FRAGMENTS)
         elif target.startswith("/sparql"):
-            asked.add(Way.SPARQL)
+            asked.add(DatasetWay.SPARQL)
         elif target.startswith("/id/") and target not in samples:
-            asked.add(Way.PREFIX)
+            asked.add(DatasetWay.PREFIX)
     return asked
 
 
@@ -77,19 +77,24 @@ def test_least_intrusive_way_of_each_combination_is_taken(
     nodes = [
         web.start(SemanticOptions(n_uris=20, ways=ways, names=names))
         for ways in COMBINATIONS
-        for names in Names
+        for names in DatasetNames
     ]
     assert len(nodes) == 45
     found = stored(crawl(commands, nodes, follow="all"))
     for node in nodes:
         best = node.options.ways[0]
         declared = set(node.options.ways)
-        if node.options.names is Names.SECOND and Way.FRAGMENTS in declared:
-            best = Way.FRAGMENTS  # there they are several dumps, instead of the one
+        if (
+            node.options.names is DatasetNames.SECOND
+            and DatasetWay.FRAGMENTS in declared
+        ):
+            best = (
+                DatasetWay.FRAGMENTS
+            )  # there they are several dumps, instead of the one
         assert ways_asked(web, node) & declared == {best}, node.options
         missing = ground(node.statements()) - found
         assert not missing, node.options
-        if best is Way.DUMP and Way.PREFIX in declared:
+        if best is DatasetWay.DUMP and DatasetWay.PREFIX in declared:
             assert len(web.targets(node)) <= 14, web.targets(node)
 
 
@@ -100,12 +105,13 @@ def broken_sites(web: LocalWeb, *, to_prefix: bool) -> list[SemanticNode]:
         web: serves them.
         to_prefix: the way that is left is the crawl of the prefix, after a dump.
     """
-    files = {Way.DUMP, Way.FRAGMENTS}
+    files = {DatasetWay.DUMP, DatasetWay.FRAGMENTS}
     return [
         web.start(SemanticOptions(n_uris=8, ways=ways, broken=ways[:n]))
         for ways in COMBINATIONS
         for n in range(1, len(ways))
-        if (ways[n] is Way.PREFIX and not files.isdisjoint(ways[:n])) is to_prefix
+        if (ways[n] is DatasetWay.PREFIX and not files.isdisjoint(ways[:n]))
+        is to_prefix
     ]
 
 
@@ -138,9 +144,9 @@ def test_mirror_elsewhere_is_used_if_it_says_so_itself(
     main = web.start(
         SemanticOptions(
             n_uris=8,
-            ways=(Way.DUMP,),
-            broken=(Way.DUMP,),
-            mirrors=(Place(origin, 0),),
+            ways=(DatasetWay.DUMP,),
+            broken=(DatasetWay.DUMP,),
+            mirrors=(DatasetPlace(origin, 0),),
             dump_priority=1,
         )
     )
@@ -158,7 +164,9 @@ def test_site_that_is_asked_for_its_word_is_not_crawled(
     """If a site is only asked whether a claim is true, then its own pages are left."""
     origin = web.origins(2)[1]
     main = web.start(
-        SemanticOptions(n_uris=4, claims=(f"{origin}/dump.nt.gz",), ways=(Way.DUMP,))
+        SemanticOptions(
+            n_uris=4, claims=(f"{origin}/dump.nt.gz",), ways=(DatasetWay.DUMP,)
+        )
     )
     other = web.start(SemanticOptions(n_uris=20, pages=(f"{origin}/id/3",)))
     result = crawl(commands, [main])
@@ -194,7 +202,11 @@ def test_dump_is_sliced_as_its_site_says(commands: Commands, web: LocalWeb) -> N
     nodes = [
         web.start(
             SemanticOptions(
-                n_uris=12, slicing=method, dump=kind, n_samples=0, names=Names.SECOND
+                n_uris=12,
+                slicing=method,
+                dump=kind,
+                n_samples=0,
+                names=DatasetNames.SECOND,
             )
         )
         for method, kind in zip(methods, kinds, strict=True)

@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapFormat
+from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
 from rdfcrawl.stores.reading import iter_latest
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ def test_only_what_a_site_has_changed_is_fetched_again(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If some pages changed, by a clock of the site's own, then these are fetched."""
-    formats = (SitemapFormat.URLSET, SitemapFormat.ATOM, SitemapFormat.RSS2)
+    formats = (SitemapSyntax.URLSET, SitemapSyntax.ATOM, SitemapSyntax.RSS2)
     node = web.start(SitemapOptions(n_pages=60, formats=formats, packed="no"))
     folder = commands.folder()
     arguments = {"sites": node.origin}
@@ -367,7 +367,7 @@ def test_only_what_a_site_has_changed_is_fetched_again(
 
 def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -> None:
     """If a worker dies before what a sitemap lists is queued, it is read once more."""
-    formats = (SitemapFormat.URLSET,)
+    formats = (SitemapSyntax.URLSET,)
     node = web.start(SitemapOptions(n_pages=12, formats=formats, packed="no"))
     folder = commands.folder()
     given: dict[str, Any] = {
@@ -396,7 +396,7 @@ def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -
 
 def test_two_workers_read_each_part_once(commands: Commands, web: LocalWeb) -> None:
     """If two workers crawl large sitemaps, then each page and part is fetched once."""
-    formats = (SitemapFormat.URLSET, SitemapFormat.TEXT)
+    formats = (SitemapSyntax.URLSET, SitemapSyntax.TEXT)
     options = SitemapOptions(n_pages=900, formats=formats, packed="no")
     nodes = [web.start(options) for _ in range(2)]
     sites = ",".join(node.origin for node in nodes)

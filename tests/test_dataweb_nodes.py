@@ -28,9 +28,9 @@ from rdfcrawl.dataweb.nodes.base import Node, NodePlan, to_ntriples
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode
 from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
-from rdfcrawl.dataweb.nodes.packings import PACKINGS, Packing
+from rdfcrawl.dataweb.nodes.packings import PACKINGS, DumpPacking
 from rdfcrawl.dataweb.nodes.pages import make_pages
-from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, Page, RdfaNode
+from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode, RdfaPage
 from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS, Serialization
 from rdfcrawl.dataweb.nodes.sparql import MAX_ROWS, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
@@ -197,7 +197,7 @@ def unpack(name: str, body: bytes) -> bytes:
     "serialization", SERIALIZATIONS[Profile.ORCA_2020], ids=lambda s: s.extension
 )
 def test_a_dump_decodes_to_the_truth(
-    serialization: Serialization, packing: Packing | None
+    serialization: Serialization, packing: DumpPacking | None
 ) -> None:
     """If a dump is unpacked and parsed, it holds exactly the node's triples."""
     dump_format = DumpFormat(serialization, packing)
@@ -453,7 +453,7 @@ def test_sparql_answers_ask_and_describes_itself() -> None:
     assert b"<form" in get(node, "/sparql", "text/html").body
 
 
-def extract(page: Page, origin: str) -> rdflib.Graph:
+def extract(page: RdfaPage, origin: str) -> rdflib.Graph:
     """Read a page with a parser of RDFa that is not ours."""
     text = page.body.decode()
     is_xhtml = "<?xml" in text[:600] or "xhtml" in text[:600].lower()
@@ -468,7 +468,7 @@ def extract(page: Page, origin: str) -> rdflib.Graph:
     return graph
 
 
-def expected(page: Page, origin: str) -> rdflib.Graph:
+def expected(page: RdfaPage, origin: str) -> rdflib.Graph:
     """The triples that a page is said to have."""
     graph = rdflib.Graph()
     quads = ox.parse(
@@ -483,7 +483,7 @@ def expected(page: Page, origin: str) -> rdflib.Graph:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("page", make_pages(ORIGIN), ids=lambda page: page.path)
-def test_own_rdfa_pages_have_their_triples(page: Page) -> None:
+def test_own_rdfa_pages_have_their_triples(page: RdfaPage) -> None:
     """If another parser reads a page, it finds the triples the page claims."""
     assert to_isomorphic(extract(page, ORIGIN)) == to_isomorphic(expected(page, ORIGIN))
 

@@ -16,14 +16,14 @@ from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import Request, Response
 from rdfcrawl.dataweb.nodes.base import NodePlan, to_ntriples
 from rdfcrawl.dataweb.nodes.semantic import (
+    DatasetWay,
     DumpKind,
     SemanticNode,
     SemanticOptions,
-    Way,
 )
-from rdfcrawl.dataweb.nodes.semantic_sitemap import Names, Place
+from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames, DatasetPlace
 
-WAYS = [ways for n in (1, 2, 3, 4) for ways in combinations(Way, n)]
+WAYS = [ways for n in (1, 2, 3, 4) for ways in combinations(DatasetWay, n)]
 
 
 def site(index: int = 0, **options: Any) -> SemanticNode:
@@ -65,34 +65,34 @@ def canonical(data: bytes, rdf_format: ox.RdfFormat = ox.RdfFormat.N_TRIPLES) ->
 
 
 @pytest.mark.parametrize("ways", WAYS, ids="+".join)
-@pytest.mark.parametrize("names", Names)
+@pytest.mark.parametrize("names", DatasetNames)
 def test_the_sitemap_declares_just_the_ways_that_there_are(
-    names: Names, ways: tuple[Way, ...]
+    names: DatasetNames, ways: tuple[DatasetWay, ...]
 ) -> None:
     """If a site offers some ways, its sitemap has these, in the revision's words."""
     node = site(names=names, ways=ways, slicing="cbd")
     (found,) = elements(node)
     endpoint, fragment = {
-        Names.FIRST: ("sparqlEndpointLocation", "dataFragmentDump"),
-        Names.SECOND: ("sparqlEndpointLocation", "dataDumpLocation"),
-        Names.EXAMPLES: ("sparqlEndPoint", "dataFragmentDumpLocation"),
+        DatasetNames.FIRST: ("sparqlEndpointLocation", "dataFragmentDump"),
+        DatasetNames.SECOND: ("sparqlEndpointLocation", "dataDumpLocation"),
+        DatasetNames.EXAMPLES: ("sparqlEndPoint", "dataFragmentDumpLocation"),
     }[names]
-    assert (endpoint in found) == (Way.SPARQL in ways)
-    assert ("linkedDataPrefix" in found) == (Way.PREFIX in ways)
-    if Way.FRAGMENTS in ways:
+    assert (endpoint in found) == (DatasetWay.SPARQL in ways)
+    assert ("linkedDataPrefix" in found) == (DatasetWay.PREFIX in ways)
+    if DatasetWay.FRAGMENTS in ways:
         assert found[fragment] == list(node.fragment_urls)
-    is_merged = names is Names.SECOND and Way.FRAGMENTS in ways
+    is_merged = names is DatasetNames.SECOND and DatasetWay.FRAGMENTS in ways
     assert (node.dump_url in found.get("dataDumpLocation", [])) == (
-        Way.DUMP in ways and not is_merged
+        DatasetWay.DUMP in ways and not is_merged
     )
     assert found["sampleURI"] == list(node.samples())
     statuses = {
-        Way.DUMP: ask(node, node.dump_url).status,
-        Way.FRAGMENTS: ask(node, node.fragment_urls[0]).status,
-        Way.SPARQL: ask(node, node.origin + "/sparql").status,
-        Way.PREFIX: ask(node, node.uri(0)).status,
+        DatasetWay.DUMP: ask(node, node.dump_url).status,
+        DatasetWay.FRAGMENTS: ask(node, node.fragment_urls[0]).status,
+        DatasetWay.SPARQL: ask(node, node.origin + "/sparql").status,
+        DatasetWay.PREFIX: ask(node, node.uri(0)).status,
     }
-    assert statuses == {way: 200 if way in ways else 404 for way in Way}
+    assert statuses == {way: 200 if way in ways else 404 for way in DatasetWay}
 
 
 @pytest.mark.parametrize("dump", DumpKind)
@@ -152,7 +152,7 @@ def test_descriptions_are_cut_as_the_slicing_says(
 
 def test_mirrors_have_priorities_and_serve_the_same() -> None:
     """If a mirror confirms what is said of it, both sitemaps have one dataset."""
-    main = site(mirrors=(Place("http://127.0.0.10:8085", 0),), dump_priority=10)
+    main = site(mirrors=(DatasetPlace("http://127.0.0.10:8085", 0),), dump_priority=10)
     mirror = site(1, mirrors_of=main)
     text = ask(main, main.sitemap_url).body.decode()
     assert f'priority="0">{mirror.origin}{main.dump_path}<' in text
@@ -163,13 +163,13 @@ def test_mirrors_have_priorities_and_serve_the_same() -> None:
     assert ask(mirror, mirror.uri(0)).status == 404
     assert list(mirror.iter_truth()) == []
     assert elements(site(1, mirrors_of=main, confirms=False)) == []
-    second = site(mirrors=main.options.mirrors, names=Names.SECOND)
+    second = site(mirrors=main.options.mirrors, names=DatasetNames.SECOND)
     assert b"priority=" not in ask(second, second.sitemap_url).body
 
 
 def test_broken_ways_fail_though_they_are_declared() -> None:
     """If a way is broken, it answers 500, and is as before when it is mended."""
-    node = site(broken=tuple(Way))
+    node = site(broken=tuple(DatasetWay))
     urls = (node.dump_url, node.fragment_urls[1], node.uri(3), node.origin + "/sparql")
     assert [ask(node, url).status for url in urls] == [500] * 4
     node.broken.clear()
@@ -198,7 +198,7 @@ def test_claims_are_datasets_of_other_hosts() -> None:
 def test_the_endpoint_has_the_graph_that_is_named() -> None:
     """If a graph name is declared, the data are in this graph of the endpoint."""
     name = "http://127.0.0.9:8085/things"
-    node = site(names=Names.SECOND, graph_name=name)
+    node = site(names=DatasetNames.SECOND, graph_name=name)
     assert elements(node)[0]["sparqlGraphName"] == [name]
     query = urlencode({"query": "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }"})
     body = json.loads(ask(node, f"{node.origin}/sparql?{query}").body)
@@ -207,7 +207,7 @@ def test_the_endpoint_has_the_graph_that_is_named() -> None:
 
 def test_a_revision_shows_in_data_and_lastmod() -> None:
     """If a site is revised, dump, endpoint and lastmod are other ones."""
-    node = site(names=Names.SECOND, ways=(Way.DUMP, Way.SPARQL))
+    node = site(names=DatasetNames.SECOND, ways=(DatasetWay.DUMP, DatasetWay.SPARQL))
     before = ask(node, node.dump_url).body, elements(node)[0]["lastmod"]
     node.revise()
     after = ask(node, node.dump_url).body, elements(node)[0]["lastmod"]

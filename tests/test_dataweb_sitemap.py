@@ -13,10 +13,10 @@ from rdfcrawl.dataweb.messages import Request
 from rdfcrawl.dataweb.nodes.base import Node, NodePlan
 from rdfcrawl.dataweb.nodes.site import EPOCH
 from rdfcrawl.dataweb.nodes.sitemap import SitemapNode, SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapFormat
+from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
 
 ORIGIN = "http://127.0.0.9:80"
-INDEXES = (SitemapFormat.INDEX, SitemapFormat.NESTED)
+INDEXES = (SitemapSyntax.INDEX, SitemapSyntax.NESTED)
 
 
 def plan(kind: NodeKind, *links: str) -> NodePlan:
@@ -61,7 +61,7 @@ def locations(node: Node, url: str) -> list[str]:
 def test_each_page_is_in_one_sitemap() -> None:
     """If all sitemaps of all formats are read, they have each page once."""
     node = site(SitemapOptions(n_pages=60), "http://127.0.0.1/x")
-    assert len(node.sitemap_urls) == 2 * len(SitemapFormat)
+    assert len(node.sitemap_urls) == 2 * len(SitemapSyntax)
     found = [url for one in node.sitemap_urls for url in locations(node, one)]
     assert sorted(found) == sorted(node.urls())
     assert len(found) == 60
@@ -70,8 +70,8 @@ def test_each_page_is_in_one_sitemap() -> None:
     assert any("http://127.0.0.1/x" in obj for _, _, obj in node.iter_truth())
 
 
-@pytest.mark.parametrize("form", SitemapFormat)
-def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapFormat) -> None:
+@pytest.mark.parametrize("form", SitemapSyntax)
+def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapSyntax) -> None:
     """If a crawler cannot read a format, `urls_of` tells which pages it misses."""
     node = site(SitemapOptions(n_pages=60))
     urls = [u for u in node.sitemap_urls if f"/{form}." in u]
@@ -133,7 +133,7 @@ def test_foreign_pages_are_in_a_sitemap_of_their_own() -> None:
 def test_a_large_sitemap_is_made_when_it_is_asked_for() -> None:
     """If a sitemap has 50,000 entries, each is there, each with its page."""
     options = SitemapOptions(
-        n_pages=50_000, formats=(SitemapFormat.URLSET,), packed="no"
+        n_pages=50_000, formats=(SitemapSyntax.URLSET,), packed="no"
     )
     node = site(options)
     found = locations(node, node.sitemap_urls[0])
@@ -143,7 +143,7 @@ def test_a_large_sitemap_is_made_when_it_is_asked_for() -> None:
 
 def test_a_revision_shows_in_page_lastmod_and_index() -> None:
     """If pages change, their text, lastmod and the lastmod of their index change."""
-    node = site(SitemapOptions(n_pages=20, formats=(SitemapFormat.INDEX,), packed="no"))
+    node = site(SitemapOptions(n_pages=20, formats=(SitemapSyntax.INDEX,), packed="no"))
     (index,) = node.sitemap_urls
     before, pages = get(node, index), {url: get(node, url) for url in node.urls()}
     changed = node.revise(3, seed=7)
@@ -164,10 +164,10 @@ def test_a_revision_shows_in_page_lastmod_and_index() -> None:
 
 def test_lastmod_has_every_precision() -> None:
     """If entries say when pages changed, they do it in each form of a date."""
-    options = SitemapOptions(n_pages=12, formats=(SitemapFormat.URLSET,), packed="no")
+    options = SitemapOptions(n_pages=12, formats=(SitemapSyntax.URLSET,), packed="no")
     node = site(options)
     text = get(node, node.sitemap_urls[0]).decode()
     assert len(set(re.findall("<lastmod>(.*?)<", text))) == 6
     assert {len(one) for one in re.findall("<priority>(.*?)<", text)} == {3}
-    bare = site(SitemapOptions(has_lastmod=False, formats=(SitemapFormat.URLSET,)))
+    bare = site(SitemapOptions(has_lastmod=False, formats=(SitemapSyntax.URLSET,)))
     assert b"lastmod" not in get(bare, bare.sitemap_urls[0])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.bulk import NO_LINKS, Bulk, FoundLinks, Part
+from rdfcrawl.extract.bulk import NO_LINKS, Bulk, BulkPart, FoundLinks
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.links import LinkPolicy
@@ -48,7 +48,7 @@ def lines(n: int = N_LONG) -> list[str]:
     return [odd.get(i % 23) or plain.format(i // 5, i) for i in range(n)]
 
 
-async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[Part]:
+async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[BulkPart]:
     """Store what comes of a document, and return it."""
     writer = await store.begin(URL, 1)
     parts = []
@@ -75,7 +75,7 @@ async def bulk_job(store: NQuadsStore, media_type: str) -> Job:
     return Job(url=URL, graph=URL, media_type=media_type, bulk=bulk)
 
 
-def links_of(parts: list[Part]) -> set[bytes]:
+def links_of(parts: list[BulkPart]) -> set[bytes]:
     """Return the links of all parts, those found by the child and those not yet."""
     links: set[bytes] = set()
     for part in parts:
@@ -162,8 +162,8 @@ async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
 )
 def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     """If links are sorted by host, then none is lost and none is in the wrong place."""
-    part = Part.from_bytes(
-        Part(b"", links=FoundLinks.sort(links, host), is_telling=False).to_bytes()
+    part = BulkPart.from_bytes(
+        BulkPart(b"", links=FoundLinks.sort(links, host), is_telling=False).to_bytes()
     )
     found = part.links or NO_LINKS
     of_host, others = set(found.of_host.split()), set(found.others.split())

@@ -8,7 +8,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.limits import ParseLimits
@@ -38,12 +38,12 @@ def statements(*chunks: bytes) -> list[bytes]:
 def test_two_parts_are_the_whole(end: bytes) -> None:
     """If slow extractors read a page later, then all is as if it was read at once."""
     page = PAGE % (end, end)
-    whole = Reading(page, JOB, environment=BOUNDED)
+    whole = DocumentReading(page, JOB, environment=BOUNDED)
     text = b"".join(whole)
-    first = Reading(page, JOB)
+    first = DocumentReading(page, JOB)
     chunks = list(first)
     assert first.outcome.left == {Extractor.RDFA, Extractor.MICROFORMATS}
-    second = Reading(page, JOB.rest(first.outcome), environment=BOUNDED)
+    second = DocumentReading(page, JOB.rest(first.outcome), environment=BOUNDED)
     chunks += second
     assert statements(*chunks) == statements(text)
     parts = (first.outcome, second.outcome)
@@ -57,10 +57,10 @@ def test_two_parts_are_the_whole(end: bytes) -> None:
 def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
     """If a literal has bytes that mean nothing, then no reading of the page has it."""
     page = PAGE % (b"\xe9", b"\xe9")
-    first = Reading(page, JOB)
+    first = DocumentReading(page, JOB)
     assert b"caf" not in b"".join(first)
     assert [fault.reason for fault in first.outcome.faults] == [Reason.BAD_CHARSET]
-    second = Reading(page, JOB.rest(first.outcome), environment=BOUNDED)
+    second = DocumentReading(page, JOB.rest(first.outcome), environment=BOUNDED)
     assert b"caf" not in b"".join(second)
 
 
@@ -68,9 +68,9 @@ def test_second_part_has_the_limit_that_is_left() -> None:
     """If a page may have so many statements, then both parts together have no more."""
     job = Job(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
     page = PAGE % (b"e", b"e")
-    first = Reading(page, job)
+    first = DocumentReading(page, job)
     n_first = b"".join(first).count(b"\n")
-    second = Reading(page, job.rest(first.outcome), environment=BOUNDED)
+    second = DocumentReading(page, job.rest(first.outcome), environment=BOUNDED)
     assert 0 < n_first < 6
     assert b"".join(second).count(b"\n") == 6 - n_first
 
@@ -100,7 +100,7 @@ def test_small_documents_are_read_as_others_are(document: bytes, graph: str) -> 
     media_type = "application/n-quads"
     limits = ParseLimits(n_quads=40, literal_bytes=1500)
     job = Job(url=JOB.url, graph=graph, media_type=media_type, limits=limits)
-    reading = Reading(document, job)
+    reading = DocumentReading(document, job)
     chunks = b"".join(reading)
     parsed = parse(
         document, url=JOB.url, graph=graph, media_type=media_type, limits=limits

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.bitmap import Bitmap
 from rdfcrawl.rdf.hdt.block_cache import BlockCache
-from rdfcrawl.rdf.hdt.control import Control, Part, demand_format, read_control
+from rdfcrawl.rdf.hdt.control import Control, HdtPart, demand_format, read_control
 from rdfcrawl.rdf.hdt.crc import Crc32c
 from rdfcrawl.rdf.hdt.cursor import Cursor
 from rdfcrawl.rdf.hdt.front_coding import (
@@ -247,27 +247,27 @@ def test_keys_sort_as_statements_do(bits: tuple[int, int, int]) -> None:
 
 def test_control_gives_its_properties_back() -> None:
     """If control information is encoded, then it is read again."""
-    control = Control(Part.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"})
-    assert read_control(Cursor(control.encode()), Part.TRIPLES) == control
+    control = Control(HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"})
+    assert read_control(Cursor(control.encode()), HdtPart.TRIPLES) == control
 
 
 def test_control_of_another_part_is_refused() -> None:
     """If the header stands where the triples should, then that is no HDT file."""
-    control = Control(Part.HEADER, "ntriples", {})
+    control = Control(HdtPart.HEADER, "ntriples", {})
     with pytest.raises(SourceFault, match="opens part 2") as caught:
-        read_control(Cursor(control.encode()), Part.TRIPLES)
+        read_control(Cursor(control.encode()), HdtPart.TRIPLES)
     assert caught.value.fault.reason is Reason.SYNTAX
 
 
 def test_endless_control_is_refused() -> None:
     """If control information does not end, then only its begin is looked at."""
     with pytest.raises(SourceFault, match="no end"):
-        read_control(Cursor(b"$HDT\x01" + b"a" * 200_000), Part.GLOBAL)
+        read_control(Cursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL)
 
 
 def test_other_format_is_named() -> None:
     """If a dictionary is in another format, then the fault names it."""
     other = "<http://purl.org/HDT/hdt#dictionaryMult>"
     with pytest.raises(SourceFault, match="dictionaryMult") as caught:
-        demand_format(Control(Part.DICTIONARY, other), "<x:>")
+        demand_format(Control(HdtPart.DICTIONARY, other), "<x:>")
     assert caught.value.fault.reason is Reason.UNSUPPORTED_FORMAT

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from rdfcrawl.html.head import end_of_head
 from rdfcrawl.html.jsonld import iter_blocks
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from tests.examples import examples
 
 URL = "http://a.example/dir/page"
@@ -40,7 +40,7 @@ def test_what_looks_like_the_end_of_a_head_is_none(head: str, end: str) -> None:
     text = "<!DOCTYPE html><html><head>" + head
     assert end_of_head((text + end + "<p>x</p>").lower().encode()) == len(text.encode())
     html = text + "<base href=/b/>" + end + "<p>x</p>"
-    assert Page(html.encode(), url=URL).base == "http://a.example/b/"
+    assert ParsedPage(html.encode(), url=URL).base == "http://a.example/b/"
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_blocks_of_a_head_are_those_of_the_page(head: str, body: list[str]) -> N
     """If just the head is parsed for JSON-LD, then the blocks are those of all."""
     rest = "".join(body).replace("ld+json", "json")
     data = ("<html>" + head + _LD + "[]</script></head>" + rest).encode()
-    whole = Page(data, url=URL)
+    whole = ParsedPage(data, url=URL)
     expected = [
         node.text()
         for node in whole.tree.css("script[type]")
         if "ld+json" in (node.attributes["type"] or "")
     ]
-    page = Page(data, url=URL)
+    page = ParsedPage(data, url=URL)
     assert [text for text, _ in iter_blocks(page)] == expected
 
 

@@ -13,7 +13,7 @@ from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.cpu_time import takes_at_most
@@ -30,7 +30,7 @@ def script(text: str, attributes: str = "") -> str:
 
 def read(html: str, log: FaultLog, environment: Environment = BOUNDED) -> str:
     """Return the statements of a page's blocks."""
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     return b"".join(extract_json_ld(page, environment, DEFAULT_LIMITS, log)).decode()
 
 
@@ -60,20 +60,20 @@ def reason_of(text: str) -> Reason | None:
 )
 def test_blocks_are_known_by_their_type(attributes: str, profiles: list[str]) -> None:
     """If a script's type is JSON-LD, with parameters or not, then it is a block."""
-    page = Page(f"<script {attributes}>{{}}</script>".encode(), url=URL)
+    page = ParsedPage(f"<script {attributes}>{{}}</script>".encode(), url=URL)
     assert list(iter_blocks(page)) == [("{}", profile) for profile in profiles]
 
 
 def test_blocks_are_what_the_parser_says() -> None:
     """If a script is in a comment or template, then it is none; its text is raw."""
     html = f"<!-- {script('1')} --><template>{script('2')}</template>{script('&lt;')}"
-    assert list(iter_blocks(Page(html.encode(), url=URL))) == [("&lt;", "")]
+    assert list(iter_blocks(ParsedPage(html.encode(), url=URL))) == [("&lt;", "")]
 
 
 def test_a_fragment_names_a_block() -> None:
     """If a fragment is asked for, then it must be a script of JSON-LD."""
     html = script("1", " id=a") + script("2", " id=b") + "<p id=c>x</p><script id=d>"
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     assert list(iter_blocks(page, "b")) == [("2", "")]
     for fragment in ("c", "d", "e"):
         with pytest.raises(SourceFault, match="loading document failed"):
@@ -83,7 +83,7 @@ def test_a_fragment_names_a_block() -> None:
 def test_blocks_of_a_page_that_is_too_deep_are_found() -> None:
     """If a page cannot be parsed, then its blocks are found all the same."""
     html = f"<!-- {script('1')} -->{script('{}')}" + "<div>" * 50_000
-    assert list(iter_blocks(Page(html.encode(), url=URL))) == [("{}", "")]
+    assert list(iter_blocks(ParsedPage(html.encode(), url=URL))) == [("{}", "")]
 
 
 # -- statements ----------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_what_needs_a_sandbox_leaves_nothing_here() -> None:
 def test_more_blocks_than_pages_have_are_left() -> None:
     """If a page has very many blocks, then those beyond the limit are a fault."""
     log = FaultLog()
-    page = Page((script("{}") * (MAX_BLOCKS + 5)).encode(), url=URL)
+    page = ParsedPage((script("{}") * (MAX_BLOCKS + 5)).encode(), url=URL)
     for _ in extract_json_ld(page, INLINE, DEFAULT_LIMITS, log):
         pass
     assert log.count(Reason.TOO_LARGE) == 1

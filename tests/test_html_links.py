@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.page_links import MAX_LINKS, has_links_in_body, links_of_page
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.uri import BadUri, requestable
@@ -19,7 +19,7 @@ URL = "http://a.example/dir/page"
 
 def links(html: str, *, hyper: bool = True, log: FaultLog | None = None) -> set[Link]:
     """Return the links of a page."""
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     return links_of_page(page, wants_hyperlinks=hyper, log=log or FaultLog())
 
 
@@ -139,7 +139,7 @@ def test_links_beyond_the_limit_are_left() -> None:
 
 def test_a_page_without_relations_in_its_body_is_not_parsed_whole() -> None:
     """If only the head can have links, then only the head is parsed."""
-    page = Page(b"<head><link rel=next href=/x></head><body><p>", url=URL)
+    page = ParsedPage(b"<head><link rel=next href=/x></head><body><p>", url=URL)
     assert not has_links_in_body(page, wants_hyperlinks=False)
     assert links_of_page(page, wants_hyperlinks=False, log=FaultLog())
     assert "tree" not in vars(page)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.meta import MAX_TAGS, extract_dublin_core, extract_open_graph
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.rdf.checking import iter_checked
 from tests.cpu_time import takes_at_most
@@ -33,14 +33,14 @@ HTTPS = OPEN_GRAPH.replace('prefix="ex:', 'prefix="og: https://ogp.me/ns# ex:')
 def open_graph(html: str, log: FaultLog | None = None) -> list[str]:
     """Return the lines of the Open Graph tags."""
     log = log or FaultLog()
-    lines = extract_open_graph(Page(html.encode(), url=URL), log)
+    lines = extract_open_graph(ParsedPage(html.encode(), url=URL), log)
     return b"".join(iter_checked(lines, log)).decode().splitlines()
 
 
 def dublin_core(html: str) -> list[str]:
     """Return predicate and object of the Dublin Core tags."""
     log = FaultLog()
-    lines = extract_dublin_core(Page(html.encode(), url=URL), log)
+    lines = extract_dublin_core(ParsedPage(html.encode(), url=URL), log)
     text = b"".join(iter_checked(lines, log)).decode()
     return [line.removeprefix(S + " ") for line in text.splitlines()]
 
@@ -49,7 +49,7 @@ def test_open_graph_states_what_rdfa_makes_of_it() -> None:
     """If a page has Open Graph tags, then RDFa gives the very same statements."""
     log = FaultLog()
     found = open_graph(OPEN_GRAPH, log)
-    page = Page(OPEN_GRAPH.encode(), url=URL)
+    page = ParsedPage(OPEN_GRAPH.encode(), url=URL)
     by_rdfa = b"".join(iter_checked(extract_rdfa(page, log), log)).decode()
     assert sorted(found) == sorted(by_rdfa.splitlines())
     assert f'{S} <http://ogp.me/ns#title> "Un \\"titre\\""@fr .' in found
@@ -77,7 +77,7 @@ def test_a_declared_prefix_of_open_graph_holds() -> None:
     """If a page declares `og` as another IRI, then RDFa gives the same statements."""
     log = FaultLog()
     found = open_graph(HTTPS, log)
-    page = Page(HTTPS.encode(), url=URL)
+    page = ParsedPage(HTTPS.encode(), url=URL)
     by_rdfa = b"".join(iter_checked(extract_rdfa(page, log), log)).decode()
     assert sorted(found) == sorted(by_rdfa.splitlines())
     assert f'{S} <https://ogp.me/ns#image:width> "300"@fr .' in found

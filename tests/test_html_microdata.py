@@ -14,7 +14,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata
 from rdfcrawl.html.microdata import extract_microdata
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
 from rdfcrawl.rdf.checking import iter_checked
 from tests.examples import examples
@@ -30,7 +30,7 @@ SCHEMA = "http://schema.org/"
 def read(html: str, log: FaultLog | None = None) -> str:
     """Return the statements, checked."""
     log = log or FaultLog()
-    lines = extract_microdata(Page(html.encode(), url=URL), log)
+    lines = extract_microdata(ParsedPage(html.encode(), url=URL), log)
     return b"".join(iter_checked(lines, log)).decode()
 
 
@@ -163,7 +163,7 @@ def test_a_loop_of_thousands_of_items_is_read() -> None:
 )
 def test_what_makes_more_of_a_page_than_it_is_ends(html: str) -> None:
     """If a page repeats itself by reference, then it is cut, and what was read kept."""
-    lines = extract_microdata(Page(html.encode(), url=URL), FaultLog())
+    lines = extract_microdata(ParsedPage(html.encode(), url=URL), FaultLog())
     assert next(lines)
     with pytest.raises(SourceFault) as caught:
         list(lines)
@@ -193,7 +193,9 @@ def test_a_registry_entails_properties() -> None:
     vocabularies = Vocabularies.of(
         {"http://v/": {"properties": {"p": {"subPropertyOf": ["a:b", "c:d"]}}}}
     )
-    page = Page(b"<p itemscope itemtype=http://v/T itemid=x:y><i itemprop=p>", url=URL)
+    page = ParsedPage(
+        b"<p itemscope itemtype=http://v/T itemid=x:y><i itemprop=p>", url=URL
+    )
     found = extract_microdata(page, FaultLog(), vocabularies=vocabularies)
     lines = "".join(found).splitlines()
     assert [line.split()[1] for line in lines[1:]] == ["<http://v/p>", "<a:b>", "<c:d>"]
@@ -234,7 +236,7 @@ _PIECES = st.sampled_from(
 @settings(max_examples=examples(300), deadline=None)
 def test_any_markup_gives_good_statements(html: str) -> None:
     """If markup is arbitrary, then nothing is raised and all terms are terms."""
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     log = FaultLog()
     for lines in extract_microdata(page, log):
         assert lines.endswith(" .\n")
@@ -265,7 +267,7 @@ _BASES = st.sampled_from(
 def test_paths_from_the_root_are_resolved_as_all_others(href: str, base: str) -> None:
     """If a path begins at the root, then it is what resolving makes of it."""
     html = "<p itemscope itemid=x:y><a itemprop=a:b href='" + href + "'>"
-    found = list(extract_microdata(Page(html.encode(), url=base), FaultLog()))
+    found = list(extract_microdata(ParsedPage(html.encode(), url=base), FaultLog()))
     with patch.object(microdata, "_FROM_ROOT", re.compile(r"(?!)")):
-        page = Page(html.encode(), url=base)
+        page = ParsedPage(html.encode(), url=base)
         assert list(extract_microdata(page, FaultLog())) == found

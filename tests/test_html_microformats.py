@@ -15,7 +15,7 @@ from rdfcrawl.html.microformats import extract_microformats
 from rdfcrawl.html.microformats.gathering import MAX_DEPTH
 from rdfcrawl.html.microformats.mapping import item_types
 from rdfcrawl.html.microformats.values import time_term
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.rdf.checking import iter_checked
 from tests.examples import examples
 
@@ -35,7 +35,7 @@ URL = "http://e.org/dir/page"
 def lines(html: str, log: FaultLog | None = None) -> list[str]:
     """The statements of a page, checked, with IRIs as prefixed names."""
     log = FaultLog() if log is None else log
-    page = Page(html.encode(), url=URL, charset="utf-8")
+    page = ParsedPage(html.encode(), url=URL, charset="utf-8")
     checked = b"".join(iter_checked(extract_microformats(page, log), log)).decode()
     return [_short(line) for line in checked.splitlines()]
 
@@ -462,7 +462,7 @@ def test_many_pieces_of_text_are_bounded() -> None:
     """If joining the text of an item would take the square of it, it is left out."""
     log = FaultLog()
     html = '<p class="h-card"><b class="p-name">' + " <br>" * 30_000 + "</b></p>"
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     page.__dict__["is_heavy"] = False
     assert list(extract_microformats(page, log)) == []
     assert log.count(Reason.TOO_LARGE)
@@ -493,7 +493,7 @@ def test_any_markup_gives_statements_or_faults(
         for name, classes, text in tags
     )
     log = FaultLog()
-    page = Page(html.encode("utf-8", "replace"), url=URL, charset="utf-8")
+    page = ParsedPage(html.encode("utf-8", "replace"), url=URL, charset="utf-8")
     for line in extract_microformats(page, log):
         assert line.endswith(" .\n")
         assert line.count("\n") == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.host import HostLanguage, sniff_host
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rdfa import extract_rdfa, extracting
 from rdfcrawl.html.rdfa.events import read_xml
 from rdfcrawl.html.rdfa.iris import resolve
@@ -38,7 +38,7 @@ def lines(
 ) -> list[str]:
     """The statements of a page, checked; IRIs of e.org/v# as e:name."""
     log = FaultLog() if log is None else log
-    page = Page(text.encode(), url=URL, charset="utf-8", media_type=media_type)
+    page = ParsedPage(text.encode(), url=URL, charset="utf-8", media_type=media_type)
     found = extract_rdfa(page, log, version=version)
     checked = b"".join(iter_checked(found, log)).decode().splitlines()
     return [
@@ -304,7 +304,7 @@ HOSTILE = {
 def test_page_that_multiplies_is_bounded(html: str) -> None:
     """If a page would multiply what it says, then an end is made and named."""
     log = FaultLog()
-    page = Page(html.encode(), url=URL, charset="utf-8")
+    page = ParsedPage(html.encode(), url=URL, charset="utf-8")
     page.__dict__["is_heavy"] = False
     n_chars = sum(map(len, extract_rdfa(page, log)))
     assert log.count(Reason.TOO_LARGE) == 1
@@ -391,7 +391,7 @@ def test_any_markup_gives_statements(
     for name, attributes, content, is_closed in elements:
         written = "".join(f' {key}="{value}"' for key, value in attributes.items())
         text += f"<{name}{written}>{content}" + (f"</{name}>" if is_closed else "")
-    page = Page(text.encode("utf-8", "replace"), url=URL, charset="utf-8")
+    page = ParsedPage(text.encode("utf-8", "replace"), url=URL, charset="utf-8")
     for line in extract_rdfa(page, FaultLog(), version=version):
         assert line.endswith(" .\n")
         assert line.count("\n") == 1
@@ -407,7 +407,7 @@ def test_passing_by_elements_changes_nothing(
     for name, attributes, content, is_closed in elements:
         written = "".join(f' {key}="{value}"' for key, value in attributes.items())
         text += f"<{name}{written}>{content}" + (f"</{name}>" if is_closed else "")
-    page = Page(text.encode("utf-8", "replace"), url=URL, charset="utf-8")
+    page = ParsedPage(text.encode("utf-8", "replace"), url=URL, charset="utf-8")
     found = list(extract_rdfa(page, FaultLog()))
     with patch.object(extracting, "walk_marked", walk):
         assert list(extract_rdfa(page, FaultLog())) == found
@@ -436,7 +436,7 @@ def test_taking_elements_at_once_changes_nothing(
         stating = "" if "property" in attributes else ' property="e:p"'
         text += f"<{name}{stating}{written}>{content}"
         text += f"</{name}>" if is_closed else ""
-    page = Page(text.encode(), url=URL)
+    page = ParsedPage(text.encode(), url=URL)
     found = list(extract_rdfa(page, FaultLog()))
     with patch.object(extracting, "walk_marked", walk):
         assert list(extract_rdfa(page, FaultLog())) == found

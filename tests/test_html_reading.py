@@ -12,7 +12,7 @@ from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import reading as reading_module
 from rdfcrawl.html.extractors import SLOW, Extractor
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.html.timebox import OutOfTime, Timebox
 from rdfcrawl.rdf.environment import INLINE, Environment
@@ -58,7 +58,7 @@ class Read:
     ) -> None:
         self.log = FaultLog()
         data = html if isinstance(html, bytes) else html.encode()
-        self.page = Page(data, url=URL, media_type=media_type)
+        self.page = ParsedPage(data, url=URL, media_type=media_type)
         self.reading = PageReading(
             self.page,
             extractors=extractors,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.records import Link, Relation
@@ -39,7 +39,7 @@ def documented(language: str) -> str:
 class Scraped:
     """What rules made of a page."""
 
-    def __init__(self, rules: RuleSet, page: Page) -> None:
+    def __init__(self, rules: RuleSet, page: ParsedPage) -> None:
         self.page = page
         self.log = FaultLog()
         lines = scrape(page, rules.matching(page.url), self.log)
@@ -76,7 +76,9 @@ def apply(tmp_path: Path) -> Scrape:
             encoding="utf-8",
         )
         data = html.encode() if isinstance(html, str) else html
-        return Scraped(load_rules(path), Page(data, url=url, media_type=media_type))
+        return Scraped(
+            load_rules(path), ParsedPage(data, url=url, media_type=media_type)
+        )
 
     return run
 
@@ -99,7 +101,9 @@ def test_the_example_of_the_docs(tmp_path: Path) -> None:
     """If the documented rule meets the documented page, the documented graph comes."""
     path = tmp_path / "catalogue.yaml"
     path.write_text(documented("yaml"), encoding="utf-8")
-    scraped = Scraped(load_rules(path), Page(documented("html").encode(), url=URL))
+    scraped = Scraped(
+        load_rules(path), ParsedPage(documented("html").encode(), url=URL)
+    )
     wanted = dataset(documented("turtle"), pyoxigraph.RdfFormat.TURTLE)
     found = dataset(scraped.n_quads.decode(), pyoxigraph.RdfFormat.N_QUADS)
     assert set(found) == set(wanted)
@@ -501,5 +505,5 @@ def test_fuzz_pages(parts: list[str], tmp_path_factory: pytest.TempPathFactory) 
     if not path.exists():
         path.write_text(documented("yaml"), encoding="utf-8")
     data = "".join(parts).encode("utf-8", "surrogatepass")
-    scraped = Scraped(load_rules(path), Page(data, url=URL))
+    scraped = Scraped(load_rules(path), ParsedPage(data, url=URL))
     assert Reason.PARSE_CRASH not in scraped.reasons

@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rules import RuleSet, load_rules, scrape
 from rdfcrawl.rdf.checking import iter_checked
 
@@ -45,7 +45,7 @@ def scraped(
 ) -> list[str]:
     """Return statements with short IRIs, without the dots."""
     log = FaultLog() if log is None else log
-    lines = scrape(Page(html.encode(), url=url), rules.matching(url), log)
+    lines = scrape(ParsedPage(html.encode(), url=url), rules.matching(url), log)
     text = b"".join(iter_checked(lines, log)).decode()
     text = text.replace("<https://portal.example/", "<").replace(f"<{URL}>", "<>")
     return [line.removesuffix(" .") for line in text.splitlines()]

@@ -12,7 +12,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html import weight
 from rdfcrawl.html.charset import declared_charset
 from rdfcrawl.html.extractors import Extractor
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.page_links import has_links_in_body
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.weight import MAX_DEPTH, check_weight, is_heavy
@@ -49,8 +49,8 @@ URL = "http://a.example/dir/page"
 )
 def test_an_annotation_calls_its_extractor(page: str, needed: set[Extractor]) -> None:
     """If a page has an annotation, then just its extractors are called for."""
-    assert scan(Page(page.encode(), url=URL).lower) == needed
-    assert scan(Page(page.encode("utf-16"), url=URL).lower) == needed
+    assert scan(ParsedPage(page.encode(), url=URL).lower) == needed
+    assert scan(ParsedPage(page.encode("utf-16"), url=URL).lower) == needed
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_annotation_calls_its_extractor(page: str, needed: set[Extractor]) ->
 )
 def test_what_only_looks_like_one_calls_none(page: str) -> None:
     """If words or classes only resemble annotations, then no extractor runs."""
-    assert scan(Page(page.encode(), url=URL).lower) == set()
+    assert scan(ParsedPage(page.encode(), url=URL).lower) == set()
 
 
 @given(st.binary(max_size=300))
@@ -74,7 +74,7 @@ def test_what_only_looks_like_one_calls_none(page: str) -> None:
 def test_any_bytes_are_scanned(data: bytes) -> None:
     """If a page is any bytes, then scanning and decoding it raise nothing."""
     scan(data)
-    page = Page(data, url=URL)
+    page = ParsedPage(data, url=URL)
     assert page.utf8.decode("utf-8", "strict") == page.text
     assert page.base
     check_weight(data)
@@ -118,7 +118,7 @@ def test_any_bytes_are_scanned(data: bytes) -> None:
 )
 def test_a_page_is_decoded_as_browsers_do(data: bytes, charset: str, text: str) -> None:
     """If a mark, the header or the page say a charset, then in this order."""
-    assert Page(data, url=URL, charset=charset).text == text
+    assert ParsedPage(data, url=URL, charset=charset).text == text
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_the_declared_charset_is_found(head: bytes, is_xml: bool, label: str) ->
 
 def test_bytes_that_are_no_text_are_marked() -> None:
     """If bytes are not valid in the declared charset, then it is a named fault."""
-    page = Page(b"a\xffb", url=URL, charset="utf-8")
+    page = ParsedPage(b"a\xffb", url=URL, charset="utf-8")
     assert page.text == "a\ufdd0b"
     assert [fault.reason for fault in page.faults.all()] == [Reason.BAD_CHARSET]
 
@@ -162,14 +162,14 @@ def test_bytes_that_are_no_text_are_marked() -> None:
 )
 def test_the_base_is_that_of_the_first_href(html: str, base: str) -> None:
     """If a page has a base, then links are relative to it, unless it cannot be."""
-    page = Page(html.encode(), url=URL)
+    page = ParsedPage(html.encode(), url=URL)
     assert page.tree
     assert page.base == base
 
 
 def test_the_language_is_that_of_the_nearest_element() -> None:
     """If `lang` is set, then it holds for what is inside, until it is set again."""
-    page = Page(
+    page = ParsedPage(
         b"<html lang=en_US><body><p id=a><p lang=fr><b id=b>x</b><i lang='' id=c>x</i>"
         b"<u xml:lang=de><s id=d>",
         url=URL,
@@ -195,7 +195,7 @@ def test_the_language_is_that_of_the_nearest_element() -> None:
 )
 def test_the_language_of_a_page_that_states_one(html: bytes, language: str) -> None:
     """If one element has a language, then it holds for what is in it alone."""
-    page = Page(html, url=URL)
+    page = ParsedPage(html, url=URL)
     node = page.tree.css_first("p")
     assert node is not None
     assert page.language_of(node) == language
@@ -206,7 +206,7 @@ def test_the_language_may_come_from_a_meta() -> None:
     one = b"<meta http-equiv=Content-Language content=nl><p>"
     two = b"<meta http-equiv=Content-Language content='nl, en'><p>"
     for html, language in ((one, "nl"), (two, "")):
-        page = Page(html, url=URL)
+        page = ParsedPage(html, url=URL)
         node = page.tree.css_first("p")
         assert node is not None
         assert page.language_of(node) == language
@@ -229,7 +229,7 @@ DEEP = {
 @pytest.mark.parametrize("data", DEEP.values(), ids=DEEP)
 def test_deep_nesting_is_a_named_fault(data: bytes) -> None:
     """If elements are nested 100,000 deep, then the page is not parsed."""
-    page = Page(data, url=URL)
+    page = ParsedPage(data, url=URL)
     assert page.is_heavy
     for _ in range(2):
         with pytest.raises(SourceFault) as caught:
@@ -252,7 +252,7 @@ FLAT = {
 @pytest.mark.parametrize("data", FLAT.values(), ids=FLAT)
 def test_a_long_page_is_not_a_deep_one(data: bytes) -> None:
     """If a page has very many elements side by side, then it is parsed."""
-    page = Page(data, url=URL)
+    page = ParsedPage(data, url=URL)
     assert page.tree.root is not None
 
 
@@ -266,7 +266,7 @@ def test_a_depth_that_pages_have_is_light() -> None:
 def test_a_million_attributes_are_a_named_fault() -> None:
     """If an element has a million attributes, then the page is not parsed."""
     data = b"<p " + b" ".join(b"a%d" % i for i in range(1_000_000)) + b">x"
-    page = Page(data, url=URL)
+    page = ParsedPage(data, url=URL)
     assert page.is_heavy
     with pytest.raises(SourceFault) as caught:
         _ = page.tree
@@ -295,7 +295,7 @@ HIDDEN = {
 @pytest.mark.parametrize("data", HIDDEN.values(), ids=HIDDEN)
 def test_attributes_cannot_be_hidden(data: bytes) -> None:
     """If a page hides very many attributes of one element, then it is heavy still."""
-    assert Page(data, url=URL).is_heavy
+    assert ParsedPage(data, url=URL).is_heavy
 
 
 @pytest.mark.parametrize("data", HIDDEN.values(), ids=HIDDEN)
@@ -303,7 +303,7 @@ def test_attributes_of_a_head_cannot_be_hidden(data: bytes) -> None:
     """If just the head of a page is read, then it is weighed by itself."""
     if b"\0" in data:
         data = data.replace(b"\0", b"")
-    assert Page(b"<head>" + data + b"</head>" + b"x", url=URL).is_head_heavy
+    assert ParsedPage(b"<head>" + data + b"</head>" + b"x", url=URL).is_head_heavy
 
 
 _PIECES = (
@@ -350,4 +350,4 @@ def test_values_that_do_not_end_take_no_time(piece: str) -> None:
     data = b"<head></head>" + piece.encode() * 20_000
     with takes_at_most(15):
         scan(data)
-        has_links_in_body(Page(data, url=URL), wants_hyperlinks=False)
+        has_links_in_body(ParsedPage(data, url=URL), wants_hyperlinks=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.fetch.exchange import MAX_HEADER_BYTES, HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
@@ -170,7 +170,7 @@ def test_document_with_several_context_links_is_read_to_its_fault() -> None:
     """If a document has several contexts in its header, then that is its fault."""
     header = f"<c>; {CONTEXT}, <d>; {CONTEXT}"
     job = Job(url=BASE, graph=None, media_type="application/json", http_links=header)
-    reading = Reading(b'{"a": 1}', job)
+    reading = DocumentReading(b'{"a": 1}', job)
     assert list(reading) == []
     assert reading.outcome.faults[0].reason is Reason.REMOTE_CONTEXT
 

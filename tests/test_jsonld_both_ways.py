@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from tests.examples import examples
 from tests.jsonld_reading import BASE, Contexts, canonical, read_whole
 
@@ -26,7 +26,7 @@ SUITE = "https://w3c.github.io/json-ld-api/tests/"
 def _fast(value: Any, base: str, contexts: Contexts) -> bytes | None:
     before = json.dumps(value)
     loader = ContextLoader(contexts, document_url=base)
-    blocks = fast_blocks(value, Options(base=base), loader)
+    blocks = fast_blocks(value, JsonLdReaderOptions(base=base), loader)
     assert json.dumps(value) == before
     return None if blocks is None else b"".join(blocks)
 

@@ -15,7 +15,7 @@ from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.mending import whole_members
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.cpu_time import takes_at_most
@@ -168,7 +168,7 @@ def test_scopes_keep_blank_nodes_apart(extra: dict[str, str]) -> None:
         value = {"@context": {**extra, "p": P}, "@id": "_:b0", "p": {"@id": "_:b0"}}
         blocks = read_json_ld_value(
             value,
-            options=Options(base=BASE, scope=scope),
+            options=JsonLdReaderOptions(base=BASE, scope=scope),
             environment=type(INLINE)(is_bounded=True),
             limits=DEFAULT_LIMITS,
             log=FaultLog(),

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.rdf.environment import Environment
 from tests.nasty_statements import (
     ALWAYS,
@@ -154,11 +154,11 @@ def page_of(body: str) -> bytes:
     return f"<!DOCTYPE html><title>t</title><body>{body}</body>".encode()
 
 
-def reading_of(name: str, body: str, folder: Path) -> Reading:
+def reading_of(name: str, body: str, folder: Path) -> DocumentReading:
     """Return the reading of a page, as the crawl begins it."""
     rules = folder / "rules.yaml"
     rules.write_text(RULES)
-    return Reading(
+    return DocumentReading(
         page_of(body),
         Job(
             url=URL,

@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.arguments import ArgumentSet, CrawlArguments, texts_of
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import Agreed, Member, agree
+from rdfcrawl.remembered import Agreed, CrawlMember, agree
 from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.sparql import SparqlSpider
@@ -157,15 +157,15 @@ def test_class_takes_what_its_bases_take() -> None:
 def test_crawl_keeps_own_arguments() -> None:
     """If a crawl goes on, then own arguments hold as ours do, until they are reset."""
     accepts = PeopleSpider.accepts()
-    begun = agree(None, Member(accepts=accepts, given={"min_age": "18"}), "c")
+    begun = agree(None, CrawlMember(accepts=accepts, given={"min_age": "18"}), "c")
     assert begun == Agreed({"min_age": "18"})
-    assert agree(begun.texts, Member(accepts=accepts), "c") == begun
+    assert agree(begun.texts, CrawlMember(accepts=accepts), "c") == begun
     with pytest.raises(ConfigError, match="add -a reset=min_age"):
-        agree(begun.texts, Member(accepts=accepts, given={"min_age": "20"}), "c")
+        agree(begun.texts, CrawlMember(accepts=accepts, given={"min_age": "20"}), "c")
     given = {"min_age": "20", "reset": "min_age"}
-    assert agree(begun.texts, Member(accepts=accepts, given=given), "c").changed == {
-        "min_age"
-    }
+    assert agree(
+        begun.texts, CrawlMember(accepts=accepts, given=given), "c"
+    ).changed == {"min_age"}
 
 
 def _generated() -> Iterator[str]:

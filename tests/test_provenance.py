@@ -17,7 +17,7 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.provenance import (
     GRAPH,
     MAX_FAULTS,
-    Worker,
+    WorkerAgent,
     activity_iri,
     describe,
     describe_worker,
@@ -41,7 +41,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 SQ = "http://w3id.org/dice-research/squirrel/vocab#"
 HTTP = "http://www.w3.org/2011/http#"
 
-WORKER = Worker(name="host-1", crawl="linkeddata", version="0.1.0")
+WORKER = WorkerAgent(name="host-1", crawl="linkeddata", version="0.1.0")
 TURTLE: Any = SimpleNamespace(name="Turtle")
 
 Description = dict[str, dict[str, list[str]]]
@@ -244,8 +244,8 @@ def test_each_crawl_has_a_name_of_its_own() -> None:
     others = {
         activity_iri(document(started_ms=1_790_000_000_008), WORKER),
         activity_iri(document(record=Record(url="http://example.org/you")), WORKER),
-        activity_iri(document(), Worker(name="host-2", crawl="linkeddata")),
-        activity_iri(document(), Worker(name="host-1", crawl="other")),
+        activity_iri(document(), WorkerAgent(name="host-2", crawl="linkeddata")),
+        activity_iri(document(), WorkerAgent(name="host-1", crawl="other")),
     }
     assert len(others | {same}) == 5
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import parse as parsing
 from rdfcrawl.rdf import statements
-from rdfcrawl.rdf.canonical import Run, iter_runs
+from rdfcrawl.rdf.canonical import CanonicalRun, iter_runs
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.examples import examples
@@ -29,10 +29,10 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 MEDIA_TYPES = ("application/n-triples", "application/n-quads")
 
 
-def for_the_parser(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
+def for_the_parser(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
     """Leave all lines to the parser."""
     del has_graphs
-    yield Run(block, is_canonical=False, begin=0)
+    yield CanonicalRun(block, is_canonical=False, begin=0)
 
 
 def no_short_way(block: bytes, *, has_graphs: bool) -> None:

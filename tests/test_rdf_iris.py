@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.iris import mended_iri
 from rdfcrawl.rdf.parse import parse
@@ -127,7 +127,9 @@ async def test_mended_iris_are_counted_and_nothing_is_lost(
     path = tmp_path / "document"
     path.write_text(body)
     job = Job(url=URL, graph=URL, media_type=media_type, trust="all")
-    reading = Reading(path if is_file else body.encode(), job, environment=BOUNDED)
+    reading = DocumentReading(
+        path if is_file else body.encode(), job, environment=BOUNDED
+    )
 
     n_quads = await stored(reading, tmp_path / "store")
 

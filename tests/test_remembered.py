@@ -6,12 +6,12 @@ import pytest
 
 from rdfcrawl.arguments import ArgumentSet
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import Agreed, Member, agree
+from rdfcrawl.remembered import Agreed, CrawlMember, agree
 
 
-def member(takes: tuple[str, ...] = (), **given: str) -> Member:
+def member(takes: tuple[str, ...] = (), **given: str) -> CrawlMember:
     """Return a spider with its arguments."""
-    return Member(accepts=ArgumentSet(takes), given=given)
+    return CrawlMember(accepts=ArgumentSet(takes), given=given)
 
 
 def test_audit_is_for_one_run() -> None:

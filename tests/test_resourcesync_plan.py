@@ -9,7 +9,7 @@ import pytest
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.records import Relation
 from rdfcrawl.sitemaps.resourcesync import discovery
 from rdfcrawl.sitemaps.resourcesync.documents import Reading
@@ -521,7 +521,7 @@ def test_a_source_is_found_in_all_the_ways_of_the_standard() -> None:
         b"<link rel=resourcesync href='http://['></head>"
         b"<body><link rel=resourcesync href=no.xml>"
     )
-    page = Page(html, url=URL)
+    page = ParsedPage(html, url=URL)
     (found,) = discovery.of_page(page)
     assert (found.url, found.expected) == (
         f"{SITE}/b/c.xml",

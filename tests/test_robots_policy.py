@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
-from rdfcrawl.robots.policy import ALLOW_ALL, Access, judge, parse_robots
+from rdfcrawl.robots.policy import ALLOW_ALL, RobotsAccess, judge, parse_robots
 
 BASE = "http://h.example"
 
@@ -15,23 +15,23 @@ BASE = "http://h.example"
 @pytest.mark.parametrize(
     ("status", "access"),
     [
-        pytest.param(200, Access.PARSE, id="rfc9309-2.3.1.1-200"),
-        pytest.param(204, Access.PARSE, id="rfc9309-2.3.1.1-204"),
-        pytest.param(301, Access.ALLOW_ALL, id="rfc9309-2.3.1.2-too-many"),
-        pytest.param(304, Access.ALLOW_ALL, id="304"),
-        pytest.param(400, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-400"),
-        pytest.param(401, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-401"),
-        pytest.param(403, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-403"),
-        pytest.param(404, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-404"),
-        pytest.param(410, Access.ALLOW_ALL, id="rfc9309-2.3.1.3-410"),
-        pytest.param(429, Access.UNREACHABLE, id="429"),
-        pytest.param(500, Access.UNREACHABLE, id="rfc9309-2.3.1.4-500"),
-        pytest.param(503, Access.UNREACHABLE, id="rfc9309-2.3.1.4-503"),
-        pytest.param(0, Access.UNREACHABLE, id="rfc9309-2.3.1.4-network"),
-        pytest.param(600, Access.UNREACHABLE, id="600"),
+        pytest.param(200, RobotsAccess.PARSE, id="rfc9309-2.3.1.1-200"),
+        pytest.param(204, RobotsAccess.PARSE, id="rfc9309-2.3.1.1-204"),
+        pytest.param(301, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.2-too-many"),
+        pytest.param(304, RobotsAccess.ALLOW_ALL, id="304"),
+        pytest.param(400, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-400"),
+        pytest.param(401, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-401"),
+        pytest.param(403, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-403"),
+        pytest.param(404, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-404"),
+        pytest.param(410, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-410"),
+        pytest.param(429, RobotsAccess.UNREACHABLE, id="429"),
+        pytest.param(500, RobotsAccess.UNREACHABLE, id="rfc9309-2.3.1.4-500"),
+        pytest.param(503, RobotsAccess.UNREACHABLE, id="rfc9309-2.3.1.4-503"),
+        pytest.param(0, RobotsAccess.UNREACHABLE, id="rfc9309-2.3.1.4-network"),
+        pytest.param(600, RobotsAccess.UNREACHABLE, id="600"),
     ],
 )
-def test_status_decides(status: int, access: Access) -> None:
+def test_status_decides(status: int, access: RobotsAccess) -> None:
     """If robots.txt is answered, then the status says how it is taken."""
     assert judge(status) is access
 

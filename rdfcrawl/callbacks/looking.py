@@ -11,7 +11,7 @@ from scrapy import Request
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.callbacks.parsing import iterate_output
 from rdfcrawl.fetch.exchange import parse_content_type
-from rdfcrawl.inspection import Question, inspect
+from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.pipelines.extract import note_outcome
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.records import Document, FetchedResponse, Record
@@ -47,7 +47,7 @@ async def look_at(
         The document, with what became of it; what `parse` yields; a request for each
         link.
     """
-    question = Question(
+    question = InspectionRequest(
         target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
     )
     folder = Path(tempfile.gettempdir())

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.extract.outcome import Outcome
-    from rdfcrawl.inspection import Inspection, Question
+    from rdfcrawl.extract.outcome import ExtractOutcome
+    from rdfcrawl.inspection import Inspection, InspectionRequest
     from rdfcrawl.records import Document
 
 _SHOWN_LINKS: Final = 20
@@ -91,11 +91,11 @@ class Command(ScrapyCommand):
         outcome = inspection.outcome
         self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
 
-    def _question(self, target: str, opts: argparse.Namespace) -> Question:
+    def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.extract.options import ExtractOptions
         from rdfcrawl.fetch.options import FetchOptions, ftp_logins
         from rdfcrawl.frontier.options import CrawlPaths
-        from rdfcrawl.inspection import Question
+        from rdfcrawl.inspection import InspectionRequest
         from rdfcrawl.links import LinkPolicy
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.robots.options import robots_agent
@@ -114,7 +114,7 @@ class Command(ScrapyCommand):
         try:
             spool_dir = CrawlPaths.from_settings(settings, "rdf").spool
             fetch = FetchOptions.from_settings(settings, spool_dir=spool_dir)
-            return Question(
+            return InspectionRequest(
                 target=target,
                 media_type=opts.media_type,
                 base=opts.base,
@@ -135,7 +135,7 @@ class Command(ScrapyCommand):
             fail(str(error))
 
 
-def _show(question: Question, limit: int) -> Inspection:
+def _show(question: InspectionRequest, limit: int) -> Inspection:
     """Write the report to standard error and the statements to standard output."""
     from rdfcrawl.inspection import inspect
     from rdfcrawl.rdf.pretty import pretty
@@ -164,7 +164,7 @@ def _show(question: Question, limit: int) -> Inspection:
     return inspection
 
 
-def _rules(question: Question, inspection: Inspection) -> Iterator[str]:
+def _rules(question: InspectionRequest, inspection: Inspection) -> Iterator[str]:
     """Yield lines for people: which scraping rules are for the document."""
     if not question.extract.rules:
         return
@@ -187,7 +187,7 @@ def _show_in_colours(text: str) -> None:
     Console(soft_wrap=True).print(colours)
 
 
-def _convert(question: Question, target: Path) -> Inspection:
+def _convert(question: InspectionRequest, target: Path) -> Inspection:
     """Write the statements to a file, and the report to standard error."""
     from rdfcrawl.inspection import inspect
 
@@ -279,7 +279,7 @@ def _answer(document: Document) -> str:
     )
 
 
-def _what_was_read(outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
     from rdfcrawl.formats import HTML
 
     if outcome.packings:

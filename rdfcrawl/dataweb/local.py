@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from rdfcrawl.dataweb.accesslog import AccessLog, Asked, HostLog, WebLog, collect_log
 from rdfcrawl.dataweb.config import WebConfig
 from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
-from rdfcrawl.dataweb.server import Host, bind_sockets
+from rdfcrawl.dataweb.server import HostServer, bind_sockets
 from rdfcrawl.dataweb.web import list_addresses
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from rdfcrawl.dataweb.nodes.site import Options
+    from rdfcrawl.dataweb.nodes.site import SiteOptions
 
 N = TypeVar("N", bound=Node)
 ANSWER_SECS = 30.0
@@ -52,7 +52,7 @@ class LocalWeb:
         self._addresses = list_addresses(config)[:n_hosts]
         self._sockets, self.port = bind_sockets(self._addresses, port)
         self._latency_secs = latency_ms / 1000
-        self._hosts: list[Host] = []
+        self._hosts: list[HostServer] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -76,7 +76,7 @@ class LocalWeb:
         addresses = self._addresses[first : first + count]
         return tuple(origin_of(one, self.port) for one in addresses)
 
-    def start(self, options: Options[N], *, links: tuple[str, ...] = ()) -> N:
+    def start(self, options: SiteOptions[N], *, links: tuple[str, ...] = ()) -> N:
         """Start a node and give it: it accepts connections.
 
         Args:
@@ -100,7 +100,7 @@ class LocalWeb:
         )
         node = options.build(plan)
         log = AccessLog(node, keeps_requests=True)
-        host = Host(node, log, latency_secs=self._latency_secs)
+        host = HostServer(node, log, latency_secs=self._latency_secs)
         self._run(host.start(self._sockets[index]))
         self._hosts.append(host)
         return node

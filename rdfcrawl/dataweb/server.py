@@ -1,6 +1,6 @@
 """The server: one event loop, one listening socket per node.
 
-A node is found by the address of the socket, not by `Host`.
+A node is found by the address of the socket, not by `HostServer`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BACKLOG = 128  # connections of one host that wait to be accepted
 PORT_TRIES = 20
 
 
-class Host:
+class HostServer:
     """One node at its address, served by this event loop."""
 
     def __init__(self, node: Node, log: AccessLog, *, latency_secs: float) -> None:
@@ -74,7 +74,7 @@ class ServedHere:
         self.web = web
         latency_secs = web.config.latency_ms / 1000
         self._hosts = [
-            Host(
+            HostServer(
                 node,
                 AccessLog(node, keeps_requests=node.plan.kind not in ORCA_KINDS),
                 latency_secs=latency_secs,

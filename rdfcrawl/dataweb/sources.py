@@ -12,20 +12,20 @@ from rdfcrawl.dataweb.nodes.ftp import FtpOptions
 from rdfcrawl.dataweb.nodes.paged import PagedOptions, Style
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.dataweb.nodes.semantic import DumpKind, SemanticOptions, Way
-from rdfcrawl.dataweb.nodes.semantic_sitemap import Names
+from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOptions
+from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapFormat
+from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rdfcrawl.dataweb.config import WebConfig
-    from rdfcrawl.dataweb.nodes.site import Options
+    from rdfcrawl.dataweb.nodes.site import SiteOptions
 
 # Kind of node, the option that is its size, and about how many triples one unit has.
-_KINDS: dict[NodeKind, tuple[type[Options[Any]], str, int]] = {
+_KINDS: dict[NodeKind, tuple[type[SiteOptions[Any]], str, int]] = {
     NodeKind.SITEMAP: (SitemapOptions, "n_pages", 2),
     NodeKind.SEMANTIC: (SemanticOptions, "n_uris", 4),
     NodeKind.RESOURCESYNC: (ResourceSyncOptions, "n_resources", 1),
@@ -36,11 +36,11 @@ _KINDS: dict[NodeKind, tuple[type[Options[Any]], str, int]] = {
     NodeKind.PAGED: (PagedOptions, "n_members", 6),
 }
 _ENUMS: dict[str, Any] = {
-    "formats": SitemapFormat,
+    "formats": SitemapSyntax,
     "damages": Damage,
-    "ways": Way,
-    "broken": Way,
-    "names": Names,
+    "ways": DatasetWay,
+    "broken": DatasetWay,
+    "names": DatasetNames,
     "dump": DumpKind,
     "offers": Offer,
     "styles": Style,
@@ -48,7 +48,7 @@ _ENUMS: dict[str, Any] = {
 _OF_PYTHON = frozenset({"mirrors_of", "mirrors", "endpoint_mirrors"})
 
 
-def options_of(config: WebConfig, kind: NodeKind, index: int) -> Options[Any]:
+def options_of(config: WebConfig, kind: NodeKind, index: int) -> SiteOptions[Any]:
     """Give what a node of a generated web is made of.
 
     Args:

@@ -107,7 +107,7 @@ class FoundLinks(NamedTuple):
 NO_LINKS: Final = FoundLinks()
 
 
-class Part(NamedTuple):
+class BulkPart(NamedTuple):
     """What comes of one chunk.
 
     Attributes:
@@ -160,7 +160,7 @@ class BulkPacker:
         self._tells = False  # or did before
         self._host = b""  # that most links were to
 
-    def part(self, chunk: bytes) -> Part:
+    def part(self, chunk: bytes) -> BulkPart:
         """Return what comes of the next chunk.
 
         Raises:
@@ -174,7 +174,7 @@ class BulkPacker:
             self._plain.append(chunk)
             self._n_plain += len(chunk)
             if self._n_plain <= self._bulk.order.n_plain_bytes:
-                return Part(chunk)
+                return BulkPart(chunk)
             self._packer = PiecePacker(self._bulk.order.level)
             content = b"".join(self._plain)
             self._plain.clear()
@@ -183,7 +183,7 @@ class BulkPacker:
         if 2 * found.n_of_host < len(links):
             host = origin_of_link(next(iter(links)))
             self._host = host if host.endswith(b"/") else b""
-        return Part(chunk if self._tells else b"", piece, found, is_telling)
+        return BulkPart(chunk if self._tells else b"", piece, found, is_telling)
 
     def _scan(self, chunk: bytes) -> tuple[AbstractSet[bytes], bool]:
         bulk = self._bulk

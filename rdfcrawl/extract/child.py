@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extract.bulk import BulkPacker, Part
+from rdfcrawl.extract.bulk import BulkPacker, BulkPart
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.garbage import look_rarely
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -108,7 +108,7 @@ class _Child:
         used_secs = used.ru_utime + used.ru_stime
         self._allow_cpu(used_secs, job, n_bytes)
         self._scratch.refusal = 0
-        reading = Reading(source, job, environment=self._environment)
+        reading = DocumentReading(source, job, environment=self._environment)
         told = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
         packer = None if job.bulk is None else BulkPacker(job.bulk)
@@ -116,7 +116,7 @@ class _Child:
             if reading.outcome.reservations is not told:
                 told = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
-            part = Part(chunk) if packer is None else packer.part(chunk)
+            part = BulkPart(chunk) if packer is None else packer.part(chunk)
             if part.piece is None:
                 self._send(b"C", chunk, reading.n_quads)
             else:

@@ -13,7 +13,7 @@ from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.extract.bulk import Bulk
-    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.extract.outcome import ExtractOutcome
     from rdfcrawl.rdf.graphs import Trust
 
 
@@ -67,7 +67,7 @@ class Job:
         """What a page takes for its URL, and by which rules are chosen for it."""
         return (self.base or self.url).partition("#")[0]
 
-    def rest(self, outcome: Outcome) -> Self:
+    def rest(self, outcome: ExtractOutcome) -> Self:
         """Return the job for the extractors that a first reading left."""
         n_quads = self.limits.n_quads - outcome.n_quads
         return replace(

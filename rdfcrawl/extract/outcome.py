@@ -18,7 +18,7 @@ _FORMATS: Final = {each.name: each for each in formats.FORMATS}
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class ExtractOutcome:
     """What became of a document; complete when its statements are read.
 
     Attributes:

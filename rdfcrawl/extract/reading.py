@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.outcome import MAX_MEMBERS, Outcome
+from rdfcrawl.extract.outcome import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.extract.job import Job
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import Rule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument
 
@@ -35,7 +35,7 @@ MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
 _SMALL_BYTES: Final = 16 * 1024  # what reading costs beside the statements counts here
 
 
-class Reading:
+class DocumentReading:
     """One document being read: iterate it once, over chunks of N-Quads.
 
     Args:
@@ -74,7 +74,7 @@ class Reading:
                 decision = formats.Decision(formats.JSON_LD, "content-type")
         self._decision = decision
         self._is_member = False  # what is being read is packed with others
-        self.outcome = Outcome(
+        self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
             reservations=job.reservations,
@@ -215,12 +215,12 @@ class Reading:
 
     def _page(self, source: ByteSource, output: Output) -> Iterator[bytes]:
         # Slow to import, as everything for pages is: many crawls meet none.
-        from rdfcrawl.html.page import Page  # noqa: PLC0415
+        from rdfcrawl.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
         from rdfcrawl.html.wishes import PageWishes  # noqa: PLC0415
 
         job = self._job
-        page = Page(
+        page = ParsedPage(
             self._page_bytes(source),
             url=job.page_url,
             media_type=job.media_type,
@@ -260,7 +260,7 @@ class Reading:
             known = outcome.extracted.get(extractor, 0)
             outcome.extracted[extractor] = known + n_quads
 
-    def _note_as_before(self, page: Page) -> None:
+    def _note_as_before(self, page: ParsedPage) -> None:
         """Note what the first reading of a page did: statements are judged by it."""
         _ = page.utf8  # finds the faults
         for fault in page.faults.all():

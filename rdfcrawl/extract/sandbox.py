@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.bulk import Part
+from rdfcrawl.extract.bulk import BulkPart
 from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
-from rdfcrawl.extract.outcome import Outcome
+from rdfcrawl.extract.outcome import ExtractOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -199,7 +199,7 @@ class SandboxedReading:
         silence_secs: float,
         load_context: Callable[[str], Awaitable[ContextDocument]],
     ) -> None:
-        self.outcome = Outcome()
+        self.outcome = ExtractOutcome()
         self._n_quads = 0
         self._sandbox, self._silence_secs = sandbox, silence_secs
         self._load_context = load_context
@@ -215,7 +215,7 @@ class SandboxedReading:
             async for part in parts:
                 yield part.lines
 
-    async def parts(self) -> AsyncGenerator[Part]:
+    async def parts(self) -> AsyncGenerator[BulkPart]:
         """Yield what comes of the chunks, if the job has `bulk`.
 
         Raises:
@@ -225,15 +225,15 @@ class SandboxedReading:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    yield Part(payload)
+                    yield BulkPart(payload)
                 elif kind == b"Z":
-                    yield Part.from_bytes(payload)
+                    yield BulkPart.from_bytes(payload)
                 elif kind == b"L":
                     await self._answer(self._child, payload.decode())
                 elif kind == b"F":
-                    self.outcome = Outcome.from_json(payload)
+                    self.outcome = ExtractOutcome.from_json(payload)
                 elif kind == b"E":
-                    await self._finish(Outcome.from_json(payload))
+                    await self._finish(ExtractOutcome.from_json(payload))
                 elif kind == b"D":
                     await self._finish(self.outcome)
                     raise OSError(int(payload), f"scratch: {os.strerror(int(payload))}")
@@ -281,7 +281,7 @@ class SandboxedReading:
         self.outcome.n_quads = self._n_quads
         await self.close()
 
-    async def _finish(self, outcome: Outcome) -> None:
+    async def _finish(self, outcome: ExtractOutcome) -> None:
         self.outcome = outcome
         child, self._child = self._child, None
         if child is not None:

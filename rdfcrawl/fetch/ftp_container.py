@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.fetch.ftp_address import has_control, quote_name
 from rdfcrawl.fetch.ftp_listing import (
-    Entry,
     Format,
-    Lines,
+    FtpEntry,
+    ListingLines,
     is_noise,
     parse_facts,
     parse_list_line,
@@ -35,7 +35,7 @@ _SIZE: Final = iri(f"{POSIX_STAT}size")
 _DATE_TIME: Final = f"{XSD}dateTime"
 _INTEGER: Final = f"{XSD}integer"
 
-_PARSERS: Final[dict[Format, Callable[[str], Entry | None]]] = {
+_PARSERS: Final[dict[Format, Callable[[str], FtpEntry | None]]] = {
     "MLSD": parse_facts,
     "LIST": parse_list_line,
     "NLST": parse_name,
@@ -76,7 +76,7 @@ class ContainerWriter:
         self._parse = _PARSERS[form]
         self._above = set(above)
         self._most_entries = most_entries
-        self._lines = Lines()
+        self._lines = ListingLines()
         self._n_bad = 0
         self.n_entries = 0
         self.n_unread = 0
@@ -113,7 +113,7 @@ class ContainerWriter:
                 written.append(self._statements(entry))
         return "".join(written).encode()
 
-    def _admits(self, entry: Entry) -> bool:
+    def _admits(self, entry: FtpEntry) -> bool:
         """Tell whether an entry lies in the directory and leads on from it."""
         if entry.is_self or entry.name in (".", ".."):
             return False
@@ -130,7 +130,7 @@ class ContainerWriter:
         there = normpath(f"{own}/{target}" if not target.startswith("/") else target)
         return own == there or own.startswith(there.rstrip("/") + "/")
 
-    def _statements(self, entry: Entry) -> str:
+    def _statements(self, entry: FtpEntry) -> str:
         slash = "/" if entry.is_directory else ""
         # What is quoted has nothing in it that an IRI may not have.
         subject = f"{self._start}{quote_name(entry.name)}{slash}>"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.ftp_address import FtpAddress
     from rdfcrawl.fetch.ftp_connection import FileFacts, FtpConnection
     from rdfcrawl.fetch.ftp_listing import Format
-    from rdfcrawl.fetch.parts import Part, PartFacts
+    from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.fetch.spool import Sink
     from rdfcrawl.fetch.watch import Transfer
     from rdfcrawl.turns import Turn
@@ -55,7 +55,7 @@ class Course:
         self._connection: FtpConnection | None = None
         self._is_between = False  # the connection waits for a command
         self._tail = b""  # of what was read: it is read again, and compared
-        self._part: Part | None = None  # what an earlier request has left
+        self._part: PartialBody | None = None  # what an earlier request has left
         self._is_anew = False  # that was of another version
 
     async def run(self) -> None:

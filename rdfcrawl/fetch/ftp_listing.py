@@ -45,7 +45,7 @@ _NO_FILES: Final = ("os.unix=chr", "os.unix=blk", "os.unix=socket", "os.unix=fif
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FtpEntry:
     """One name of a directory.
 
     Attributes:
@@ -67,7 +67,7 @@ class Entry:
     is_self: bool = False
 
 
-def parse_facts(line: str) -> Entry | None:
+def parse_facts(line: str) -> FtpEntry | None:
     """Return what a line of MLSD or MLST says; None if it names no file or directory.
 
     >>> parse_facts("Type=file;Size=3;Modify=20240102030405; a b").modified
@@ -82,7 +82,7 @@ def parse_facts(line: str) -> Entry | None:
         return None
     size = facts.get("size", "")
     is_link = kind.startswith("os.unix=s")  # slink:TARGET, symlink
-    return Entry(
+    return FtpEntry(
         name,
         is_directory=_KINDS.get(kind),
         size=int(size) if _is_size(size) and kind == "file" else -1,
@@ -98,7 +98,7 @@ _KINDS: Final = {"dir": True, "cdir": True, "pdir": True, "file": False}
 _is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
 
-def parse_list_line(line: str) -> Entry | None:
+def parse_list_line(line: str) -> FtpEntry | None:
     """Return what a line of LIST says; None if it names no file or directory.
 
     Times are left out: they have no zone, and mostly no year or no hour.
@@ -115,28 +115,30 @@ def parse_list_line(line: str) -> Entry | None:
     name, kind = found["name"], found["dir"]
     if kind is None:
         size = re.sub(r"[.,]", "", found["size"])
-        return Entry(name, is_directory=False, size=int(size) if _is_size(size) else -1)
+        return FtpEntry(
+            name, is_directory=False, size=int(size) if _is_size(size) else -1
+        )
     if kind != "DIR":
-        return Entry(_DOS_TARGET.sub("", name), None if kind == "SYMLINK" else True)
-    return Entry(name, is_directory=True)
+        return FtpEntry(_DOS_TARGET.sub("", name), None if kind == "SYMLINK" else True)
+    return FtpEntry(name, is_directory=True)
 
 
-def _unix_entry(found: re.Match[str]) -> Entry | None:
+def _unix_entry(found: re.Match[str]) -> FtpEntry | None:
     name, kind = found["name"], found["type"]
     if kind in "bcps":
         return None
     if kind == "l":
         name, _, target = name.partition(" -> ")
-        return Entry(name, target=target)
+        return FtpEntry(name, target=target)
     if kind == "d":
-        return Entry(name, is_directory=True)
+        return FtpEntry(name, is_directory=True)
     size = found["size"]
-    return Entry(name, is_directory=False, size=int(size) if _is_size(size) else -1)
+    return FtpEntry(name, is_directory=False, size=int(size) if _is_size(size) else -1)
 
 
-def parse_name(line: str) -> Entry | None:
+def parse_name(line: str) -> FtpEntry | None:
     """Return what a line of NLST says: a name."""
-    return Entry(line) if line else None
+    return FtpEntry(line) if line else None
 
 
 def is_noise(line: str) -> bool:
@@ -163,7 +165,7 @@ def parse_time(text: str) -> str:
     return f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction or ''}Z"
 
 
-class Lines:
+class ListingLines:
     """Cuts blocks of bytes into lines of Latin-1.
 
     Attributes:

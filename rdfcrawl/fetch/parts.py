@@ -73,7 +73,7 @@ class PartFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PartialBody:
     """A part that was taken up: it belongs to whoever has it.
 
     Attributes:
@@ -242,7 +242,7 @@ class PartFolder:
             if facts is not None and body.exists():
                 self.add(body, facts)
 
-    def take(self, url: str, path: Path) -> Part | None:
+    def take(self, url: str, path: Path) -> PartialBody | None:
         """Take up the part of a URL, as a file of one's own; None if there is none."""
         kept = self._path(url)
         facts = read_facts(kept.with_suffix(_FACTS))
@@ -255,7 +255,7 @@ class PartFolder:
         if facts is None or facts.url != url or not n_bytes:
             path.unlink(missing_ok=True)
             return None
-        return Part(path=path, n_bytes=n_bytes, facts=facts)
+        return PartialBody(path=path, n_bytes=n_bytes, facts=facts)
 
     def drop(self, url: str) -> None:
         """Forget the part of a URL."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Answer, Ask
-    from rdfcrawl.fetch.parts import Part, PartFacts
+    from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.fetch.plain_get import PlainResponse
     from rdfcrawl.fetch.spool import Sink, Spool
     from rdfcrawl.fetch.watch import Transfer
@@ -66,13 +66,13 @@ class Receiving:
         self._spool, self._url, self.ask = spool, url, ask
         self._answer, self._transfer = answer, transfer
         self._max_ratio = max_ratio
-        self._part: Part | None = None
+        self._part: PartialBody | None = None
         if ask.goes_on and not (ask.data or ask.headers):
             self._part = spool.take_part(url)
             if self._part is not None:
                 self.ask = replace(ask, headers=self._part.request_headers())
         self._is_anew = False  # a part was of no use
-        self._rest: Part | None = None  # the part, if the answer goes on with it
+        self._rest: PartialBody | None = None  # the part, if the answer goes on with it
         self._overlap = b""  # that comes once more
         self._sink: Sink
         self._wire: Sink | None = None  # what is sent, if that is not the body

@@ -22,7 +22,7 @@ _READ: Final = 7  # beside that
 _SECS: Final = 24 * 3600  # a robots.txt is read anew each day
 
 
-class RobotsDeaths:
+class RobotsDeathStore:
     """What robots.txt of origins have cost; shared by all workers.
 
     Args:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.fetch.answer import Answer, Ask
-    from rdfcrawl.fetch.parts import Part, PartFacts
+    from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.records import FetchedResponse
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class Spool:
         n_expected: int = 0,
         *,
         facts: PartFacts | None = None,
-        part: Part | None = None,
+        part: PartialBody | None = None,
     ) -> Sink:
         """Return a place for one body, within the limits of `ask`.
 
@@ -141,16 +141,16 @@ class Spool:
             sink.go_on(part)
         return sink
 
-    def take_part(self, url: str) -> Part | None:
+    def take_part(self, url: str) -> PartialBody | None:
         """Take up what there is of a body, if there is any."""
         return self.parts.take(url, self.new_path())
 
-    def return_part(self, part: Part) -> None:
+    def return_part(self, part: PartialBody) -> None:
         """Put back a part that was taken up and not gone on with."""
         self.keep_part(part.path, part.facts)
         self.drop_part(part)
 
-    def drop_part(self, part: Part) -> None:
+    def drop_part(self, part: PartialBody) -> None:
         """Forget a part that was taken up."""
         part.path.unlink(missing_ok=True)
         remove_facts(part.path)
@@ -372,7 +372,7 @@ class Sink:
             remove_facts(self.path)
         self._return_taken()
 
-    def go_on(self, part: Part) -> None:
+    def go_on(self, part: PartialBody) -> None:
         """Begin with what there is of the body.
 
         Raises:

@@ -22,7 +22,7 @@ from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.pace import Sleepers
 from rdfcrawl.fetch.request_exchange import RequestExchange
-from rdfcrawl.fetch.robots_deaths import RobotsDeaths
+from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
@@ -149,7 +149,9 @@ class Transport:
                 is not Obedience.IGNORE,
             ),
             count=partial(_increase, crawler.stats),
-            deaths=RobotsDeaths(session.redis, session.frontier.key("robots-deaths")),
+            deaths=RobotsDeathStore(
+                session.redis, session.frontier.key("robots-deaths")
+            ),
             turns=self.turns,
             is_exempt=self._is_exempt,
             url_of=self._url_of,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
 
 
-class Verdict(Enum):
+class RetryDecision(Enum):
     """What to do after an answer."""
 
     DONE = auto()
@@ -43,7 +43,7 @@ _CLASS_REASONS: Final = {
 
 def judge_answer(
     answer: Answer, options: FetchOptions, *, is_conditional: bool = False
-) -> Verdict:
+) -> RetryDecision:
     """Say what to do next, and set `answer.fault` to what the status means.
 
     Args:
@@ -54,19 +54,19 @@ def judge_answer(
     status = answer.status
     if status in options.busy_codes:
         answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
-        return Verdict.BUSY
+        return RetryDecision.BUSY
     if answer.fault is not None:
         if answer.is_host_fault:
             is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
-            return Verdict.BLOCKED if is_blocked else Verdict.NO_CONNECTION
+            return RetryDecision.BLOCKED if is_blocked else RetryDecision.NO_CONNECTION
         passes = answer.fault.reason in _PASSING
-        return Verdict.AGAIN if passes else Verdict.DONE
+        return RetryDecision.AGAIN if passes else RetryDecision.DONE
     if status in REDIRECTS:
-        return Verdict.REDIRECT
+        return RetryDecision.REDIRECT
     if status == 304 and is_conditional:
-        return Verdict.DONE
+        return RetryDecision.DONE
     _judge_status(answer)
-    return Verdict.AGAIN if status in options.retry_codes else Verdict.DONE
+    return RetryDecision.AGAIN if status in options.retry_codes else RetryDecision.DONE
 
 
 def _judge_status(answer: Answer) -> None:

@@ -23,7 +23,7 @@ from rdfcrawl.fetch.redirects import (
     resolve_redirect,
 )
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
-from rdfcrawl.fetch.verdict import Verdict, judge_answer
+from rdfcrawl.fetch.verdict import RetryDecision, judge_answer
 from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.queued_requests import meta_of
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
@@ -203,15 +203,15 @@ class _Course:
             # No await from here on: an attempt is in one place at any time.
             self._queue.popleft()
             match verdict:
-                case Verdict.DONE:  # as most
+                case RetryDecision.DONE:  # as most
                     self._finish(attempt)
-                case Verdict.AGAIN if not attempt.dead_origin:
+                case RetryDecision.AGAIN if not attempt.dead_origin:
                     self._again(attempt)
-                case Verdict.NO_CONNECTION | Verdict.AGAIN:
+                case RetryDecision.NO_CONNECTION | RetryDecision.AGAIN:
                     self._give_up_origin(attempt)
-                case Verdict.BUSY:
+                case RetryDecision.BUSY:
                     self._busy = attempt
-                case Verdict.BLOCKED:
+                case RetryDecision.BLOCKED:
                     self._finish(attempt)
                     self._finish_blocked(attempt)
 
@@ -233,7 +233,7 @@ class _Course:
             self._set_aside.append(attempt)
         return None
 
-    async def _try(self, attempt: Attempt, url: str, ask: Ask) -> Verdict | None:
+    async def _try(self, attempt: Attempt, url: str, ask: Ask) -> RetryDecision | None:
         """Ask for a record and follow it; None if the visit is over before."""
         visit = self._visit
         visit.step_at = time.monotonic()
@@ -247,14 +247,14 @@ class _Course:
                 answer, self._options, is_conditional=ask.is_conditional
             )
             target = None
-            if verdict is Verdict.REDIRECT and not ask.follows:
-                verdict = Verdict.DONE
+            if verdict is RetryDecision.REDIRECT and not ask.follows:
+                verdict = RetryDecision.DONE
             attempt.request = ask.request
-            if verdict is Verdict.REDIRECT:
+            if verdict is RetryDecision.REDIRECT:
                 self._answered.add(origin)
                 target, verdict = await self._follow(attempt, url, answer)
-            if verdict is Verdict.AGAIN and ask.is_final:
-                verdict = Verdict.DONE
+            if verdict is RetryDecision.AGAIN and ask.is_final:
+                verdict = RetryDecision.DONE
             if target is None:
                 self._note(attempt, answer, verdict, origin)
                 return verdict
@@ -263,7 +263,7 @@ class _Course:
             url = target
             if origin_of(url) in self._dead:
                 attempt.dead_origin = origin_of(url)
-                return Verdict.NO_CONNECTION
+                return RetryDecision.NO_CONNECTION
         return None
 
     async def _answer(self, attempt: Attempt, url: str, ask: Ask) -> Answer:
@@ -299,7 +299,7 @@ class _Course:
 
     async def _follow(
         self, attempt: Attempt, url: str, answer: Answer
-    ) -> tuple[str | None, Verdict]:
+    ) -> tuple[str | None, RetryDecision]:
         """Return the URL to ask next within this visit, if there is one."""
         record = attempt.record
         chain = (*record.chain, *attempt.requested)
@@ -308,10 +308,10 @@ class _Course:
             _check_chain(target, chain, self._options.redirect_limit)
         except SourceFault as exc:
             answer.fault = exc.fault
-            return None, Verdict.DONE
+            return None, RetryDecision.DONE
         answer.fault = self._visitor.hops.unwanted(record, target)
         if answer.fault is not None:
-            return None, Verdict.DONE
+            return None, RetryDecision.DONE
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
         if self._visitor.key_of(target) != self._visit.key:
@@ -322,13 +322,13 @@ class _Course:
                 self._visit.outlinks.append(moved(record, attempt.requested, target))
             except SourceFault as exc:
                 answer.fault = exc.fault
-            return None, Verdict.DONE
+            return None, RetryDecision.DONE
         answer.fault = await self._refusal(attempt, target)
         if answer.fault is not None:
-            return None, Verdict.DONE
+            return None, RetryDecision.DONE
         if origin_of(target) in self._dead or await self._claim(attempt, target):
-            return target, Verdict.REDIRECT
-        return None, Verdict.DONE
+            return target, RetryDecision.REDIRECT
+        return None, RetryDecision.DONE
 
     async def _refusal(self, attempt: Attempt, target: str) -> Fault | None:
         """Return why a target of this key must not be asked for.
@@ -370,7 +370,7 @@ class _Course:
         return False
 
     def _note(
-        self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
+        self, attempt: Attempt, answer: Answer, verdict: RetryDecision, origin: str
     ) -> None:
         """Keep the answer as a document, if it is the best one so far."""
         if answer.status:
@@ -387,18 +387,18 @@ class _Course:
         self._note_trouble(attempt, answer, verdict, origin)
 
     def _note_trouble(
-        self, attempt: Attempt, answer: Answer, verdict: Verdict, origin: str
+        self, attempt: Attempt, answer: Answer, verdict: RetryDecision, origin: str
     ) -> None:
         faults = [answer.fault] if answer.fault else []
         self._failing.note(attempt, origin, answer.status)
         is_last_try = attempt.n_tried > self._options.retry_times
-        if verdict is Verdict.NO_CONNECTION or (
-            verdict is Verdict.AGAIN
+        if verdict is RetryDecision.NO_CONNECTION or (
+            verdict is RetryDecision.AGAIN
             and self._failing.is_to_blame(attempt, origin, is_last_try=is_last_try)
         ):
             self._dead[origin] = faults
             attempt.dead_origin = origin
-        elif verdict is Verdict.BUSY:
+        elif verdict is RetryDecision.BUSY:
             self._busy_faults = faults
             self._retry_after_secs = parse_retry_after(
                 answer.retry_after, datetime.now(UTC)

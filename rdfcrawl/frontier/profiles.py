@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links import Extent
-from rdfcrawl.remembered import BUDGETS, Member, agree
+from rdfcrawl.remembered import BUDGETS, CrawlMember, agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ class Profiles:
         """Return the arguments of a record; those of this worker if nobody knows."""
         return self.arguments.get(record.profile) or self.arguments[self.own]
 
-    async def enter(self, member: Member) -> None:
+    async def enter(self, member: CrawlMember) -> None:
         """Agree with the crawl on the arguments of this worker's spider.
 
         Raises:
@@ -86,7 +86,7 @@ class Profiles:
             return
 
     async def _check_change(
-        self, member: Member, texts: dict[str, str], changed: frozenset[str]
+        self, member: CrawlMember, texts: dict[str, str], changed: frozenset[str]
     ) -> None:
         if not changed - BUDGETS:
             return
@@ -106,7 +106,7 @@ class Profiles:
             )
         await self._redis.delete(self.scope_key(self.own))
 
-    def _tell(self, member: Member, texts: dict[str, str]) -> None:
+    def _tell(self, member: CrawlMember, texts: dict[str, str]) -> None:
         """Say by which arguments the crawl goes on that were not given this time."""
         kept = [
             f"{name}={text if len(text) < 60 else text[:60] + '…'}"

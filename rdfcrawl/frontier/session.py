@@ -28,7 +28,7 @@ from rdfcrawl.frontier.worker import Worker
 from rdfcrawl.leaving import Leaving
 from rdfcrawl.links import Extent, LinkFilter, Scope
 from rdfcrawl.records import Urgency
-from rdfcrawl.remembered import Member
+from rdfcrawl.remembered import CrawlMember
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
 
@@ -95,7 +95,7 @@ class CrawlSession:
         options: CrawlOptions,
         arguments: CrawlArguments,
         link: FrontierLink,
-        member: Member,
+        member: CrawlMember,
     ) -> None:
         self.options = options
         self.arguments = arguments
@@ -135,7 +135,7 @@ class CrawlSession:
         arguments: CrawlArguments,
         settings: BaseSettings,
         *,
-        member: Member | None = None,
+        member: CrawlMember | None = None,
         flush_stores: Callable[[], Awaitable[None]],
         wake: Callable[[], None],
         figures: Callable[[], dict[str, float]],
@@ -148,7 +148,7 @@ class CrawlSession:
                 contradict those that the crawl was begun with.
         """
         link = await FrontierLink.connect(options, settings)
-        session = cls(options, arguments, link, member or Member())
+        session = cls(options, arguments, link, member or CrawlMember())
         try:
             with link.explaining():
                 await session._open(

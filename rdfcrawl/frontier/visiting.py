@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
-    from rdfcrawl.remembered import Member
+    from rdfcrawl.remembered import CrawlMember
     from rdfcrawl.reservations import Reservations
 
 
@@ -40,7 +40,7 @@ class VisitingSpider(Protocol):
     arguments: CrawlArguments
     session: CrawlSession | None
     is_onlooker: bool
-    member: Member
+    member: CrawlMember
 
     @property
     def options(self) -> HasCrawlOptions:

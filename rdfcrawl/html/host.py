@@ -34,7 +34,7 @@ class HostLanguage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class HostMarkup:
     """How a page is to be read.
 
     Attributes:
@@ -55,7 +55,7 @@ class Host:
         return self.language not in {HostLanguage.SVG, HostLanguage.XML}
 
 
-def sniff_host(text: str, *, media_type: str = "", version: str = "") -> Host:
+def sniff_host(text: str, *, media_type: str = "", version: str = "") -> HostMarkup:
     """Return the host language of a page by its first characters.
 
     Args:
@@ -83,7 +83,7 @@ def sniff_host(text: str, *, media_type: str = "", version: str = "") -> Host:
     found = _VERSION.search(attributes)
     if not found and "+RDFA 1.0" in public_id:
         version = version or "1.0"
-    return Host(
+    return HostMarkup(
         language=_language(name, public_id, is_xml=is_xml, media_type=media_type),
         is_xml=is_xml,
         is_declared_xml=is_declared_xml,

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.namespaces import JSON_LD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.rdf.environment import Environment
     from rdfcrawl.rdf.limits import ParseLimits
 
@@ -40,7 +40,7 @@ _SCRIPTS = re.compile(
 _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
 
 
-def iter_blocks(page: Page, fragment: str = "") -> Iterator[tuple[str, str]]:
+def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
     """Yield text and profiles of a page's JSON-LD scripts, in document order.
 
     The text is as the script has it. Who wants the first only takes the first.
@@ -69,7 +69,7 @@ def iter_blocks(page: Page, fragment: str = "") -> Iterator[tuple[str, str]]:
 
 
 def extract_json_ld(
-    page: Page, environment: Environment, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: Environment, limits: ParseLimits, log: FaultLog
 ) -> Iterator[bytes]:
     """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
 
@@ -98,7 +98,7 @@ def extract_json_ld(
 
 
 def _iter_statements(
-    page: Page, environment: Environment, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: Environment, limits: ParseLimits, log: FaultLog
 ) -> Iterator[bytes]:
     for number, (text, profile) in enumerate(iter_blocks(page)):
         if number == MAX_BLOCKS:
@@ -112,7 +112,7 @@ def _iter_statements(
                 log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
             yield from read_json_ld_value(
                 value,
-                options=Options(base=_base(page), scope=f"script{number}"),
+                options=JsonLdReaderOptions(base=_base(page), scope=f"script{number}"),
                 environment=environment,
                 limits=limits,
                 log=log,
@@ -121,7 +121,7 @@ def _iter_statements(
             log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
 
 
-def _base(page: Page) -> str:
+def _base(page: ParsedPage) -> str:
     try:
         return page.base
     except SourceFault:
@@ -137,7 +137,7 @@ def _profile(media_type: str) -> str:
     return (found[1] or found[2] or found[3] or "") if found else ""
 
 
-def _targeted(page: Page, fragment: str) -> tuple[str, str]:
+def _targeted(page: ParsedPage, fragment: str) -> tuple[str, str]:
     """Return the script that a fragment names: API section 6, step 5."""
     for node in page.tree.css("[id]"):
         if node.attributes["id"] == fragment:
@@ -148,7 +148,7 @@ def _targeted(page: Page, fragment: str) -> tuple[str, str]:
     raise SourceFault(Reason.SYNTAX, f"loading document failed: no script {fragment}")
 
 
-def _iter_as_text(page: Page) -> Iterator[tuple[str, str]]:
+def _iter_as_text(page: ParsedPage) -> Iterator[tuple[str, str]]:
     for script in _SCRIPTS.finditer(page.text):
         found = _TYPE.search(script[1] or "")
         media_type = (found[1] or found[2] or found[3] or "") if found else ""

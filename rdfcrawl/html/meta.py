@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
 
 MAX_TAGS: Final = 5000
 
@@ -55,7 +55,7 @@ _ENCODINGS: Final = {
 }
 
 
-def extract_open_graph(page: Page, log: FaultLog) -> Iterator[str]:
+def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     """Yield the statements of the Open Graph tags; see the module.
 
     Args:
@@ -89,7 +89,7 @@ def extract_open_graph(page: Page, log: FaultLog) -> Iterator[str]:
                 yield statement(subject, predicate, content)
 
 
-def extract_dublin_core(page: Page, log: FaultLog) -> Iterator[str]:
+def extract_dublin_core(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     """Yield the statements of the Dublin Core tags; see the module.
 
     Args:
@@ -144,7 +144,7 @@ def _name(node: LexborNode) -> str:
     ).strip()
 
 
-def _schemas(page: Page) -> dict[str, str]:
+def _schemas(page: ParsedPage) -> dict[str, str]:
     """Return the namespaces that a page declares for prefixes."""
     schemas = dict(_NAMESPACES)
     for node in page.tree.css("link[rel][href]"):
@@ -161,7 +161,7 @@ def _namespace(name: str, schemas: dict[str, str]) -> str:
     return schemas.get(prefix, "") if is_term else ""
 
 
-def _value(page: Page, node: LexborNode) -> str:
+def _value(page: ParsedPage, node: LexborNode) -> str:
     attrs = node.attributes
     if node.tag == "link":
         return iri(resolve(escape_url(attrs["href"] or ""), page.base))

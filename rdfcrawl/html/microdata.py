@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.walking import Attributes
 
 # With `itemref` and nested properties, what is read of a page can be the square of its
@@ -77,7 +77,7 @@ _TIMES: Final = tuple(
 
 
 def extract_microdata(
-    page: Page, log: FaultLog, *, vocabularies: Vocabularies | None = None
+    page: ParsedPage, log: FaultLog, *, vocabularies: Vocabularies | None = None
 ) -> Iterator[str]:
     """Yield the statements of a page's items, several lines at a time.
 
@@ -112,7 +112,9 @@ class _Frame(NamedTuple):
 class _Items:
     """The items of one page."""
 
-    def __init__(self, page: Page, log: FaultLog, vocabularies: Vocabularies) -> None:
+    def __init__(
+        self, page: ParsedPage, log: FaultLog, vocabularies: Vocabularies
+    ) -> None:
         self._page, self._log, self._vocabularies = page, log, vocabularies
         self._subjects: dict[int, str] = {}
         self._has_reverse = b"itemprop-reverse" in page.lower  # nearly never
@@ -367,7 +369,7 @@ class _Items:
 
 
 def _own_properties(
-    page: Page, *, has_reverse: bool
+    page: ParsedPage, *, has_reverse: bool
 ) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
     """Return the items, and in each the properties that are not in one within it.
 

@@ -25,7 +25,7 @@ _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")
 
 
-class Page:
+class ParsedPage:
     """A page as all extractors see it; what costs is computed on first use.
 
     Attributes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
 
 MAX_LINKS: Final = 10_000  # of one page
 
@@ -38,7 +38,11 @@ _ROBOTS: Final = frozenset({"robots", "rdfcrawl"})
 
 
 def links_of_page(
-    page: Page, *, wants_hyperlinks: bool, log: FaultLog, is_whole: bool | None = None
+    page: ParsedPage,
+    *,
+    wants_hyperlinks: bool,
+    log: FaultLog,
+    is_whole: bool | None = None,
 ) -> set[Link]:
     """Return the links of a page that a crawl may follow.
 
@@ -78,7 +82,7 @@ def links_of_page(
     return found
 
 
-def has_links_in_body(page: Page, *, wants_hyperlinks: bool) -> bool:
+def has_links_in_body(page: ParsedPage, *, wants_hyperlinks: bool) -> bool:
     """Tell whether the whole page has to be parsed for its links, not just its head."""
     if wants_hyperlinks or not page.head_bytes:
         return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import Rule
     from rdfcrawl.rdf.environment import Environment
     from rdfcrawl.rdf.limits import ParseLimits
@@ -62,7 +62,7 @@ class PageReading:
 
     def __init__(  # noqa: PLR0913 - each is of another make
         self,
-        page: Page,
+        page: ParsedPage,
         *,
         extractors: frozenset[Extractor] | None,
         excluded: frozenset[Extractor],
@@ -211,7 +211,7 @@ class PageReading:
         self._log.note(reason, f"{what}: {detail}", apart=True)
 
 
-def _microformats(page: Page, log: FaultLog) -> Iterator[str]:
+def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     from rdfcrawl.html.microformats import (  # noqa: PLC0415 (slow to import)
         extract_microformats,
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser
 
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.reservations import Reservations
 
 MAX_METAS: Final = 1000
@@ -50,7 +50,7 @@ class PageWishes:
         self._is_member = is_member
         self._is_hinted = False
 
-    def are_in_body(self, page: Page) -> bool:
+    def are_in_body(self, page: ParsedPage) -> bool:
         """Look whether there may be any; tell whether its body has to be parsed."""
         if not self._policy.reads_any or page.is_json:
             return False

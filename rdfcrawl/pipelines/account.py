@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, get_args
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.provenance import Status, Worker, describe, describe_worker, status_of
+from rdfcrawl.provenance import (
+    Status,
+    WorkerAgent,
+    describe,
+    describe_worker,
+    status_of,
+)
 from rdfcrawl.records import NOT_READ, Document
 from rdfcrawl.reservations import NOTHING
 from rdfcrawl.signals import flush_stores
@@ -47,7 +53,7 @@ class AccountPipeline:
         self._limits = limits
         self._stats = stats
         self._counts: Counter[str] = Counter()
-        self._worker = Worker(options.worker, options.crawl_id)
+        self._worker = WorkerAgent(options.worker, options.crawl_id)
         self._segments: QuadSegments
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from rdfcrawl.extract.bulk import Bulk, Part
+    from rdfcrawl.extract.bulk import Bulk, BulkPart
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class InBulk:
 
     __slots__ = ()
 
-    def parts(self, bulk: Bulk) -> AsyncGenerator[Part]:
+    def parts(self, bulk: Bulk) -> AsyncGenerator[BulkPart]:
         """Yield them, instead of chunks, from the begin of the document."""
         raise NotImplementedError
 

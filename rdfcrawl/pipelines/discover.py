@@ -9,7 +9,7 @@ from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.pipelines.chunks import give_up
 from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.pipelines.store import Tee
+from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extract.bulk import FoundLinks, Part
+    from rdfcrawl.extract.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.harvest.scan import DocumentScan
@@ -92,7 +92,7 @@ class DiscoverPipeline:
         follow = self._session.arguments_of(document.record).follow
         whole = None
         try:
-            if isinstance(chunks, Tee) and document.response.path is None:
+            if isinstance(chunks, StoreTee) and document.response.path is None:
                 whole = chunks.whole()  # as of most documents
             if whole is None:
                 await self._read_on(document, chunks, follow, scan, links)
@@ -113,7 +113,7 @@ class DiscoverPipeline:
         links: set[bytes],
     ) -> None:
         """Read chunks as they come, or what a child makes of them."""
-        if document.response.path is not None and isinstance(chunks, Tee):
+        if document.response.path is not None and isinstance(chunks, StoreTee):
             parts = chunks.parts(follow, wants_telling=scan is not None)
             if parts is not None:
                 await self._read_parts(document, parts, follow, scan, links)
@@ -127,7 +127,7 @@ class DiscoverPipeline:
     async def _read_parts(
         self,
         document: Document,
-        parts: AsyncGenerator[Part],
+        parts: AsyncGenerator[BulkPart],
         follow: LinkPolicy,
         scan: DocumentScan | None,
         links: set[bytes],

@@ -13,7 +13,7 @@ from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import NeedsSandbox
 from rdfcrawl.extract.job import Job
 from rdfcrawl.extract.options import ExtractOptions
-from rdfcrawl.extract.reading import Reading, rules_in
+from rdfcrawl.extract.reading import DocumentReading, rules_in
 from rdfcrawl.extract.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.extract.bulk import Bulk, Part
-    from rdfcrawl.extract.outcome import Outcome
+    from rdfcrawl.extract.bulk import Bulk, BulkPart
+    from rdfcrawl.extract.outcome import ExtractOutcome
     from rdfcrawl.extract.sandbox import SandboxedReading
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -108,19 +108,19 @@ class ExtractPipeline:
         )
         if not isinstance(source, bytes):
             return _Begun(source, job, None)
-        reading = Reading(source, job, environment=self._environment)
+        reading = DocumentReading(source, job, environment=self._environment)
         return _Begun(source, job, reading)
 
     async def read_in_child(self, source: bytes | Path, job: Job) -> SandboxedReading:
         """Return what a child reads."""
         return await self._sandbox.read(source, job)
 
-    def note(self, document: Document, outcome: Outcome) -> None:
+    def note(self, document: Document, outcome: ExtractOutcome) -> None:
         """Bring into a document what became of it; it may be read in two parts."""
         self.obey(document, outcome)
         note_outcome(document, outcome)
 
-    def obey(self, document: Document, outcome: Outcome) -> None:
+    def obey(self, document: Document, outcome: ExtractOutcome) -> None:
         """Do as its publisher asks; of a page, that is known before its statements."""
         if outcome.reservations is not document.reservations:
             self._spider.obey(document, outcome.reservations)
@@ -141,7 +141,7 @@ class ExtractPipeline:
 class _Begun(NamedTuple):
     source: bytes | Path
     job: Job
-    reading: Reading | None  # in this process
+    reading: DocumentReading | None  # in this process
 
 
 class _Chunks(Counted, AtHand, InBulk):
@@ -194,7 +194,7 @@ class _Chunks(Counted, AtHand, InBulk):
         self._ahead = [first] if second is None else [first, second]
         return None
 
-    async def parts(self, bulk: Bulk) -> AsyncGenerator[Part]:
+    async def parts(self, bulk: Bulk) -> AsyncGenerator[BulkPart]:
         """Yield what comes of the chunks of a document that is read in a child."""
         self._begin()
         if self._source is None:
@@ -267,7 +267,7 @@ class _NearContexts:
         return context
 
 
-def note_outcome(document: Document, outcome: Outcome) -> None:
+def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
     """Add what an outcome says to what is known of a document."""
     document.reading = _added(document.reading, outcome)
     document.links |= outcome.links
@@ -276,7 +276,7 @@ def note_outcome(document: Document, outcome: Outcome) -> None:
     document.faults += outcome.faults
 
 
-def _added(reading: BodyReading, outcome: Outcome) -> BodyReading:
+def _added(reading: BodyReading, outcome: ExtractOutcome) -> BodyReading:
     """Return what was read before, and what another reader made of the rest."""
     later = BodyReading(
         outcome.format,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extract.bulk import Part
+    from rdfcrawl.extract.bulk import BulkPart
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.pieces import PieceOrder
     from rdfcrawl.stores.protocol import DocumentWriter, Store
@@ -100,7 +100,7 @@ class StorePipeline:
         if document.is_deleted:
             await self.forget(document)
         elif document.chunks is not None:
-            document.chunks = Tee(self, document, document.chunks)
+            document.chunks = StoreTee(self, document, document.chunks)
         return document
 
     def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
@@ -136,7 +136,7 @@ class StorePipeline:
             self._digests.note(document, digest)
 
 
-class Tee:
+class StoreTee:
     """Passes the quads of a document on, and writes them to the store.
 
     The document is in the store once they are read to their end.
@@ -154,7 +154,7 @@ class Tee:
         self._is_counted = isinstance(chunks, Counted)
         self._n_quads = 0
 
-    def __aiter__(self) -> Tee:
+    def __aiter__(self) -> StoreTee:
         return self
 
     async def __anext__(self) -> bytes:
@@ -193,7 +193,7 @@ class Tee:
 
     def parts(
         self, follow: LinkPolicy, *, wants_telling: bool
-    ) -> AsyncGenerator[Part] | None:
+    ) -> AsyncGenerator[BulkPart] | None:
         """Return the parts of a document, to be read instead of its quads.
 
         None: the quads themselves are needed by somebody before they are stored.
@@ -213,7 +213,7 @@ class Tee:
         )
         return self._parts(chunks.parts(bulk))
 
-    async def _parts(self, parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
+    async def _parts(self, parts: AsyncGenerator[BulkPart]) -> AsyncGenerator[BulkPart]:
         try:
             async with aclosing(parts):
                 async for part in parts:
@@ -225,7 +225,7 @@ class Tee:
             await self.aclose()
             raise
 
-    async def _write_part(self, part: Part) -> None:
+    async def _write_part(self, part: BulkPart) -> None:
         writer = self._writer
         if writer is None:
             writer = self._writer = await self._pipeline.begin_of(self._document)

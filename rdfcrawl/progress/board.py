@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from rdfcrawl.frontier.options import CrawlPaths
-    from rdfcrawl.progress.snapshot import Snapshot
+    from rdfcrawl.progress.snapshot import CrawlSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _MOST_FAULTS = 8
 _RATE_SECS = 15.0  # long enough to be steady at a document every few seconds
 
 
-def one_line(now: Snapshot, earlier: Snapshot | None) -> str:
+def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
     """Return the progress as one line of a log."""
     counts = now.counts
     faults = sum(now.faults.values())
@@ -48,7 +48,7 @@ class Board:
         self._console = Console(stderr=True)
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._redirected: list[logging.StreamHandler[Any]] = []
-        self._seen: deque[Snapshot] = deque()  # the last _RATE_SECS
+        self._seen: deque[CrawlSnapshot] = deque()  # the last _RATE_SECS
 
     def open(self) -> None:
         """Show the table; send log lines that go to stderr through it."""
@@ -59,7 +59,7 @@ class Board:
                 handler.setStream(sys.stderr)
                 self._redirected.append(handler)
 
-    def show(self, now: Snapshot) -> None:
+    def show(self, now: CrawlSnapshot) -> None:
         """Bring the table up to date."""
         while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
             self._seen.popleft()
@@ -73,7 +73,7 @@ class Board:
             handler.setStream(sys.stderr)
         self._redirected.clear()
 
-    def _table(self, now: Snapshot) -> Table:
+    def _table(self, now: CrawlSnapshot) -> Table:
         from rich.table import Table  # noqa: PLC0415
 
         table = Table(title=self._title, title_justify="left", expand=False)
@@ -97,7 +97,7 @@ class Board:
 
 
 def print_summary(
-    now: Snapshot, paths: CrawlPaths, *, done: int, secs: float, outcome: str
+    now: CrawlSnapshot, paths: CrawlPaths, *, done: int, secs: float, outcome: str
 ) -> None:
     """Print to stderr what a crawl came to, and where its data lies.
 
@@ -138,7 +138,7 @@ def print_summary(
 
 
 def _hint(
-    now: Snapshot, paths: CrawlPaths, *, left: int, done: int, outcome: str
+    now: CrawlSnapshot, paths: CrawlPaths, *, left: int, done: int, outcome: str
 ) -> str:
     if left:
         return "the same command continues, unless it says fresh=1"
@@ -159,7 +159,7 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _down(now: Snapshot) -> str:
+def _down(now: CrawlSnapshot) -> str:
     more = now.n_down - len(now.down)
     return (
         f"{now.n_down:,} hosts that did not answer: {', '.join(now.down)}"

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.progress.forks import ForkedWorker, WorkerForks
-    from rdfcrawl.progress.snapshot import Snapshot
-    from rdfcrawl.remembered import Member
+    from rdfcrawl.progress.snapshot import CrawlSnapshot
+    from rdfcrawl.remembered import CrawlMember
 
     Worker = ForkedWorker | asyncio.subprocess.Process
 
@@ -58,7 +58,7 @@ class Crew:
         self,
         spider: str,
         *,
-        member: Member,
+        member: CrawlMember,
         arguments: Mapping[str, str],
         overrides: Sequence[str],
         settings: BaseSettings,
@@ -110,7 +110,7 @@ class Crew:
             await link.close()
         return code
 
-    async def _begin(self, link: FrontierLink) -> Snapshot:
+    async def _begin(self, link: FrontierLink) -> CrawlSnapshot:
         """Create or join the crawl for all workers; return the first look at it."""
         frontier = link.frontier
         await frontier.open()

@@ -14,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.options import Display, ProgressOptions
-from rdfcrawl.progress.snapshot import Snapshot, take_snapshot
+from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.signals import before_leaving
 
@@ -38,7 +38,7 @@ class Progress:
         self._options = options
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
-        self._last: Snapshot | None = None
+        self._last: CrawlSnapshot | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

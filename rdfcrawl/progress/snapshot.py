@@ -15,7 +15,7 @@ _MOST_DOWN: Final = 3  # hosts that are named
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CrawlSnapshot:
     """One look at a crawl.
 
     Attributes:
@@ -67,7 +67,7 @@ class Snapshot:
         }
         return dict(sorted(named.items(), key=lambda pair: -pair[1]))
 
-    def rate_since(self, earlier: Snapshot | None) -> float:
+    def rate_since(self, earlier: CrawlSnapshot | None) -> float:
         """Return documents per second since an earlier look."""
         if earlier is None or self.taken <= earlier.taken:
             return 0.0
@@ -75,7 +75,7 @@ class Snapshot:
         return max(0.0, done / (self.taken - earlier.taken))
 
 
-async def take_snapshot(frontier: Frontier) -> Snapshot:
+async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Look at a crawl; four round trips."""
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
@@ -84,4 +84,4 @@ async def take_snapshot(frontier: Frontier) -> Snapshot:
     counts = await frontier.counts()
     workers = len(await frontier.live_workers())
     n_down, down = await frontier.waited_for(_MOST_DOWN)
-    return Snapshot(time.monotonic(), counts, workers, n_down, tuple(down), total)
+    return CrawlSnapshot(time.monotonic(), counts, workers, n_down, tuple(down), total)

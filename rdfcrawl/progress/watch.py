@@ -17,7 +17,7 @@ from rdfcrawl.progress.snapshot import take_snapshot
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.progress.options import ProgressOptions
-    from rdfcrawl.progress.snapshot import Snapshot
+    from rdfcrawl.progress.snapshot import CrawlSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ async def _show_table(frontier: Frontier) -> None:
 
 
 async def _log_lines(frontier: Frontier, every_secs: float) -> None:
-    earlier: Snapshot | None = None
+    earlier: CrawlSnapshot | None = None
     while True:
         await asyncio.sleep(every_secs)
         with suppress(RedisError):

@@ -70,7 +70,7 @@ _TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
 _PLAIN: Final = b'" .\n'
 
 
-class Run(NamedTuple):
+class CanonicalRun(NamedTuple):
     """Lines that stand together.
 
     Attributes:
@@ -84,7 +84,7 @@ class Run(NamedTuple):
     begin: int
 
 
-def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
+def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
     """Yield the lines of a block in their order, those for the parser apart.
 
     Args:
@@ -102,11 +102,11 @@ def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[Run]:
                 break
             continue
         if begin < at:
-            yield Run(block[begin:at], is_canonical=False, begin=begin)
-        yield Run(_without_strings(block[at:end]), is_canonical=True, begin=at)
+            yield CanonicalRun(block[begin:at], is_canonical=False, begin=begin)
+        yield CanonicalRun(_without_strings(block[at:end]), is_canonical=True, begin=at)
         at = begin = end
     if begin < len(block):
-        yield Run(block[begin:], is_canonical=False, begin=begin)
+        yield CanonicalRun(block[begin:], is_canonical=False, begin=begin)
 
 
 def canonical(block: bytes, *, has_graphs: bool) -> bytes | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import Environment
     from rdfcrawl.rdf.limits import ParseLimits
     from rdfcrawl.rdf.output import Output
-    from rdfcrawl.rdf.text import Text
+    from rdfcrawl.rdf.text import DocumentText
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
@@ -62,7 +62,7 @@ class Chances:
 
     def __init__(
         self,
-        text: Text,
+        text: DocumentText,
         document_format: formats.Format,
         *,
         base: str,

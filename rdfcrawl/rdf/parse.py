@@ -23,7 +23,7 @@ from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import Output
 from rdfcrawl.rdf.parser import GATHER_BYTES
-from rdfcrawl.rdf.text import Text
+from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ class Parse:
         if decision.format is formats.HTML:  # pages have readers of their own
             self.format, self._found = None, formats.HTML.name
         self._source = source
-        self._text = Text(
+        self._text = DocumentText(
             source,
             charset=charset,
             is_xml=self.format is not None and self.format.family == "xml",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Screen = Callable[[bytes, bool], bytes]
 
 
-class Text:
+class DocumentText:
     """The text of one document.
 
     Args:

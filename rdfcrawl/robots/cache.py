@@ -14,7 +14,7 @@ from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
-    Access,
+    RobotsAccess,
     Rules,
     judge,
     parse_robots,
@@ -283,7 +283,7 @@ class RobotsCache:
     async def _load(self, origin: str, take: Take) -> Rules | RobotsResponse:
         response = await self._follow(origin, take)
         access = judge(response.status)
-        if access is Access.UNREACHABLE:
+        if access is RobotsAccess.UNREACHABLE:
             # RFC 9309 2.4: older rules may be used if there is nothing newer.
             if entry := self._entries.get(origin):
                 entry.expires_at = time.monotonic() + self._options.stale_secs
@@ -292,7 +292,7 @@ class RobotsCache:
         rules = ALLOW_ALL
         if self._deaths is not None:
             await self._deaths.read(origin)
-        if access is Access.PARSE:
+        if access is RobotsAccess.PARSE:
             rules = parse_robots(response.body, self._options.agent)
         ttl_secs = self._options.ttl_secs
         if self._may_read_tdm(origin, rules):
@@ -301,7 +301,7 @@ class RobotsCache:
             if answer.is_unasked:
                 return answer
             tdm = self._tdm(origin, answer)
-            if judge(answer.status) is Access.UNREACHABLE:
+            if judge(answer.status) is RobotsAccess.UNREACHABLE:
                 ttl_secs = min(ttl_secs, self._options.stale_secs)
                 if entry := self._entries.get(origin):  # as of robots.txt
                     tdm = entry.rules.tdm
@@ -323,7 +323,7 @@ class RobotsCache:
         An origin that does not give the file has none (TDMRep, "TDM File on the Origin
         Server").
         """
-        if judge(answer.status) is not Access.PARSE:
+        if judge(answer.status) is not RobotsAccess.PARSE:
             return None
         tdm = parse_tdm_file(answer.body, origin)
         self._count("tdm/bad_file" if tdm is None else "tdm/file")

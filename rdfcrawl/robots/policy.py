@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 
 
-class Access(Enum):
+class RobotsAccess(Enum):
     """What the fetch of robots.txt came to (RFC 9309 2.3.1)."""
 
     PARSE = auto()
@@ -27,7 +27,7 @@ class Access(Enum):
     """2.3.1.4: nothing may be asked for until it can be read."""
 
 
-def judge(status: int) -> Access:
+def judge(status: int) -> RobotsAccess:
     """Say what the final answer for robots.txt means.
 
     Args:
@@ -41,11 +41,11 @@ def judge(status: int) -> Access:
     (<Access.ALLOW_ALL: 2>, <Access.UNREACHABLE: 3>)
     """
     if 200 <= status < 300:
-        return Access.PARSE
+        return RobotsAccess.PARSE
     # 2.3.1.2: after too many redirects it may be taken as unavailable.
     if 300 <= status < 500 and status != 429:
-        return Access.ALLOW_ALL
-    return Access.UNREACHABLE
+        return RobotsAccess.ALLOW_ALL
+    return RobotsAccess.UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

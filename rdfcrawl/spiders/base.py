@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
-    from rdfcrawl.remembered import Member
+    from rdfcrawl.remembered import CrawlMember
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, RefusedSeeds, Seed
@@ -82,12 +82,12 @@ class RdfSpider(Spider):
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
         from rdfcrawl.harvest.registry import HarvesterRegistry
-        from rdfcrawl.remembered import Member
+        from rdfcrawl.remembered import CrawlMember
 
         super().__init__(*args, **kw)
         self.arguments = arguments
         self.options = options
-        self.member = Member()
+        self.member = CrawlMember()
         self.session: CrawlSession | None = None
         self.harvesters = HarvesterRegistry(self._context)
         self._harvesters: dict[int, HarvesterRegistry] = {}
@@ -156,16 +156,16 @@ class RdfSpider(Spider):
         )
 
     @classmethod
-    def member_of(cls, given: Mapping[str, str]) -> Member:
+    def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as it joins a crawl.
 
         Args:
             given: what `given` returns.
         """
         from rdfcrawl.arguments import NAMED
-        from rdfcrawl.remembered import Member
+        from rdfcrawl.remembered import CrawlMember
 
-        return Member(
+        return CrawlMember(
             spider=cls.name,
             accepts=cls.accepts(),
             given=given,

@@ -108,7 +108,7 @@ class MemberPacker:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GzipMember:
     """Where one member lies in its file, as its header says.
 
     Attributes:
@@ -126,7 +126,7 @@ class TornMember(Exception):
     """A member is not whole: its bytes do not inflate to what its trailer says."""
 
 
-def iter_members(fd: int, n_file_bytes: int) -> Iterator[Member]:
+def iter_members(fd: int, n_file_bytes: int) -> Iterator[GzipMember]:
     """Yield the members of an open segment by their headers, up to the first torn one.
 
     Content is not read: a member that is yielded lies within the file, no more.
@@ -143,11 +143,11 @@ def iter_members(fd: int, n_file_bytes: int) -> Iterator[Member]:
             or offset + n_bytes > n_file_bytes
         ):
             return
-        yield Member(offset, n_bytes, bool(value & _SYNCED))
+        yield GzipMember(offset, n_bytes, bool(value & _SYNCED))
         offset += n_bytes
 
 
-def iter_content(fd: int, member: Member) -> Iterator[bytes]:
+def iter_content(fd: int, member: GzipMember) -> Iterator[bytes]:
     """Yield what `member` inflates to, in pieces of at most 256 KiB.
 
     Raises:

@@ -18,7 +18,7 @@ _MARK = re.compile(rb"#\tdocument <([^>\n]*)> ([0-9]+)\n")
 _LINE_FEED = 10
 
 
-class Piece(NamedTuple):
+class StoredPiece(NamedTuple):
     """Whole lines of one document; its pieces follow each other.
 
     Attributes:
@@ -65,19 +65,19 @@ def iter_quads(directory: Path) -> Iterator[bytes]:
         yield from iter_blocks(path)
 
 
-def iter_pieces(path: Path) -> Iterator[Piece]:
+def iter_pieces(path: Path) -> Iterator[StoredPiece]:
     """Yield the documents of one segment of an `NQuadsStore`, piece by piece.
 
     A piece is empty only if its document has no statements; it is then the only one.
     """
-    current: Piece | None = None
+    current: StoredPiece | None = None
     is_empty = True
     for line, quads in _iter_marked(path):
         if line is not None:
             if current is not None and is_empty:
                 yield current
             ordinal = 0 if current is None else current.ordinal + 1
-            current = Piece(line[1].decode(), int(line[2]), ordinal, b"")
+            current = StoredPiece(line[1].decode(), int(line[2]), ordinal, b"")
             is_empty = True
         elif current is not None:
             yield current._replace(quads=quads)
@@ -101,7 +101,7 @@ def _iter_marked(path: Path) -> Iterator[tuple[re.Match[bytes] | None, bytes]]:
             yield None, block[begin:]
 
 
-def iter_latest(directory: Path) -> Iterator[Piece]:
+def iter_latest(directory: Path) -> Iterator[StoredPiece]:
     """Yield the latest version of each document of an `NQuadsStore`, piece by piece.
 
     The version with the highest `version_ms` counts; of the same version written

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.stores.members import (
     PREFIX,
     SEAL,
-    Member,
+    GzipMember,
     TornMember,
     iter_content,
     iter_members,
@@ -120,7 +120,7 @@ def _is_ours(fd: int) -> bool:
 
 def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
     """Return how far a segment that is not sealed can be trusted."""
-    doubtful: list[Member] = []
+    doubtful: list[GzipMember] = []
     n_whole = 0
     for member in iter_members(fd, n_file_bytes):
         if member.is_synced:
@@ -133,7 +133,7 @@ def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
     return n_whole
 
 
-def _is_whole(fd: int, member: Member) -> bool:
+def _is_whole(fd: int, member: GzipMember) -> bool:
     try:
         for _ in iter_content(fd, member):
             pass

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ArchiveEntry:
     """A file in an archive, while it passes by.
 
     Attributes:

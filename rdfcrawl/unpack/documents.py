@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.formats import Decision
-    from rdfcrawl.unpack.archive import Entry
+    from rdfcrawl.unpack.archive import ArchiveEntry
     from rdfcrawl.unpack.limits import UnpackLimits
     from rdfcrawl.unpack.scratch import Blob, Scratch
 
@@ -265,7 +265,7 @@ class _Unpacking:
 
     def _entries(
         self, stream: _Stream, packing: Packing, layer: Layer, stack: ExitStack
-    ) -> Iterator[Entry]:
+    ) -> Iterator[ArchiveEntry]:
         if packing is Packing.TAR:
             return iter_tar(stream.file, layer)
         blob = self._blob(stream)
@@ -287,7 +287,7 @@ class _Unpacking:
             return MemoryBlob(data)
         return self._scratch.hold(stream.file, max_bytes=self._limits.seekable_bytes)
 
-    def _member(self, entry: Entry) -> _Stream:
+    def _member(self, entry: ArchiveEntry) -> _Stream:
         layer = entry.layer
         file = PieceStream(entry.pieces(layer), note=self._note, layer=layer)
         if not entry.is_reopenable:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.archive import Entry
+from rdfcrawl.unpack.archive import ArchiveEntry
 from rdfcrawl.unpack.meter import Layer, Meter
 from rdfcrawl.unpack.raw_codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.unpack.seven_zip_header import (
     ENCODED_HEADER,
     HEADER,
     MAX_HEADER_BYTES,
-    Files,
     HeaderReader,
+    SevenZipFiles,
     Streams,
 )
 from rdfcrawl.unpack.streams import PieceReader, decoded
@@ -44,7 +44,7 @@ _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
 
 def iter_seven_zip(
     blob: Blob, layer: Layer, note: Callable[[SourceFault], None]
-) -> Iterator[Entry]:
+) -> Iterator[ArchiveEntry]:
     """Yield the files of a 7z archive, in its order.
 
     Args:
@@ -77,7 +77,7 @@ class _Archive:
     def __init__(self, blob: Blob, layer: Layer) -> None:
         self._blob, self._layer = blob, layer
 
-    def header(self) -> tuple[Streams, Files]:
+    def header(self) -> tuple[Streams, SevenZipFiles]:
         """Return what is in the archive."""
         start = self._blob.read_at(0, _SIGNATURE.size)
         if len(start) < _SIGNATURE.size or not start.startswith(_MAGIC):
@@ -86,7 +86,7 @@ class _Archive:
         if zlib.crc32(start[12:]) != start_crc:
             raise SourceFault(Reason.CHECKSUM, "7z: start header")
         if not size:
-            return Streams(), Files()
+            return Streams(), SevenZipFiles()
         header = self._stored_header(offset, size)
         for _ in range(_MAX_HEADERS):
             if zlib.crc32(header) != crc:
@@ -184,7 +184,9 @@ class _OpenFolder:
         self.n_left = folder.n_files
         self.n_bytes, self.crc = folder.n_bytes, folder.crc
 
-    def next_file(self, name: str, note: Callable[[SourceFault], None]) -> Entry | None:
+    def next_file(
+        self, name: str, note: Callable[[SourceFault], None]
+    ) -> ArchiveEntry | None:
         """Return the next file; None if the folder is broken, which is noted once."""
         i = self._folder.n_files - self.n_left
         self.n_left -= 1
@@ -201,7 +203,7 @@ class _OpenFolder:
         file = _File(self._stream, self._sizes[i], self._crcs[i], name)
         self._file = file
         is_alone = self._folder.n_files == 1
-        return Entry(
+        return ArchiveEntry(
             name=name,
             layer=self._layer,
             pieces=lambda layer: self._pieces(file, layer),

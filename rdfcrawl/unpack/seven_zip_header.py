@@ -87,7 +87,7 @@ class Streams:
 
 
 @dataclass(slots=True)
-class Files:
+class SevenZipFiles:
     """The entries of an archive.
 
     Attributes:
@@ -139,9 +139,9 @@ class HeaderReader:
         """Return the next property's id."""
         return self._number()
 
-    def archive(self) -> tuple[Streams, Files]:
+    def archive(self) -> tuple[Streams, SevenZipFiles]:
         """Return what is in a header, after its id."""
-        streams, files = Streams(), Files()
+        streams, files = Streams(), SevenZipFiles()
         while (kind := self._number()) != _END:
             if kind == _ARCHIVE_PROPERTIES:
                 while self._number() != _END:
@@ -291,8 +291,8 @@ class HeaderReader:
 
     # -- files ---------------------------------------------------------------------
 
-    def _files(self) -> Files:
-        files = Files(n=self._count())
+    def _files(self) -> SevenZipFiles:
+        files = SevenZipFiles(n=self._count())
         while (kind := self._number()) != _END:
             part = HeaderReader(self._bytes(self._number()))
             if kind == _EMPTY_STREAM:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.unpack.archive import Entry
+from rdfcrawl.unpack.archive import ArchiveEntry
 from rdfcrawl.unpack.names import decode_name
 from rdfcrawl.unpack.scratch import BLOCK_BYTES
 
@@ -28,7 +28,7 @@ _HEADER_ONLY: Final = b"123456"  # links, devices, folders, FIFOs: no data follo
 _PAX: Final = re.compile(rb"([0-9]{1,10}) ([^=\n]+)=", re.ASCII)
 
 
-def iter_tar(stream: BinaryIO, layer: Layer) -> Iterator[Entry]:
+def iter_tar(stream: BinaryIO, layer: Layer) -> Iterator[ArchiveEntry]:
     """Yield the files of a tar; what is not read of one is skipped.
 
     Args:
@@ -54,7 +54,7 @@ class _Tar:
         self._n_zeros = 0
         self._n_headers = 0
 
-    def next(self) -> Entry | None:
+    def next(self) -> ArchiveEntry | None:
         """Return the next file, or None at the end."""
         while (header := self._header()) is not None:
             kind = header[156:157]
@@ -74,7 +74,7 @@ class _Tar:
                 self.skip()
         return None
 
-    def _entry(self, header: bytes, kind: bytes, size: int) -> Entry | None:
+    def _entry(self, header: bytes, kind: bytes, size: int) -> ArchiveEntry | None:
         pax = self._shared | self._own
         self._own = {}
         self._layer.meter.count_member()
@@ -88,7 +88,7 @@ class _Tar:
             if kind == b"S":
                 self._skip_sparse_headers(header)
             return None
-        return Entry(
+        return ArchiveEntry(
             name=decode_name(name),
             layer=self._layer,
             pieces=lambda _: self._pieces(),

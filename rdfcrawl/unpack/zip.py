@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.archive import Entry
+from rdfcrawl.unpack.archive import ArchiveEntry
 from rdfcrawl.unpack.names import decode_name
 from rdfcrawl.unpack.raw_codecs import lzma1
 from rdfcrawl.unpack.scratch import BLOCK_BYTES
@@ -65,7 +65,7 @@ class _Header:
 
 def iter_zip(
     blob: Blob, layer: Layer, note: Callable[[SourceFault], None]
-) -> Iterator[Entry]:
+) -> Iterator[ArchiveEntry]:
     """Yield the files of a zip, in the order of its directory.
 
     Args:
@@ -117,7 +117,7 @@ class _Zip:
         if self._lost is not None:
             raise self._lost
 
-    def entry(self, header: _Header) -> Entry:
+    def entry(self, header: _Header) -> ArchiveEntry:
         """Return a member.
 
         Raises:
@@ -138,7 +138,7 @@ class _Zip:
             self._n_packed += header.n_packed
             if self._n_packed > self._blob.n_bytes:
                 raise SourceFault(Reason.BAD_ARCHIVE, "zip: members overlap")
-        return Entry(
+        return ArchiveEntry(
             name=header.name,
             layer=self._layer.inside(),
             pieces=lambda layer: self._pieces(header, begin, layer),

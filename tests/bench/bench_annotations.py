@@ -17,7 +17,7 @@ from pyRdfa.options import Options
 
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.microformats import extract_microformats
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rdfa import extract_rdfa
 from tests.bench.figures import Figure, judge
 
@@ -62,7 +62,7 @@ def _rate(pages: list[bytes], read: Callable[[bytes], object]) -> float:
 
 
 def _ours_rdfa(data: bytes) -> int:
-    return sum(map(len, extract_rdfa(Page(data, url=URL), FaultLog())))
+    return sum(map(len, extract_rdfa(ParsedPage(data, url=URL), FaultLog())))
 
 
 def _pyrdfa(data: bytes) -> object:
@@ -72,7 +72,7 @@ def _pyrdfa(data: bytes) -> object:
 
 
 def _ours_microformats(data: bytes) -> int:
-    return sum(map(len, extract_microformats(Page(data, url=URL), FaultLog())))
+    return sum(map(len, extract_microformats(ParsedPage(data, url=URL), FaultLog())))
 
 
 def _mf2py(data: bytes) -> object:

@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborHTMLParser
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import SLOW
-from rdfcrawl.html.page import Page
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
@@ -157,7 +157,7 @@ def read(data: bytes, *, is_bounded: bool, wants_hyperlinks: bool) -> PageReadin
     log = FaultLog()
     output = Output(url=URL, graph=URL, limits=DEFAULT_LIMITS, log=log)
     reading = PageReading(
-        Page(data, url=URL, media_type="text/html"),
+        ParsedPage(data, url=URL, media_type="text/html"),
         extractors=None,
         excluded=frozenset() if is_bounded else SLOW,
         rules=(),

@@ -17,7 +17,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.bundled import BUNDLED
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
@@ -62,7 +62,9 @@ def _fast(data: bytes) -> None:
 
 def _pyld(data: bytes) -> None:
     loader = ContextLoader(INLINE.contexts, document_url=URL)
-    assert list(iter_statements(json.loads(data), Options(base=URL), loader))
+    assert list(
+        iter_statements(json.loads(data), JsonLdReaderOptions(base=URL), loader)
+    )
 
 
 def _pyoxigraph(data: bytes) -> None:

@@ -28,7 +28,7 @@ from pyoxigraph import RdfFormat
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import Reading
+from rdfcrawl.extract.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.unpack.documents import iter_documents
@@ -96,7 +96,7 @@ def dump(kind: str, n: int, folder: Path) -> Figure:
 
     def ours() -> int:
         job = Job(url=f"{URL}.{kind}.gz", graph=URL, media_type="application/gzip")
-        reading = Reading(path, job, environment=Environment(is_bounded=True))
+        reading = DocumentReading(path, job, environment=Environment(is_bounded=True))
         for _ in reading:
             pass
         assert not reading.outcome.faults

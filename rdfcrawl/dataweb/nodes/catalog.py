@@ -17,8 +17,8 @@ from rdfcrawl.dataweb.nodes.site import (
     EPOCH,
     HTML,
     TURTLE,
-    Options,
     Site,
+    SiteOptions,
     pack,
     respond,
 )
@@ -57,7 +57,7 @@ _BY_LINKS = (Offer.VOID_ROOT, Offer.VOID_SPACE, Offer.ALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogOptions(Options["CatalogNode"]):
+class CatalogOptions(SiteOptions["CatalogNode"]):
     """What a site with described datasets is made of.
 
     Attributes:

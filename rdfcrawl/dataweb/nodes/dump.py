@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.config import WebConfig
     from rdfcrawl.dataweb.messages import Request
     from rdfcrawl.dataweb.nodes.base import Statement
-    from rdfcrawl.dataweb.nodes.packings import Packing
+    from rdfcrawl.dataweb.nodes.packings import DumpPacking
     from rdfcrawl.dataweb.nodes.serializations import Serialization
 
 
@@ -28,7 +28,7 @@ class DumpFormat:
     """Serialization and compression of one dump; `packing` unset is plain."""
 
     serialization: Serialization
-    packing: Packing | None = None
+    packing: DumpPacking | None = None
 
     @property
     def path(self) -> str:

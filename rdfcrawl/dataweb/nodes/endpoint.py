@@ -20,7 +20,14 @@ from rdfcrawl.dataweb.messages import (
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize
 from rdfcrawl.dataweb.nodes.results import WRITERS
-from rdfcrawl.dataweb.nodes.site import FRONT_PAGE, HTML, TURTLE, Options, Site, respond
+from rdfcrawl.dataweb.nodes.site import (
+    FRONT_PAGE,
+    HTML,
+    TURTLE,
+    Site,
+    SiteOptions,
+    respond,
+)
 from rdfcrawl.dataweb.nodes.sparql import (
     ENDPOINT_PATH,
     FORM,
@@ -56,7 +63,7 @@ Graph = ox.NamedNode | ox.DefaultGraph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointOptions(Options["EndpointNode"]):
+class EndpointOptions(SiteOptions["EndpointNode"]):
     """What an endpoint is made of.
 
     Attributes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, Request, Response
 from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
-from rdfcrawl.dataweb.nodes.site import Options, Site, pack
+from rdfcrawl.dataweb.nodes.site import Site, SiteOptions, pack
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _POLL_SECS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FtpOptions(Options["FtpNode"]):
+class FtpOptions(SiteOptions["FtpNode"]):
     """What an FTP server has.
 
     Attributes:

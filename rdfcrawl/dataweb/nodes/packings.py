@@ -30,7 +30,7 @@ _ENTRY_NAME = "ldcbench.dump"  # ORCA's entries have no extension of RDF
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class DumpPacking:
     """How a dump is compressed: extension, media type, function."""
 
     extension: str
@@ -74,25 +74,27 @@ def _zstd(content: bytes) -> bytes:
     return bytes(zstd.compress(content))
 
 
-_GZIP = Packing(".gz", "application/gzip", _gzip)
-_BZIP2 = Packing(".bz2", "application/x-bzip2", bz2.compress)
-_TAR = Packing(".tar", "application/x-tar", _tar)
-_TAR_GZ = Packing(".tar.gz", "application/x-targzip", _tar_gz)  # sic, as ORCA has it
-_ZIP = Packing(".zip", "application/zip", _zip)
+_GZIP = DumpPacking(".gz", "application/gzip", _gzip)
+_BZIP2 = DumpPacking(".bz2", "application/x-bzip2", bz2.compress)
+_TAR = DumpPacking(".tar", "application/x-tar", _tar)
+_TAR_GZ = DumpPacking(
+    ".tar.gz", "application/x-targzip", _tar_gz
+)  # sic, as ORCA has it
+_ZIP = DumpPacking(".zip", "application/zip", _zip)
 
 PACKINGS = {
     Profile.ORCA_2020: (_GZIP, _BZIP2, _ZIP),
     Profile.ORCA_2021: (_TAR, _TAR_GZ, _ZIP),
     Profile.EXTENDED: (
         *(_GZIP, _BZIP2, _ZIP, _TAR, _TAR_GZ),
-        Packing(".xz", "application/x-xz", lzma.compress),
-        Packing(".zst", "application/zstd", _zstd),
-        Packing(".br", "application/octet-stream", brotli.compress),
-        Packing(".lz4", "application/octet-stream", lz4.frame.compress),
-        Packing(".7z", "application/x-7z-compressed", _seven_zip),
-        Packing(".tar.bz2", "application/x-tar", lambda x: bz2.compress(_tar(x))),
-        Packing(".tar.xz", "application/x-tar", lambda x: lzma.compress(_tar(x))),
-        Packing(".zip.gz", "application/gzip", lambda x: _gzip(_zip(x))),
+        DumpPacking(".xz", "application/x-xz", lzma.compress),
+        DumpPacking(".zst", "application/zstd", _zstd),
+        DumpPacking(".br", "application/octet-stream", brotli.compress),
+        DumpPacking(".lz4", "application/octet-stream", lz4.frame.compress),
+        DumpPacking(".7z", "application/x-7z-compressed", _seven_zip),
+        DumpPacking(".tar.bz2", "application/x-tar", lambda x: bz2.compress(_tar(x))),
+        DumpPacking(".tar.xz", "application/x-tar", lambda x: lzma.compress(_tar(x))),
+        DumpPacking(".zip.gz", "application/gzip", lambda x: _gzip(_zip(x))),
     ),
 }
 """What each profile compresses with."""

@@ -12,7 +12,7 @@ from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, Response
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, SEE_ALSO, serialize
-from rdfcrawl.dataweb.nodes.site import EPOCH, Options, Site, respond, w3c_date
+from rdfcrawl.dataweb.nodes.site import EPOCH, Site, SiteOptions, respond, w3c_date
 from rdfcrawl.rdf.namespaces import DCTERMS, HYDRA, LDES, TREE, XSD
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Style(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PagedOptions(Options["PagedNode"]):
+class PagedOptions(SiteOptions["PagedNode"]):
     """What paged collections are made of.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from string import Template
 
-from rdfcrawl.dataweb.nodes.rdfa import Page
+from rdfcrawl.dataweb.nodes.rdfa import RdfaPage
 
 _HTML = """<!DOCTYPE html>
 <html lang="en" prefix="v: $origin/vocab#"><head><meta charset="utf-8">
@@ -192,7 +192,7 @@ _HTML_ONLY: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def make_pages(origin: str) -> list[Page]:
+def make_pages(origin: str) -> list[RdfaPage]:
     """Give the pages as the node at `origin` (no slash at the end) serves them."""
     pages = [
         _page(case, origin, wrapper=_HTML, extension="html", media_type="text/html")
@@ -223,10 +223,10 @@ def _page(
     wrapper: str,
     extension: str,
     media_type: str,
-) -> Page:
+) -> RdfaPage:
     name, content, turtle = case
     body = Template(wrapper.format(content=content)).substitute(origin=origin)
-    return Page(
+    return RdfaPage(
         path=f"/pages/{name}.{extension}",
         content_type=f"{media_type}; charset=utf-8",
         body=body.encode(),

@@ -23,7 +23,7 @@ from rdfcrawl.dataweb.nodes.portal_datasets import (
 )
 from rdfcrawl.dataweb.nodes.portal_index import Index
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery
-from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, Options, Site, respond
+from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, Site, SiteOptions, respond
 from rdfcrawl.rdf.namespaces import DCAT, HYDRA, XSD
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _ROBOTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PortalOptions(Options["PortalNode"]):
+class PortalOptions(SiteOptions["PortalNode"]):
     """What a portal is made of.
 
     Attributes:

@@ -21,7 +21,7 @@ ENTRANCE_PATH = "/dataset-0/resource-0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class RdfaPage:
     """One page, as it is served on one node.
 
     Attributes:
@@ -40,7 +40,7 @@ class Page:
 class RdfaNode(Node):
     """Pages with RDFa; the entrance links to all of them and to other nodes."""
 
-    def __init__(self, plan: NodePlan, pages: Sequence[Page]) -> None:
+    def __init__(self, plan: NodePlan, pages: Sequence[RdfaPage]) -> None:
         super().__init__(plan)
         self._pages = {page.path: page for page in pages}
         self._responses = {

@@ -20,9 +20,9 @@ from rdfcrawl.dataweb.nodes.resourcesync_resources import (
     N_RDF,
     TYPES,
     ChangeKind,
+    ChangingResources,
     Event,
-    Resources,
-    Version,
+    ResourceVersion,
     is_rdf,
 )
 from rdfcrawl.dataweb.nodes.site import (
@@ -30,8 +30,8 @@ from rdfcrawl.dataweb.nodes.site import (
     FRONT_PAGE,
     HTML,
     XML,
-    Options,
     Site,
+    SiteOptions,
     respond,
     w3c_date,
 )
@@ -50,7 +50,7 @@ WAYS: tuple[Way, ...] = ("well-known", "robots", "html", "http")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceSyncOptions(Options["ResourceSyncNode"]):
+class ResourceSyncOptions(SiteOptions["ResourceSyncNode"]):
     """What a Source is made of.
 
     Attributes:
@@ -100,7 +100,7 @@ class ResourceSyncNode(Site):
     def __init__(self, plan: NodePlan, options: ResourceSyncOptions) -> None:
         super().__init__(plan)
         self.options = options
-        self._all = Resources(
+        self._all = ChangingResources(
             plan.origin,
             options.n_resources,
             n_wrong=options.n_wrong,
@@ -331,7 +331,7 @@ class ResourceSyncNode(Site):
         manifest = write_document(items, md=md)
         return write_package([("manifest.xml", manifest), *files])
 
-    def _write_resource(self, path: str, one: Version, inside: str = "") -> str:
+    def _write_resource(self, path: str, one: ResourceVersion, inside: str = "") -> str:
         facts = self._all.facts(one) | {"path": f"/{inside}" if inside else ""}
         return write_item(
             self.origin + path,
@@ -358,7 +358,7 @@ class ResourceSyncNode(Site):
             )
         return write_item(url, md=md, lastmod=lastmod, links=links)
 
-    def _links(self, path: str, one: Version) -> list[Facts]:
+    def _links(self, path: str, one: ResourceVersion) -> list[Facts]:
         links = [
             {"rel": "duplicate", "pri": str(place), "href": mirror + path}
             | {"modified": w3c_date(one.modified)}

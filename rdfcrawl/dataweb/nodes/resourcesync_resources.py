@@ -37,7 +37,7 @@ ChangeKind = Literal["created", "updated", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ResourceVersion:
     """A resource as it is or was: its bytes follow from number and revision."""
 
     number: int
@@ -52,10 +52,10 @@ class Event:
     path: str
     kind: ChangeKind
     at: datetime
-    version: Version
+    version: ResourceVersion
 
 
-class Resources:
+class ChangingResources:
     """All resources as they are now, and how they came to be so.
 
     Args:
@@ -82,12 +82,12 @@ class Resources:
     ) -> None:
         self.origin = origin
         self.now: datetime = EPOCH
-        self.versions: dict[str, Version] = {}
+        self.versions: dict[str, ResourceVersion] = {}
         self.events: list[Event] = []
         self._n_created, self._n_moves = n_resources, 0
         for number in range(n_resources):
             when = EPOCH - (n_resources - number) * SECOND
-            self.versions[path_of(number)] = Version(number, 0, when)
+            self.versions[path_of(number)] = ResourceVersion(number, 0, when)
         self._wrong = frozenset(range(min(n_wrong, n_resources)))
         self._hashes, self._links = hashes, links
         self._facts_of: dict[tuple[int, int], Facts] = {}
@@ -122,7 +122,7 @@ class Resources:
         """Make one change; `paths` is kept equal to the keys of the resources."""
         if kind == "created":
             number, self._n_created = self._n_created, self._n_created + 1
-            version = Version(number, 0, self.now + SECOND)
+            version = ResourceVersion(number, 0, self.now + SECOND)
             self._note(path_of(number), "created", version)
             paths.append(path_of(number))
             return
@@ -130,7 +130,7 @@ class Resources:
         path = paths[position]
         old = self.versions[path]
         if kind == "updated":
-            version = Version(old.number, old.revision + 1, self.now + SECOND)
+            version = ResourceVersion(old.number, old.revision + 1, self.now + SECOND)
             self._note(path, "updated", version)
             return
         paths[position] = paths[-1]
@@ -141,11 +141,11 @@ class Resources:
             stem, extension = path.rsplit(".", 1)
             stem = stem.partition("-moved-")[0]
             new = f"{stem}-moved-{self._n_moves}.{extension}"
-            version = Version(old.number, old.revision, self.now + SECOND)
+            version = ResourceVersion(old.number, old.revision, self.now + SECOND)
             self._note(new, "created", version)
             paths.append(new)
 
-    def _note(self, path: str, kind: ChangeKind, version: Version) -> None:
+    def _note(self, path: str, kind: ChangeKind, version: ResourceVersion) -> None:
         self.now += SECOND
         self.events.append(Event(path, kind, self.now, version))
         if kind == "deleted":
@@ -153,7 +153,7 @@ class Resources:
         else:
             self.versions[path] = version
 
-    def body(self, one: Version) -> bytes:
+    def body(self, one: ResourceVersion) -> bytes:
         """Give the bytes of a resource."""
         rng = random.Random(f"{one.number}/{one.revision}")
         match TYPES[one.number % len(TYPES)][0]:
@@ -169,11 +169,11 @@ class Resources:
                 return ("k,v\n" + "".join(rows)).encode()
         return rng.randbytes(rng.randrange(1, 4000))
 
-    def _subject(self, one: Version) -> str:
+    def _subject(self, one: ResourceVersion) -> str:
         # Not the URL of the resource: a move must not change the bytes.
         return f"{self.origin}/thing/{one.number}"
 
-    def statements(self, one: Version) -> Iterator[Statement]:
+    def statements(self, one: ResourceVersion) -> Iterator[Statement]:
         """Yield the triples of an RDF resource."""
         subject = f"<{self._subject(one)}>"
         yield subject, LABEL, f'"Thing {one.number}, revision {one.revision}"@en'
@@ -182,13 +182,13 @@ class Resources:
             if 6 * position == one.number:  # of the first type, and RDF therefore
                 yield subject, predicate, f"<{link}>"
 
-    def _json_ld(self, one: Version) -> bytes:
+    def _json_ld(self, one: ResourceVersion) -> bytes:
         label = f"Thing {one.number}, revision {one.revision}"
         value = {"@id": self._subject(one), LABEL[1:-1]: {"@value": label}}
         value[LABEL[1:-1]] = {"@value": label, "@language": "en"}
         return json.dumps(value).encode()
 
-    def facts(self, one: Version) -> Facts:
+    def facts(self, one: ResourceVersion) -> Facts:
         """Give hash, length and type; remembered, for the lists name all of them."""
         key = (one.number, one.revision)
         facts = self._facts_of.get(key)

@@ -15,8 +15,8 @@ from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.semantic_sitemap import (
     DatasetElement,
-    Names,
-    Place,
+    DatasetNames,
+    DatasetPlace,
     write_semantic_sitemap,
 )
 from rdfcrawl.dataweb.nodes.site import (
@@ -25,8 +25,8 @@ from rdfcrawl.dataweb.nodes.site import (
     FRONT_PAGE,
     HTML,
     XML,
-    Options,
     Site,
+    SiteOptions,
     pack,
     respond,
     w3c_date,
@@ -46,7 +46,7 @@ _URI = re.compile(r"/id/(0|[1-9][0-9]{0,8})\Z")
 _FRAGMENT = re.compile(r"/dump-([0-9])\.nt\Z")
 
 
-class Way(StrEnum):
+class DatasetWay(StrEnum):
     """How the data can be got, the least intrusive first."""
 
     DUMP = "dump"
@@ -65,7 +65,7 @@ class DumpKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SemanticOptions(Options["SemanticNode"]):
+class SemanticOptions(SiteOptions["SemanticNode"]):
     """What a site with a Semantic Sitemap is made of.
 
     Attributes:
@@ -95,14 +95,14 @@ class SemanticOptions(Options["SemanticNode"]):
 
     kind: ClassVar[NodeKind] = NodeKind.SEMANTIC
     n_uris: int = 50
-    ways: tuple[Way, ...] = tuple(Way)
-    broken: tuple[Way, ...] = ()
-    names: Names = Names.FIRST
+    ways: tuple[DatasetWay, ...] = tuple(DatasetWay)
+    broken: tuple[DatasetWay, ...] = ()
+    names: DatasetNames = DatasetNames.FIRST
     slicing: str = ""
     dump: DumpKind = DumpKind.NTRIPLES_GZ
     dump_priority: int | None = None
-    mirrors: tuple[Place, ...] = ()
-    endpoint_mirrors: tuple[Place, ...] = ()
+    mirrors: tuple[DatasetPlace, ...] = ()
+    endpoint_mirrors: tuple[DatasetPlace, ...] = ()
     n_samples: int = 2
     samples_differ: bool = False
     graph_name: str = ""
@@ -238,21 +238,21 @@ class SemanticNode(Site):
 
     def _answer_file(self, request: Request) -> Response:
         path = request.target
-        if path == self.dump_path and self._has(Way.DUMP):
-            return self.answer_dump(request, is_broken=Way.DUMP in self.broken)
-        if (match := _FRAGMENT.match(path)) and self._has(Way.FRAGMENTS):
-            if Way.FRAGMENTS in self.broken:
+        if path == self.dump_path and self._has(DatasetWay.DUMP):
+            return self.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
+        if (match := _FRAGMENT.match(path)) and self._has(DatasetWay.FRAGMENTS):
+            if DatasetWay.FRAGMENTS in self.broken:
                 return text_response(500)
             return self._answer_fragment(request, int(match[1]))
-        if (match := _URI.match(path)) and self._has(Way.PREFIX):
-            if Way.PREFIX in self.broken:
+        if (match := _URI.match(path)) and self._has(DatasetWay.PREFIX):
+            if DatasetWay.PREFIX in self.broken:
                 return text_response(500)
             return self._answer_uri(request, int(match[1]))
         return NOT_FOUND
 
     def _answer_mirror(self, request: Request, main: SemanticNode) -> Response:
-        if request.target == main.dump_path and self._has(Way.DUMP):
-            return main.answer_dump(request, is_broken=Way.DUMP in self.broken)
+        if request.target == main.dump_path and self._has(DatasetWay.DUMP):
+            return main.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
         return NOT_FOUND
 
     def answer_dump(self, request: Request, *, is_broken: bool = False) -> Response:
@@ -290,9 +290,9 @@ class SemanticNode(Site):
         return respond(request, body, content_type=media_type, modified=self.now)
 
     def _answer_endpoint(self, request: Request) -> Response:
-        if not self._has(Way.SPARQL):
+        if not self._has(DatasetWay.SPARQL):
             return NOT_FOUND
-        if Way.SPARQL in self.broken:
+        if DatasetWay.SPARQL in self.broken:
             return text_response(500)
         main = self.options.mirrors_of or self
         return main.query(request)
@@ -306,7 +306,7 @@ class SemanticNode(Site):
 
     # -- the sitemap -----------------------------------------------------------------
 
-    def _has(self, way: Way) -> bool:
+    def _has(self, way: DatasetWay) -> bool:
         return way in self.options.ways
 
     def _sitemap(self) -> bytes:
@@ -321,24 +321,25 @@ class SemanticNode(Site):
     def element(self) -> DatasetElement:
         """Give what the sitemap says of the dataset."""
         options, origin = self.options, self.origin
-        dumps = [Place(self.dump_url, options.dump_priority)]
+        dumps = [DatasetPlace(self.dump_url, options.dump_priority)]
         dumps += [
-            Place(one.url + self.dump_path, one.priority) for one in options.mirrors
+            DatasetPlace(one.url + self.dump_path, one.priority)
+            for one in options.mirrors
         ]
-        endpoints = [Place(origin + ENDPOINT_PATH)]
+        endpoints = [DatasetPlace(origin + ENDPOINT_PATH)]
         endpoints += [
-            Place(one.url + ENDPOINT_PATH, one.priority)
+            DatasetPlace(one.url + ENDPOINT_PATH, one.priority)
             for one in options.endpoint_mirrors
         ]
         return DatasetElement(
             label="Things & others",
             uri=self.dataset_uri,
-            prefixes=(f"{origin}/id/",) if self._has(Way.PREFIX) else (),
+            prefixes=(f"{origin}/id/",) if self._has(DatasetWay.PREFIX) else (),
             slicing=options.slicing,
-            dumps=tuple(dumps) if self._has(Way.DUMP) else (),
-            fragments=self.fragment_urls if self._has(Way.FRAGMENTS) else (),
-            endpoints=tuple(endpoints) if self._has(Way.SPARQL) else (),
-            graph_name=options.graph_name if self._has(Way.SPARQL) else "",
+            dumps=tuple(dumps) if self._has(DatasetWay.DUMP) else (),
+            fragments=self.fragment_urls if self._has(DatasetWay.FRAGMENTS) else (),
+            endpoints=tuple(endpoints) if self._has(DatasetWay.SPARQL) else (),
+            graph_name=options.graph_name if self._has(DatasetWay.SPARQL) else "",
             samples=self.samples(),
             lastmod=w3c_date(self.now),
             changefreq="weekly",
@@ -350,7 +351,7 @@ class SemanticNode(Site):
                 label=f"Claim {position}",
                 uri=f"{self.origin}/about#claim-{position}",
                 prefixes=(self.options.claimed_prefix,) if position == 0 else (),
-                dumps=(Place(url),),
+                dumps=(DatasetPlace(url),),
             )
             for position, url in enumerate(self.options.claims)
         )

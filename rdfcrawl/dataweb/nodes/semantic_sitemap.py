@@ -17,7 +17,7 @@ EXTENSION = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"
 MISSPELLED = "http://sw.deriv.org/2007/07/sitemapextension/scschema.xsd"
 
 
-class Names(StrEnum):
+class DatasetNames(StrEnum):
     """Whose names elements have."""
 
     FIRST = "first"
@@ -26,7 +26,7 @@ class Names(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DatasetPlace:
     """Where a dump or an endpoint is, and its weight among the mirrors."""
 
     url: str
@@ -41,9 +41,9 @@ class DatasetElement:
     uri: str = ""
     prefixes: tuple[str, ...] = ()
     slicing: str = ""
-    dumps: tuple[Place, ...] = ()
+    dumps: tuple[DatasetPlace, ...] = ()
     fragments: tuple[str, ...] = ()
-    endpoints: tuple[Place, ...] = ()
+    endpoints: tuple[DatasetPlace, ...] = ()
     graph_name: str = ""
     samples: tuple[str, ...] = ()
     lastmod: str = ""
@@ -51,10 +51,10 @@ class DatasetElement:
 
 
 def write_semantic_sitemap(
-    datasets: tuple[DatasetElement, ...], pages: tuple[str, ...], names: Names
+    datasets: tuple[DatasetElement, ...], pages: tuple[str, ...], names: DatasetNames
 ) -> bytes:
     """Write a urlset of datasets and of pages."""
-    extension = MISSPELLED if names is Names.EXAMPLES else EXTENSION
+    extension = MISSPELLED if names is DatasetNames.EXAMPLES else EXTENSION
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>\n',
         f'<urlset xmlns="{NAMESPACE}" xmlns:sc="{extension}">\n',
@@ -64,13 +64,13 @@ def write_semantic_sitemap(
     return "".join((*parts, "</urlset>\n")).encode()
 
 
-def _write_dataset(one: DatasetElement, names: Names) -> str:
-    is_second = names is Names.SECOND
+def _write_dataset(one: DatasetElement, names: DatasetNames) -> str:
+    is_second = names is DatasetNames.SECOND
     slicing = f" slicing={quoteattr(one.slicing)}" if one.slicing else ""
-    if names is Names.FIRST:
+    if names is DatasetNames.FIRST:
         slicing = ""  # it has no such attribute
     endpoint, fragment = "sparqlEndpointLocation", "dataFragmentDump"
-    if names is Names.EXAMPLES:
+    if names is DatasetNames.EXAMPLES:
         endpoint, fragment = "sparqlEndPoint", "dataFragmentDumpLocation"
     parts = [_element("datasetLabel", one.label), _element("datasetURI", one.uri)]
     parts += [_element("linkedDataPrefix", url, slicing) for url in one.prefixes]
@@ -93,8 +93,8 @@ def _write_dataset(one: DatasetElement, names: Names) -> str:
     return f"<sc:dataset>\n{''.join(parts)}</sc:dataset>\n"
 
 
-def _priority(place: Place, names: Names) -> str:
-    if place.priority is None or names is Names.SECOND:
+def _priority(place: DatasetPlace, names: DatasetNames) -> str:
+    if place.priority is None or names is DatasetNames.SECOND:
         return ""
     return f' priority="{place.priority}"'
 

@@ -76,7 +76,7 @@ class Site(Node):
 N = TypeVar("N", bound=Node)
 
 
-class Options(ABC, Generic[N]):
+class SiteOptions(ABC, Generic[N]):
     """What one node of a kind is made of; each kind has a frozen dataclass of them."""
 
     kind: ClassVar[NodeKind]

@@ -18,16 +18,16 @@ from rdfcrawl.dataweb.nodes.site import (
     TEXT,
     TURTLE,
     XML,
-    Options,
     Site,
+    SiteOptions,
     pack,
     respond,
     w3c_date,
 )
 from rdfcrawl.dataweb.nodes.sitemap_formats import (
     Damage,
-    Entry,
-    SitemapFormat,
+    ListedUrl,
+    SitemapSyntax,
     write_damaged,
     write_index,
     write_sitemap,
@@ -51,15 +51,15 @@ _PRECISIONS: tuple[Callable[[datetime], str], ...] = (
     lambda when: f"{when:%Y-%m-%dT%H:%M:%S.5Z}",
 )
 _MEDIA_TYPES = {
-    SitemapFormat.TEXT: TEXT,
-    SitemapFormat.RSS1: "application/rdf+xml",
-    SitemapFormat.RSS2: "application/rss+xml",
-    SitemapFormat.ATOM: "application/atom+xml",
+    SitemapSyntax.TEXT: TEXT,
+    SitemapSyntax.RSS1: "application/rdf+xml",
+    SitemapSyntax.RSS2: "application/rss+xml",
+    SitemapSyntax.ATOM: "application/atom+xml",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapOptions(Options["SitemapNode"]):
+class SitemapOptions(SiteOptions["SitemapNode"]):
     """What a site with sitemaps is made of.
 
     Attributes:
@@ -78,7 +78,7 @@ class SitemapOptions(Options["SitemapNode"]):
 
     kind: ClassVar[NodeKind] = NodeKind.SITEMAP
     n_pages: int = 60
-    formats: tuple[SitemapFormat, ...] = tuple(SitemapFormat)
+    formats: tuple[SitemapSyntax, ...] = tuple(SitemapSyntax)
     packed: Literal["no", "yes", "both"] = "both"
     damages: tuple[Damage, ...] = ()
     found_by: Literal["robots", "default"] = "robots"
@@ -98,7 +98,7 @@ class _Sitemap:
     """One sitemap: where it is, how it is written, which pages it has."""
 
     path: str
-    format: SitemapFormat
+    format: SitemapSyntax
     pages: range
     is_packed: bool = False
     damage: Damage | None = None
@@ -143,7 +143,7 @@ class SitemapNode(Site):
         """Give the URL of a page."""
         return self.origin + self._path_of(page)
 
-    def urls_of(self, what: SitemapFormat | Damage) -> list[str]:
+    def urls_of(self, what: SitemapSyntax | Damage) -> list[str]:
         """Give the pages that only the sitemaps of one format or damage have."""
         findable = set(self._iter_findable())
         return [
@@ -288,19 +288,19 @@ class SitemapNode(Site):
         changes = (when for page, (_, when) in self._changed.items() if page in pages)
         return max(changes, default=EPOCH)
 
-    def _entries(self, sitemap: _Sitemap) -> Iterator[Entry]:
+    def _entries(self, sitemap: _Sitemap) -> Iterator[ListedUrl]:
         for page in sitemap.pages:
             lastmod = ""
             if self.options.has_lastmod:
                 _, when = self._changed.get(page, (0, None))
                 form = _PRECISIONS[page % len(_PRECISIONS)]
                 lastmod = w3c_date(when) if when else form(EPOCH)
-            yield Entry(self.page_url(page), lastmod, f"{page % 11 / 10:.1f}")
+            yield ListedUrl(self.page_url(page), lastmod, f"{page % 11 / 10:.1f}")
         if sitemap.is_foreign:
-            yield from map(Entry, self.options.foreign)
+            yield from map(ListedUrl, self.options.foreign)
 
     def _write(self, sitemap: _Sitemap) -> bytes:
-        if sitemap.format in (SitemapFormat.INDEX, SitemapFormat.NESTED):
+        if sitemap.format in (SitemapSyntax.INDEX, SitemapSyntax.NESTED):
             parts = _split(sitemap)
             body = write_index(
                 (self.origin + one.path, self._last_change(one.pages)) for one in parts
@@ -317,15 +317,15 @@ class SitemapNode(Site):
 
     def _register(self, sitemap: _Sitemap) -> None:
         self._by_path[sitemap.path] = sitemap
-        if sitemap.format in (SitemapFormat.INDEX, SitemapFormat.NESTED):
+        if sitemap.format in (SitemapSyntax.INDEX, SitemapSyntax.NESTED):
             for part in _split(sitemap):
                 self._register(part)
 
 
 def _split(index: _Sitemap) -> tuple[_Sitemap, _Sitemap]:
     """Give the two sitemaps that an index is of."""
-    is_nested = index.format is SitemapFormat.NESTED
-    part_format = SitemapFormat.INDEX if is_nested else SitemapFormat.URLSET
+    is_nested = index.format is SitemapSyntax.NESTED
+    part_format = SitemapSyntax.INDEX if is_nested else SitemapSyntax.URLSET
     suffix = ".xml.gz" if index.is_packed else ".xml"
     stem = index.path.removesuffix(suffix)
     first, second = (
@@ -338,11 +338,11 @@ def _split(index: _Sitemap) -> tuple[_Sitemap, _Sitemap]:
 def _plan_sitemaps(options: SitemapOptions) -> tuple[_Sitemap, ...]:
     packings = {"no": (False,), "yes": (True,), "both": (False, True)}[options.packed]
     kinds = [(one, packed, None) for one in options.formats for packed in packings]
-    wanted: list[tuple[SitemapFormat, bool, Damage | None]] = [*kinds]
-    wanted += [(SitemapFormat.URLSET, False, damage) for damage in options.damages]
+    wanted: list[tuple[SitemapSyntax, bool, Damage | None]] = [*kinds]
+    wanted += [(SitemapSyntax.URLSET, False, damage) for damage in options.damages]
     planned = []
     for position, (one, is_packed, damage) in enumerate(wanted):
-        extension = ".txt" if one is SitemapFormat.TEXT else ".xml"
+        extension = ".txt" if one is SitemapSyntax.TEXT else ".xml"
         name = f"damaged-{damage}" if damage else f"{one}"
         path = f"/sitemaps/{name}{extension}" + (".gz" if is_packed else "")
         pages = range(position, options.n_pages, len(wanted))
@@ -350,7 +350,7 @@ def _plan_sitemaps(options: SitemapOptions) -> tuple[_Sitemap, ...]:
     if options.foreign:
         planned.append(
             _Sitemap(
-                "/sitemaps/foreign.xml", SitemapFormat.URLSET, range(0), is_foreign=True
+                "/sitemaps/foreign.xml", SitemapSyntax.URLSET, range(0), is_foreign=True
             )
         )
     return tuple(planned)

@@ -22,7 +22,7 @@ NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-class SitemapFormat(StrEnum):
+class SitemapSyntax(StrEnum):
     """What a sitemap is written as."""
 
     URLSET = "urlset"
@@ -50,7 +50,7 @@ class Damage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedUrl:
     """One page: its URL, when it changed as a W3C datetime, its priority."""
 
     url: str
@@ -59,7 +59,7 @@ class Entry:
 
 
 def write_sitemap(
-    entries: Iterable[Entry], sitemap_format: SitemapFormat, *, changed: datetime
+    entries: Iterable[ListedUrl], sitemap_format: SitemapSyntax, *, changed: datetime
 ) -> bytes:
     """Write entries as a urlset, a list, or a feed.
 
@@ -69,13 +69,13 @@ def write_sitemap(
         changed: when the latest of the entries changed, for feeds.
     """
     match sitemap_format:
-        case SitemapFormat.TEXT:
+        case SitemapSyntax.TEXT:
             return "".join(f"{one.url}\n" for one in entries).encode()
-        case SitemapFormat.RSS1:
+        case SitemapSyntax.RSS1:
             return _write_rss1(entries)
-        case SitemapFormat.RSS2:
+        case SitemapSyntax.RSS2:
             return _write_rss2(entries, changed)
-        case SitemapFormat.ATOM:
+        case SitemapSyntax.ATOM:
             return _write_atom(entries, changed)
     return _write_urlset(entries)
 
@@ -92,7 +92,7 @@ def write_index(sitemaps: Iterable[tuple[str, datetime]]) -> bytes:
     ).encode()
 
 
-def write_damaged(entries: Iterable[Entry], damage: Damage) -> bytes:
+def write_damaged(entries: Iterable[ListedUrl], damage: Damage) -> bytes:
     """Write a urlset that has one kind of damage."""
     body = _write_urlset(entries).decode()
     match damage:
@@ -122,7 +122,7 @@ def write_damaged(entries: Iterable[Entry], damage: Damage) -> bytes:
     return body.encode()
 
 
-def _write_urlset(entries: Iterable[Entry]) -> bytes:
+def _write_urlset(entries: Iterable[ListedUrl]) -> bytes:
     lines = [f'{_DECLARATION}<urlset xmlns="{NAMESPACE}">\n']
     for one in entries:
         lastmod = f"<lastmod>{one.lastmod}</lastmod>" if one.lastmod else ""
@@ -131,7 +131,7 @@ def _write_urlset(entries: Iterable[Entry]) -> bytes:
     return "".join((*lines, "</urlset>\n")).encode()
 
 
-def _write_rss1(entries: Iterable[Entry]) -> bytes:
+def _write_rss1(entries: Iterable[ListedUrl]) -> bytes:
     kept = list(entries)
     items = "".join(f'<rdf:li rdf:resource="{escape(one.url)}"/>' for one in kept)
     bodies = "".join(
@@ -149,7 +149,7 @@ def _write_rss1(entries: Iterable[Entry]) -> bytes:
     ).encode()
 
 
-def _write_rss2(entries: Iterable[Entry], changed: datetime) -> bytes:
+def _write_rss2(entries: Iterable[ListedUrl], changed: datetime) -> bytes:
     date = format_datetime(changed, usegmt=True)
     items = "".join(
         f"<item><title>A page</title><link>{escape(one.url)}</link>"
@@ -163,7 +163,7 @@ def _write_rss2(entries: Iterable[Entry], changed: datetime) -> bytes:
     ).encode()
 
 
-def _write_atom(entries: Iterable[Entry], changed: datetime) -> bytes:
+def _write_atom(entries: Iterable[ListedUrl], changed: datetime) -> bytes:
     date = w3c_date(changed)
     items = "".join(
         f"<entry><title>A page</title><id>urn:dataweb:{position}</id>"

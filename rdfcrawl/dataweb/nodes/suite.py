@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.dataweb.nodes.rdfa import Page
+from rdfcrawl.dataweb.nodes.rdfa import RdfaPage
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class _Case:
     turtle: bytes
 
 
-def read_suite_pages(directory: str, origin: str) -> list[Page]:
+def read_suite_pages(directory: str, origin: str) -> list[RdfaPage]:
     """Give the suite's pages as one node serves them.
 
     The suite's host becomes the node's. So does every other host that a page names,
@@ -73,7 +73,7 @@ def read_suite_pages(directory: str, origin: str) -> list[Page]:
         ConfigError: there is no suite in the directory.
     """
     return [
-        Page(
+        RdfaPage(
             path=case.path,
             content_type="text/html",
             body=_stay(case.body, origin, case.body),

@@ -16,7 +16,7 @@ from rdfcrawl.harvest.resourcesync.lists import heading_of
 from rdfcrawl.harvest.robots import read_robots
 from rdfcrawl.harvest.tasks import is_named
 from rdfcrawl.harvest.unpacked import iter_unpacked
-from rdfcrawl.html.page import Page as HtmlPage
+from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.discovery import (
     RELATION,
@@ -83,7 +83,7 @@ def named_by(document: Document) -> list[str]:
     is_page = not response.media_type or "html" in response.media_type
     head = head_of(response, _HEAD_BYTES) if is_page else b""
     if RELATION.encode() in head.lower():
-        page = HtmlPage(
+        page = ParsedPage(
             head,
             url=document.url,
             media_type=document.media_type,

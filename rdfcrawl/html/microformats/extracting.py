@@ -8,17 +8,17 @@ import mf2py
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.microformats.gathering import Gatherer
-from rdfcrawl.html.microformats.writing import Writer
+from rdfcrawl.html.microformats.writing import MicroformatWriter
 from rdfcrawl.html.walking import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
 
 
-def extract_microformats(page: Page, log: FaultLog) -> Iterator[str]:
+def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     """Yield the statements of a page's microformats as lines of N-Quads.
 
     `docs/microformats.md` says which. Nothing is fetched.
@@ -36,7 +36,7 @@ def extract_microformats(page: Page, log: FaultLog) -> Iterator[str]:
     """
     gatherer = Gatherer(page.default_language, page.base, log)
     walk(page.tree, gatherer)
-    writer = Writer(page.url.partition("#")[0], gatherer.authored)
+    writer = MicroformatWriter(page.url.partition("#")[0], gatherer.authored)
     for soup in gatherer.items:
         try:
             parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a value is, if it has the form of it; else it is text."""
 
     TEXT = "text"
@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Property:
+class MicroformatProperty:
     """What a property means.
 
     Attributes:
@@ -40,7 +40,7 @@ class Property:
     """
 
     term: str
-    kind: Kind
+    kind: ValueKind
     item: str
     via: tuple[str, str] | None
 
@@ -57,7 +57,7 @@ class ItemType:
 
     kind: str
     children: str
-    properties: Mapping[str, Property]
+    properties: Mapping[str, MicroformatProperty]
 
 
 @cache
@@ -84,9 +84,9 @@ def item_types() -> Mapping[str, ItemType]:
             kind=term(entry["class"]),
             children=term(entry["children"]),
             properties={
-                key: Property(
+                key: MicroformatProperty(
                     term=term(spec["term"]),
-                    kind=Kind(spec["kind"]),
+                    kind=ValueKind(spec["kind"]),
                     item=term(spec.get("item", spec["term"])),
                     via=(term(spec["via"][0]), term(spec["via"][1]))
                     if "via" in spec

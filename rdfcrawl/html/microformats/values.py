@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time, timedelta
 
-from rdfcrawl.html.microformats.mapping import Kind
+from rdfcrawl.html.microformats.mapping import ValueKind
 from rdfcrawl.html.rdfa.iris import escape_url
 from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
@@ -27,26 +27,26 @@ _MOMENT = re.compile(
 _HOUR = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 
 
-def value_term(text: str, kind: Kind, language: str) -> str:
+def value_term(text: str, kind: ValueKind, language: str) -> str:
     """Return a value as a term; what has not the form of its kind is text."""
     stripped = text.strip()
     found = ""
     match kind:
-        case Kind.IRI:
+        case ValueKind.IRI:
             found = _iri(_ABSOLUTE, stripped) or _iri(_HTTP, escape_url(stripped))
-        case Kind.ANY:
+        case ValueKind.ANY:
             found = _iri(_HTTP, stripped)
-        case Kind.TIME:
+        case ValueKind.TIME:
             found = time_term(stripped)
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             found = _number(stripped)
-        case Kind.MAIL:
+        case ValueKind.MAIL:
             found = _iri(_ABSOLUTE, stripped) or _iri(_MAIL, stripped, "mailto:")
-        case Kind.TEL:
+        case ValueKind.TEL:
             found = _iri(_ABSOLUTE, stripped) or _tel(stripped)
-        case Kind.GEO:
+        case ValueKind.GEO:
             found = _iri(_ABSOLUTE, stripped) or _geo(stripped)
-        case Kind.TEXT:
+        case ValueKind.TEXT:
             pass
     return found or terms.literal(text, language=language)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE
-from rdfcrawl.html.microformats.mapping import Kind, item_types
+from rdfcrawl.html.microformats.mapping import ValueKind, item_types
 from rdfcrawl.html.microformats.values import markup_term, value_term
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF_TYPE
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.html.microformats.authored import Authored
-    from rdfcrawl.html.microformats.mapping import ItemType, Property
+    from rdfcrawl.html.microformats.mapping import ItemType, MicroformatProperty
 
 Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
 
@@ -45,7 +45,7 @@ class _Open:
         self.inner: list[tuple[Item, str]] = []
 
 
-class Writer:
+class MicroformatWriter:
     """Writes items; it knows what nodes it named before.
 
     Args:
@@ -98,7 +98,12 @@ class Writer:
                 before = value
 
     def _value(
-        self, opened: _Open, name: str, spec: Property, subject: str, value: Any
+        self,
+        opened: _Open,
+        name: str,
+        spec: MicroformatProperty,
+        subject: str,
+        value: Any,
     ) -> Iterator[str]:
         if _is_item(value) and _takes_item(spec, value):
             inner = self._node(value)
@@ -126,7 +131,7 @@ class Writer:
     def _node(self, item: Item) -> str:
         for uid in item["properties"].get("uid", ()):
             if isinstance(uid, str) and uid.lower().startswith(("http://", "https://")):
-                node = value_term(uid, Kind.ANY, "")
+                node = value_term(uid, ValueKind.ANY, "")
                 if node.startswith("<"):
                     return node
         name = item.get("id")
@@ -154,23 +159,23 @@ def _is_same(value: Any, other: Any) -> bool:
     return all(value.get(key) == other.get(key) for key in keys)
 
 
-def _takes_item(spec: Property, item: Item) -> bool:
+def _takes_item(spec: MicroformatProperty, item: Item) -> bool:
     """Tell whether a property has an item as its value, or what stands for it."""
     if not _is_known(item):  # its name is all that can be told of it
         return False
-    if spec.kind is Kind.GEO:  # "latitude;longitude" is no item
+    if spec.kind is ValueKind.GEO:  # "latitude;longitude" is no item
         return "latitude" in item["properties"]
-    return spec.kind is Kind.ANY or spec.item != spec.term
+    return spec.kind is ValueKind.ANY or spec.item != spec.term
 
 
-def _property(name: str, kinds: list[ItemType]) -> Property | None:
+def _property(name: str, kinds: list[ItemType]) -> MicroformatProperty | None:
     for kind in kinds:
         if name in kind.properties:
             return kind.properties[name]
     return None
 
 
-def _term(value: Any, kind: Kind, language: str) -> str:
+def _term(value: Any, kind: ValueKind, language: str) -> str:
     """Return a value that is no item; an image is its URL."""
     if isinstance(value, dict):
         value = value.get("value") or ""

@@ -7,7 +7,7 @@ class Overflow(Exception):
     """A page repeats itself more than is kept: reading ends there."""
 
 
-class Budget:
+class RdfaBudget:
     """Characters that may still be written.
 
     Elements within one another repeat their text, long prefixes and bases multiply

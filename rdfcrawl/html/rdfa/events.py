@@ -22,14 +22,14 @@ _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.IGNORECASE)
 _MAX_GROWTH = 20
 
 
-class Start(NamedTuple):
+class StartTag(NamedTuple):
     """An element begins."""
 
     name: str
     attributes: Attributes
 
 
-class End(NamedTuple):
+class EndTag(NamedTuple):
     """The innermost element ends."""
 
 
@@ -39,8 +39,8 @@ class Comment(NamedTuple):
     text: str
 
 
-Event = Start | End | Comment | str
-END = End()
+Event = StartTag | EndTag | Comment | str
+END = EndTag()
 
 
 def read_xml(text: str) -> list[Event] | None:
@@ -99,7 +99,7 @@ class _XmlReader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._spend(64 + sum(map(len, attributes.values())))
-        self.events.append(Start(name, {**attributes}))
+        self.events.append(StartTag(name, {**attributes}))
 
     def _end(self, _name: str) -> None:
         self.events.append(END)
@@ -122,9 +122,9 @@ def replay(events: list[Event], handler: Handler) -> None:
     for event in events:
         if type(event) is str:
             handler.text(event)
-        elif type(event) is Start:
+        elif type(event) is StartTag:
             handler.start(event.name, event.attributes)
-        elif type(event) is End:
+        elif type(event) is EndTag:
             handler.end()
         else:
             handler.comment(event.text)  # type: ignore[union-attr]
@@ -133,7 +133,7 @@ def replay(events: list[Event], handler: Handler) -> None:
 def first_base(events: list[Event]) -> str | None:
     """Return the `href` of the first `base` of a page of XHTML."""
     for event in events:
-        if type(event) is Start and event.name.rpartition(":")[2] == "base":
+        if type(event) is StartTag and event.name.rpartition(":")[2] == "base":
             href = event.attributes.get("href")
             if href is not None:
                 return href

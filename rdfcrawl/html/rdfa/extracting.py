@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.html.host import Host, sniff_host
+from rdfcrawl.html.host import HostMarkup, sniff_host
 from rdfcrawl.html.rdfa import events
-from rdfcrawl.html.rdfa.budget import Budget, Overflow
+from rdfcrawl.html.rdfa.budget import Overflow, RdfaBudget
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.marked import walk_marked
 from rdfcrawl.html.rdfa.patterns import copy_patterns
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rdfa.patterns import Triple
 
 # What a page may make of itself: 50 times its length, and at least this much.
@@ -29,7 +29,7 @@ _MAX_BASE_CHARS: Final = 4096  # as `Page.base` has it
 
 
 def extract_rdfa(
-    page: Page, log: FaultLog, *, media_type: str = "", version: str = ""
+    page: ParsedPage, log: FaultLog, *, media_type: str = "", version: str = ""
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
@@ -54,7 +54,7 @@ def extract_rdfa(
     host = sniff_host(text, media_type=media_type or page.media_type, version=version)
     read = events.read_xml(text) if host.is_xml else None
     document = page.url.partition("#")[0]
-    budget = Budget(max(_MIN_CHARS, _GROWTH * len(text)))
+    budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
     processor = Processor(
         host,
         document=document,
@@ -83,7 +83,7 @@ def extract_rdfa(
         log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
 
 
-def _base(page: Page, host: Host, read: list[events.Event] | None) -> str:
+def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -> str:
     """HTML+RDFa 1.1 section 3.1: what the `base` element says, if there is one."""
     if not host.is_html:
         return ""

@@ -11,7 +11,7 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE, RDFA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.html.rdfa.budget import Budget
+    from rdfcrawl.html.rdfa.budget import RdfaBudget
 
 Triple = tuple[str, str, str]
 
@@ -21,7 +21,7 @@ COPY = terms.iri(RDFA + "copy")
 PATTERN = terms.iri(RDFA + "Pattern")
 
 
-def copy_patterns(triples: Iterable[Triple], budget: Budget) -> Iterator[Triple]:
+def copy_patterns(triples: Iterable[Triple], budget: RdfaBudget) -> Iterator[Triple]:
     """Yield all triples with patterns copied, and those that were copied left out.
 
     Raises:

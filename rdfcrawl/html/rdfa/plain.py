@@ -14,7 +14,7 @@ from rdfcrawl.rdf.terms import literal
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from rdfcrawl.html.rdfa.scope import Names, Scope
+    from rdfcrawl.html.rdfa.scope import RdfaNames, RdfaScope
     from rdfcrawl.html.walking import Attributes
 
 _NOT_PLAIN: Final = frozenset(
@@ -38,7 +38,7 @@ def is_plain(attributes: Attributes) -> bool:
 
 
 def plain_value(
-    node: LexborNode, attributes: Attributes, scope: Scope, names: Names
+    node: LexborNode, attributes: Attributes, scope: RdfaScope, names: RdfaNames
 ) -> str:
     """Return the value of such an element in HTML, by the rules of RDFa 1.1.
 

@@ -13,8 +13,8 @@ from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.patterns import PATTERN
 from rdfcrawl.html.rdfa.plain import is_plain, plain_value
 from rdfcrawl.html.rdfa.recorder import Form, Mark, Recorder
-from rdfcrawl.html.rdfa.scope import Names, Scope
-from rdfcrawl.html.rdfa.subjects import Element, find_subject, find_subject_first
+from rdfcrawl.html.rdfa.scope import RdfaNames, RdfaScope
+from rdfcrawl.html.rdfa.subjects import RdfaElement, find_subject, find_subject_first
 from rdfcrawl.html.rdfa.times import time_datatype
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, RDFA, XHTML
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
-    from rdfcrawl.html.host import Host
-    from rdfcrawl.html.rdfa.budget import Budget
+    from rdfcrawl.html.host import HostMarkup
+    from rdfcrawl.html.rdfa.budget import RdfaBudget
     from rdfcrawl.html.rdfa.scope import Undo
     from rdfcrawl.html.walking import Attributes
 
@@ -90,7 +90,7 @@ class _Frame:
 
     __slots__ = ("lists", "literal", "name", "scope", "subject", "undo")
 
-    def __init__(self, name: str, scope: Scope) -> None:
+    def __init__(self, name: str, scope: RdfaScope) -> None:
         self.name = name
         self.scope = scope
         self.subject = ""
@@ -117,11 +117,11 @@ class Processor:
 
     def __init__(
         self,
-        host: Host,
+        host: HostMarkup,
         *,
         document: str,
         base: str,
-        budget: Budget,
+        budget: RdfaBudget,
         n_elements: int,
         is_xml: bool,
     ) -> None:
@@ -131,7 +131,7 @@ class Processor:
         self._is_first = host.rdfa_version == "1.0"
         # Pages of XHTML 1 use the attributes of HTML5 too: one set of rules for all.
         self._has_html_rules = host.is_html and not self._is_first
-        self._names = Names(
+        self._names = RdfaNames(
             host,
             document=document,
             default_namespace="" if is_xml else XHTML,
@@ -140,7 +140,7 @@ class Processor:
         self._recorder = Recorder(budget)
         self._spend = budget.spend
         self._document = terms.iri(base)
-        scope = Scope(base, self._document)
+        scope = RdfaScope(base, self._document)
         self._frames = [_Frame("", scope)]
         self._frames[0].lists.append((self._document, scope.lists))
         self._n_muted = 0
@@ -260,7 +260,7 @@ class Processor:
         outer = frame.scope
         frame.undo = self._names.declare(attributes)
         scope = self._inherit(attributes, outer)
-        element = Element(name, attributes, outer=outer, scope=scope)
+        element = RdfaElement(name, attributes, outer=outer, scope=scope)
         element.is_root = len(self._frames) == 1
         element.is_section = name in _SECTIONS and self._host.is_html
         if "rel" in attributes or "rev" in attributes:
@@ -281,7 +281,7 @@ class Processor:
             self._read_property(element, frame, read_text)
         self._hand_on(element, frame)
 
-    def _inherit(self, attributes: Attributes, outer: Scope) -> Scope:
+    def _inherit(self, attributes: Attributes, outer: RdfaScope) -> RdfaScope:
         """Return the scope of an element: steps 2 to 4."""
         scope = outer.inner()
         if _SCOPING.isdisjoint(attributes):
@@ -298,7 +298,7 @@ class Processor:
             scope.language = language_tag(language or "")
         return scope
 
-    def _read_links(self, element: Element) -> None:
+    def _read_links(self, element: RdfaElement) -> None:
         """Read `rel` and `rev`; they are None where there are none."""
         attributes, scope = element.attributes, element.scope
         for name in ("rel", "rev"):
@@ -314,7 +314,7 @@ class Processor:
             found = self._names.words(text, scope, is_link=True)
             setattr(element, name, [one for one in found if one.startswith("<")])
 
-    def _link(self, element: Element) -> None:
+    def _link(self, element: RdfaElement) -> None:
         """Write the statements of `rel` and `rev`, or let them wait: steps 9, 10."""
         scope = element.scope
         rel, rev = element.rel or (), element.rev or ()
@@ -335,7 +335,7 @@ class Processor:
         element.incomplete += [(predicate, False) for predicate in rev]
 
     def _read_property(
-        self, element: Element, frame: _Frame, read_text: Callable[[], str] | None
+        self, element: RdfaElement, frame: _Frame, read_text: Callable[[], str] | None
     ) -> None:
         """Write the statements of `property`: step 11."""
         attributes, scope = element.attributes, element.scope
@@ -357,7 +357,7 @@ class Processor:
             else:
                 self._write(element.subject, predicate, value)
 
-    def _value(self, element: Element) -> str:
+    def _value(self, element: RdfaElement) -> str:
         """Return the value of `property`, or nothing if it is the content."""
         attributes = element.attributes
         language = element.scope.language
@@ -380,12 +380,12 @@ class Processor:
             return element.target
         return element.typed if "about" not in attributes else ""
 
-    def _datatype(self, element: Element) -> str:
+    def _datatype(self, element: RdfaElement) -> str:
         word = (element.attributes["datatype"] or "").strip()
         return self._names.word(word, element.scope)[1:-1] if word else ""
 
     def _begin_literal(
-        self, element: Element, read_text: Callable[[], str] | None
+        self, element: RdfaElement, read_text: Callable[[], str] | None
     ) -> _Literal:
         has_datatype = "datatype" in element.attributes
         datatype = self._datatype(element) if has_datatype else None
@@ -437,7 +437,7 @@ class Processor:
         for predicate in literal.predicates:
             self._write(subject, predicate, value)
 
-    def _hand_on(self, element: Element, frame: _Frame) -> None:
+    def _hand_on(self, element: RdfaElement, frame: _Frame) -> None:
         """Complete what waits, and set what children see: steps 12, 13."""
         outer, scope = element.outer, element.scope
         if element.is_skipped:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rdfcrawl.html.rdfa.budget import Budget
+    from rdfcrawl.html.rdfa.budget import RdfaBudget
 
 _XML_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*(?::[^\W\d][\w.\-\u00b7]*)?")
 _FOREIGN = {
@@ -106,7 +106,7 @@ class Recorder:
         budget: for all that is kept more than once.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: RdfaBudget) -> None:
         self._spend = budget.spend
         self._text = _Shared()
         self._html = _Shared()

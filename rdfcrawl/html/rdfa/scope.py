@@ -16,8 +16,8 @@ from rdfcrawl.rdf import terms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.html.host import Host
-    from rdfcrawl.html.rdfa.budget import Budget
+    from rdfcrawl.html.host import HostMarkup
+    from rdfcrawl.html.rdfa.budget import RdfaBudget
 
 # RDFa Core 1.1 section 7.4.3, over the names of XML 1.0.
 _TERM = re.compile(r"[^\W\d][\w.\-/\u00b7]*")
@@ -43,7 +43,7 @@ class InitialContext:
 
 
 @lru_cache(maxsize=16)
-def initial_context(host: Host) -> InitialContext:
+def initial_context(host: HostMarkup) -> InitialContext:
     """Return the initial context of a host language.
 
     The link types of HTML 4 are those of the XHTML vocabulary, as in XHTML 1.
@@ -63,7 +63,7 @@ def initial_context(host: Host) -> InitialContext:
 Incomplete = list[tuple[str, "bool | list[str]"]]
 
 
-class Scope:
+class RdfaScope:
     """The evaluation context that an element hands to its children.
 
     Source: RDFa Core 1.1 section 7.2. Resources are N-Quads terms.
@@ -89,9 +89,9 @@ class Scope:
         self.incomplete: Incomplete = []
         self.lists: dict[str, list[str]] = {}
 
-    def inner(self) -> Scope:
+    def inner(self) -> RdfaScope:
         """Return the scope of an element within, before it says what is its own."""
-        scope = Scope.__new__(Scope)
+        scope = RdfaScope.__new__(RdfaScope)
         scope.base = self.base
         scope.subject, scope.object = self.subject, self.object
         scope.language, scope.vocab = self.language, self.vocab
@@ -103,7 +103,7 @@ class Scope:
 Undo = list[tuple[dict[str, str], str, "str | None"]]
 
 
-class Names:
+class RdfaNames:
     """What CURIEs, terms and IRIs mean in a scope.
 
     Args:
@@ -121,7 +121,12 @@ class Names:
     """
 
     def __init__(
-        self, host: Host, *, document: str, default_namespace: str, budget: Budget
+        self,
+        host: HostMarkup,
+        *,
+        document: str,
+        default_namespace: str,
+        budget: RdfaBudget,
     ) -> None:
         self._document = document
         self._budget = budget
@@ -190,7 +195,7 @@ class Names:
         # know the document by its URL, not by its `base`.
         return terms.iri(resolve(start + reference, self._document))
 
-    def resource(self, text: str, scope: Scope) -> str:
+    def resource(self, text: str, scope: RdfaScope) -> str:
         """Return the resource of `about` or `resource`; nothing for a bad CURIE."""
         text = text.strip()
         if text.startswith("[") and text.endswith("]"):
@@ -199,12 +204,14 @@ class Names:
             return found
         return self.url(text, scope)
 
-    def url(self, text: str, scope: Scope) -> str:
+    def url(self, text: str, scope: RdfaScope) -> str:
         """Return the resource of `href` or `src`."""
         self._budget.spend(len(scope.base))
         return terms.iri(resolve(escape_url(text), scope.base))
 
-    def words(self, text: str, scope: Scope, *, is_link: bool = False) -> Sequence[str]:
+    def words(
+        self, text: str, scope: RdfaScope, *, is_link: bool = False
+    ) -> Sequence[str]:
         """Return what the words of `rel`, `rev`, `property`, `typeof` mean.
 
         Args:
@@ -224,7 +231,7 @@ class Names:
             self._known[key] = words, before - self._budget.n_left
         return words
 
-    def word(self, word: str, scope: Scope, *, is_link: bool = False) -> str:
+    def word(self, word: str, scope: RdfaScope, *, is_link: bool = False) -> str:
         """Return what a term, CURIE or absolute IRI means, or nothing."""
         if ":" in word:
             if self._is_first and word.startswith("[") and word.endswith("]"):

@@ -9,11 +9,11 @@ from rdfcrawl.rdf import terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.html.rdfa.scope import Incomplete, Names, Scope
+    from rdfcrawl.html.rdfa.scope import Incomplete, RdfaNames, RdfaScope
     from rdfcrawl.html.walking import Attributes
 
 
-class Element:
+class RdfaElement:
     """An element while it is processed; names as in RDFa Core 1.1 section 7.5.
 
     Attributes:
@@ -37,7 +37,7 @@ class Element:
     )
 
     def __init__(
-        self, name: str, attributes: Attributes, *, outer: Scope, scope: Scope
+        self, name: str, attributes: Attributes, *, outer: RdfaScope, scope: RdfaScope
     ) -> None:
         self.name, self.attributes = name, attributes
         self.outer, self.scope = outer, scope
@@ -53,7 +53,7 @@ class Element:
         return self.rel is not None or self.rev is not None
 
 
-def find_subject(element: Element, names: Names) -> None:
+def find_subject(element: RdfaElement, names: RdfaNames) -> None:
     """Set subject, object, typed resource and target: RDFa Core 1.1 section 7.5."""
     attributes = element.attributes
     has_type = "typeof" in attributes
@@ -79,7 +79,7 @@ def find_subject(element: Element, names: Names) -> None:
         element.typed = element.subject if has_type else ""
 
 
-def find_subject_first(element: Element, names: Names) -> None:
+def find_subject_first(element: RdfaElement, names: RdfaNames) -> None:
     """Set the same for RDFa 1.0: "RDFa in XHTML" section 5.5, steps 4 and 5."""
     has_type = "typeof" in element.attributes
     about = _resource("about", element, names) or _target(element, names, ("src",))
@@ -97,14 +97,14 @@ _TARGETS = frozenset({"resource", "href", "src"})
 _HAS_VALUE = frozenset({"content", "datatype"})
 
 
-def _default(element: Element) -> str:
+def _default(element: RdfaElement) -> str:
     """Return what an element is about that does not say it."""
     if element.is_root:
         return terms.iri(element.scope.base)
     return element.outer.object
 
 
-def _default_or_new(element: Element, names: Names) -> str:
+def _default_or_new(element: RdfaElement, names: RdfaNames) -> str:
     if element.is_root or element.is_section:
         return _default(element)
     if "typeof" in element.attributes:
@@ -113,13 +113,13 @@ def _default_or_new(element: Element, names: Names) -> str:
     return element.outer.object
 
 
-def _resource(name: str, element: Element, names: Names) -> str:
+def _resource(name: str, element: RdfaElement, names: RdfaNames) -> str:
     if name not in element.attributes:
         return ""
     return names.resource(element.attributes[name] or "", element.scope)
 
 
-def _target(element: Element, names: Names, among: tuple[str, ...]) -> str:
+def _target(element: RdfaElement, names: RdfaNames, among: tuple[str, ...]) -> str:
     for name in among:
         if name not in element.attributes:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from rdfcrawl.html.rules.nodes import Misfit, Node, Sequence, Table, Text
+from rdfcrawl.html.rules.nodes import Misfit, Node, Sequence, Table, TextNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,8 @@ def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
 
 def table_of(key: str, node: Node) -> Node:
     """Return a mapping for what is short for one with a single key."""
-    if isinstance(node, Text):
-        return Table(node.line, ((Text(node.line, key), node),))
+    if isinstance(node, TextNode):
+        return Table(node.line, ((TextNode(node.line, key), node),))
     return node
 
 
@@ -57,7 +57,7 @@ def text_at(line: int, node: Node) -> str:
     Raises:
         Misfit: it is none, or empty.
     """
-    if not isinstance(node, Text):
+    if not isinstance(node, TextNode):
         raise Misfit(line, "must be text; quote what begins with [ or {")
     if not node.text:
         raise Misfit(line, "is empty; quote what begins with #")

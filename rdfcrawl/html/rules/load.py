@@ -12,7 +12,7 @@ from rdfcrawl.html.rules.entries import entries_of, made, text_at
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
 from rdfcrawl.html.rules.nodes import Misfit, Table, read_yaml
 from rdfcrawl.html.rules.notation import read_rule
-from rdfcrawl.html.rules.places import Place
+from rdfcrawl.html.rules.places import RulePlace
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Refusal:
     """
 
     rule: str
-    place: Place
+    place: RulePlace
     reason: str
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ def _own_rules(path: Path, root: Node) -> Iterator[Rule]:
         raise Misfit(entries["rules"][0], "there are no rules")
     for name, (line, node) in rules.items():
         try:
-            yield read_rule(name, Place(path, line), node, prefixes)
+            yield read_rule(name, RulePlace(path, line), node, prefixes)
         except Misfit as misfit:
             raise ConfigError(_line(path, misfit, name)) from misfit
 
@@ -174,4 +174,4 @@ def _prefixes(node: Node) -> dict[str, str]:
 
 def _line(path: Path, misfit: Misfit, rule: str = "") -> str:
     name = f"rule {rule}: " if rule else ""
-    return " ".join(f"{Place(path, misfit.line)}: {name}{misfit.message}".split())
+    return " ".join(f"{RulePlace(path, misfit.line)}: {name}{misfit.message}".split())

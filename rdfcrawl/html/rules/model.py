@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
 
-    from rdfcrawl.html.rules.places import Place
+    from rdfcrawl.html.rules.places import RulePlace
     from rdfcrawl.html.rules.selectors import Selector
     from rdfcrawl.html.rules.templates import Template
     from rdfcrawl.records import Relation
@@ -72,13 +72,13 @@ class Resource:
     items: Selector | None = None
     subject: Value | None = None
     fields: tuple[tuple[str, Value], ...] = ()
-    properties: tuple[Property, ...] = ()
+    properties: tuple[RuleProperty, ...] = ()
     is_first: bool = False
     is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class RuleProperty:
     """A predicate with where its objects come from.
 
     Attributes:
@@ -176,7 +176,7 @@ class Rule:
     """
 
     name: str
-    place: Place
+    place: RulePlace
     patterns: tuple[Pattern, ...]
     resource: Resource | None = None
     squirrel: tuple[SquirrelResource, ...] = ()

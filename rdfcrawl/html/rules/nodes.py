@@ -33,7 +33,7 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextNode:
     """A scalar; `line` counts from 1."""
 
     line: int
@@ -53,7 +53,7 @@ class Table:
     """A mapping, in order; a key may be there twice."""
 
     line: int
-    pairs: tuple[tuple[Text, Node], ...]
+    pairs: tuple[tuple[TextNode, Node], ...]
 
     def entries(self) -> dict[str, tuple[int, Node]]:
         """Return lines and values by key.
@@ -69,7 +69,7 @@ class Table:
         return found
 
 
-Node = Text | Sequence | Table
+Node = TextNode | Sequence | Table
 
 
 def read_yaml(content: bytes) -> Node:
@@ -122,21 +122,23 @@ class _Conversion:
         if depth > MAX_DEPTH:
             raise Misfit(line, f"nested deeper than {MAX_DEPTH} levels")
         if isinstance(node, yaml.ScalarNode) and node.tag in _TAGS:
-            return Text(line, node.value)
+            return TextNode(line, node.value)
         if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
             return Sequence(line, tuple(self.convert(x, depth + 1) for x in node.value))
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
             return Table(line, tuple(self._pairs(node, depth + 1)))
         raise Misfit(line, f"tags have no meaning here: {node.tag}")
 
-    def _pairs(self, node: yaml.MappingNode, depth: int) -> Iterator[tuple[Text, Node]]:
+    def _pairs(
+        self, node: yaml.MappingNode, depth: int
+    ) -> Iterator[tuple[TextNode, Node]]:
         """Yield keys and values; of `<<`, those that are not written out."""
-        merged: list[tuple[Text, Node]] = []
+        merged: list[tuple[TextNode, Node]] = []
         own: set[str] = set()
         for key_node, value_node in node.value:
             key = self.convert(key_node, depth)
             value = self.convert(value_node, depth)
-            if not isinstance(key, Text):
+            if not isinstance(key, TextNode):
                 raise Misfit(
                     key.line, "a key must be text; quote what begins with { or ["
                 )
@@ -151,7 +153,7 @@ class _Conversion:
                 yield key, value
 
 
-def _merged(value: Node) -> Iterator[tuple[Text, Node]]:
+def _merged(value: Node) -> Iterator[tuple[TextNode, Node]]:
     for table in value.members if isinstance(value, Sequence) else (value,):
         if not isinstance(table, Table):
             raise Misfit(value.line, "<< takes a mapping or a list of mappings")

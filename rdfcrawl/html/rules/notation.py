@@ -15,8 +15,8 @@ from rdfcrawl.html.rules.entries import (
     table_of,
     text_at,
 )
-from rdfcrawl.html.rules.model import Property, Resource, Rule, Value
-from rdfcrawl.html.rules.nodes import Misfit, Node, Table, Text
+from rdfcrawl.html.rules.model import Resource, Rule, RuleProperty, Value
+from rdfcrawl.html.rules.nodes import Misfit, Node, Table, TextNode
 from rdfcrawl.html.rules.patterns import UrlPattern, glob, regex
 from rdfcrawl.html.rules.templates import PAGE_NAMES
 from rdfcrawl.html.rules.values import (
@@ -32,7 +32,7 @@ from rdfcrawl.records import Relation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.html.rules.places import Place
+    from rdfcrawl.html.rules.places import RulePlace
     from rdfcrawl.html.rules.selectors import Selector
 
 MAX_NESTING: Final = 8
@@ -46,7 +46,9 @@ _NESTED_KEYS = frozenset(_RESOURCE_KEYS) - {"first", "required"}
 _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 
 
-def read_rule(name: str, place: Place, node: Node, prefixes: Mapping[str, str]) -> Rule:
+def read_rule(
+    name: str, place: RulePlace, node: Node, prefixes: Mapping[str, str]
+) -> Rule:
     """Return a rule.
 
     Raises:
@@ -74,7 +76,7 @@ def _patterns(node: Node) -> Iterator[UrlPattern]:
     if not members(node):
         raise Misfit(node.line, "`match` is empty")
     for member in members(node):
-        if isinstance(member, Text):
+        if isinstance(member, TextNode):
             yield made(member.line, glob, member.text)
             continue
         entries = entries_of(member, ("regex",), "`match`")
@@ -152,7 +154,7 @@ def _fields(
     return tuple(fields), context
 
 
-def _types(entry: Entry | None, context: Context) -> Iterator[Property]:
+def _types(entry: Entry | None, context: Context) -> Iterator[RuleProperty]:
     if entry is None:
         return
     for member in members(entry[1]):
@@ -160,10 +162,10 @@ def _types(entry: Entry | None, context: Context) -> Iterator[Property]:
         value = read_value(node, context, member.line, is_iri=True)
         if not value.is_iri:
             raise Misfit(member.line, "a type is an IRI")
-        yield Property("type", RDF_TYPE, is_inverse=False, source=value)
+        yield RuleProperty("type", RDF_TYPE, is_inverse=False, source=value)
 
 
-def _properties(entry: Entry | None, context: Context) -> Iterator[Property]:
+def _properties(entry: Entry | None, context: Context) -> Iterator[RuleProperty]:
     if entry is None:
         return
     for label, (line, node) in entries_of(entry[1], None, "`properties`").items():
@@ -173,7 +175,7 @@ def _properties(entry: Entry | None, context: Context) -> Iterator[Property]:
             source = _source(member, context, line)
             if is_inverse and isinstance(source, Value) and not source.is_iri:
                 raise Misfit(line, "`^` needs an IRI or a resource; add `as: iri`")
-            yield Property(label, predicate, is_inverse=is_inverse, source=source)
+            yield RuleProperty(label, predicate, is_inverse=is_inverse, source=source)
 
 
 def _source(node: Node, context: Context, line: int) -> Value | Resource:

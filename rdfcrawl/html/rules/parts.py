@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules.selectors import Element, Scope
 
 
@@ -28,7 +28,7 @@ class PageParts:
         log: takes `SYNTAX` for JSON that is none.
     """
 
-    def __init__(self, page: Page, log: FaultLog) -> None:
+    def __init__(self, page: ParsedPage, log: FaultLog) -> None:
         self.page = page
         self._log = log
 

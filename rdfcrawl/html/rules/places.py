@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RulePlace:
     """File and line, counted from 1."""
 
     path: Path

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.html.page import Page
-    from rdfcrawl.html.rules.model import Property, Rule
+    from rdfcrawl.html.page import ParsedPage
+    from rdfcrawl.html.rules.model import Rule, RuleProperty
     from rdfcrawl.html.rules.selectors import Found, Scope, Selector
 
 MAX_CHARS: Final = 2**26  # of the statements of one page
 MAX_LINKS: Final = 10_000  # of one rule on one page
 
 
-def scrape(page: Page, rules: Iterable[Rule], log: FaultLog) -> Iterator[str]:
+def scrape(page: ParsedPage, rules: Iterable[Rule], log: FaultLog) -> Iterator[str]:
     """Yield the statements that rules find in a page, as lines of `terms.statement`.
 
     Links that the rules ask for are added to `page.links`. The time is not bounded
@@ -180,7 +180,7 @@ class _Work:
             raise _Missing("subject")
         return found
 
-    def _property(self, subject: str, prop: Property, here: _Here) -> list[str]:
+    def _property(self, subject: str, prop: RuleProperty, here: _Here) -> list[str]:
         lines: list[str] = []
         predicate = iri(prop.predicate)
         for obj, nested in self._objects(prop.source, here):

@@ -28,9 +28,9 @@ from rdfcrawl.html.rules.model import (
     SquirrelSource,
 )
 from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
-from rdfcrawl.html.rules.nodes import Misfit, Node, Table, Text
+from rdfcrawl.html.rules.nodes import Misfit, Node, Table, TextNode
 from rdfcrawl.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
-from rdfcrawl.html.rules.places import Place
+from rdfcrawl.html.rules.places import RulePlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,7 +77,7 @@ class SquirrelPattern:
 
 def iter_rules(
     path: Path, node: Node
-) -> Iterator[tuple[str, Place, Callable[[], Rule]]]:
+) -> Iterator[tuple[str, RulePlace, Callable[[], Rule]]]:
     """Yield name and place of each block, and what reads it or raises `Misfit`.
 
     Raises:
@@ -91,17 +91,19 @@ def iter_rules(
     line, check = entries.pop("check")
     checks = check.entries() if isinstance(check, Table) else {}
     domain = checks.get("domain", (line, None))[1]
-    if not isinstance(domain, Text) or not domain.text.strip():
+    if not isinstance(domain, TextNode) or not domain.text.strip():
         raise Misfit(line, "`domain` is missing")
     host = domain.text.strip().lower().removeprefix("www.")
     ignore = checks.get("ignore-request", (line, None))[1]
-    cuts_query = isinstance(ignore, Text) and ignore.text.lower() == "true"
+    cuts_query = isinstance(ignore, TextNode) and ignore.text.lower() == "true"
     for name, (line, block) in entries.items():
-        place = Place(path, line)
+        place = RulePlace(path, line)
         yield name, place, partial(_rule, name, place, host, block, cuts_query)
 
 
-def _rule(name: str, place: Place, host: str, block: Node, cuts_query: bool) -> Rule:
+def _rule(
+    name: str, place: RulePlace, host: str, block: Node, cuts_query: bool
+) -> Rule:
     return Rule(
         name=name,
         place=place,
@@ -119,7 +121,7 @@ def _pattern(host: str, block: Node) -> SquirrelPattern:
     texts: list[str] = []
     expressions: list[re.Pattern[str]] = []
     for member in members(node):
-        if not isinstance(member, Text) or not member.text:
+        if not isinstance(member, TextNode) or not member.text:
             raise Misfit(line, "`regex` is a text or a list of texts")
         if len(member.text) > MAX_PATTERN_CHARS:
             raise Misfit(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
@@ -166,7 +168,7 @@ def _resource(subject: str, table: Table) -> Iterator[SquirrelResource]:
         if not is_iri(predicate):
             raise Misfit(key.line, f"predicate {key.text!r} is no IRI")
         for member in members(value):
-            if not isinstance(member, Text) or not member.text.strip():
+            if not isinstance(member, TextNode) or not member.text.strip():
                 raise Misfit(key.line, "an object is a selector or a list of them")
             properties.append(
                 SquirrelProperty(

@@ -22,7 +22,7 @@ TRIPLES_FORMAT = f"<{HDT}triplesBitmap>"
 _MAX_TEXT_BYTES = 64 * 1024  # real ones have less than 200
 
 
-class Part(IntEnum):
+class HdtPart(IntEnum):
     """Which part of the file a control information opens."""
 
     GLOBAL = 1
@@ -41,7 +41,7 @@ class Control:
         properties: of that part, in their order.
     """
 
-    part: Part
+    part: HdtPart
     format: str
     properties: dict[str, str] = field(default_factory=dict)
 
@@ -53,7 +53,7 @@ class Control:
         return content + crc16(content).to_bytes(2, "little")
 
 
-def read_control(cursor: Cursor, part: Part) -> Control:
+def read_control(cursor: Cursor, part: HdtPart) -> Control:
     """Return the control information that comes next.
 
     Args:

@@ -11,7 +11,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.block_cache import OBJECT_BYTES, BlockCache
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,
-    Part,
+    HdtPart,
     demand_format,
     read_control,
 )
@@ -258,7 +258,7 @@ class Dictionary:
         Raises:
             SourceFault: it is none, or not one that can be read.
         """
-        demand_format(read_control(cursor, Part.DICTIONARY), DICTIONARY_FORMAT)
+        demand_format(read_control(cursor, HdtPart.DICTIONARY), DICTIONARY_FORMAT)
         cache = BlockCache()
         self._shared, self._subjects, self._predicates, self._objects = (
             Section(cursor, what, cache=cache, longest=longest)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.runs import Run
+    from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
     from rdfcrawl.rdf.hdt.spill import Spills
 
@@ -31,13 +31,15 @@ class DictionaryWriter:
 
     __slots__ = ("objects", "predicates", "shared", "subjects")
 
-    def __init__(self, runs: list[Run], spills: Spills, memory_bytes: int) -> None:
+    def __init__(
+        self, runs: list[SortedRun], spills: Spills, memory_bytes: int
+    ) -> None:
         self.shared, self.subjects = SectionWriter(spills), SectionWriter(spills)
         self.predicates, self.objects = SectionWriter(spills), SectionWriter(spills)
         self._number_predicates(runs, memory_bytes)
         self._number_nodes(runs, memory_bytes)
 
-    def _number_predicates(self, runs: list[Run], memory_bytes: int) -> None:
+    def _number_predicates(self, runs: list[SortedRun], memory_bytes: int) -> None:
         merged = merge_strings([run.terms["p"] for run in runs], memory_bytes)
         for strings, all_places in merged:
             first = self.predicates.n_strings + 1
@@ -45,7 +47,7 @@ class DictionaryWriter:
             for run, places in zip(runs, all_places, strict=True):
                 run.numbers["p"].add(places + first)
 
-    def _number_nodes(self, runs: list[Run], memory_bytes: int) -> None:
+    def _number_nodes(self, runs: list[SortedRun], memory_bytes: int) -> None:
         """Number subjects and objects.
 
         How many are shared is known only at the end; till then the number of one

@@ -10,14 +10,14 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.control import (
     GLOBAL_FORMAT,
     HEADER_FORMAT,
-    Part,
+    HdtPart,
     demand_format,
     read_control,
 )
 from rdfcrawl.rdf.hdt.cursor import Cursor
 from rdfcrawl.rdf.hdt.dictionary import Dictionary, TooMuch
 from rdfcrawl.rdf.hdt.terms import TermWriter
-from rdfcrawl.rdf.hdt.triples import Position, Triples
+from rdfcrawl.rdf.hdt.triples import HdtPosition, Triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
     cursor = Cursor(buffer)
-    demand_format(read_control(cursor, Part.GLOBAL), GLOBAL_FORMAT)
+    demand_format(read_control(cursor, HdtPart.GLOBAL), GLOBAL_FORMAT)
     _pass_header(cursor)
     longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
     dictionary = Dictionary(cursor, longest=longest)
@@ -79,7 +79,7 @@ def _pass_header(cursor: Cursor) -> None:
     Raises:
         SourceFault: its length is none, or the file ends before.
     """
-    control = read_control(cursor, Part.HEADER)
+    control = read_control(cursor, HdtPart.HEADER)
     demand_format(control, HEADER_FORMAT)
     length = control.properties.get("length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 20):
@@ -97,7 +97,7 @@ class _Statements:
         self._writer = TermWriter()
 
     def __iter__(self) -> Iterator[bytes]:
-        at, size, growth = Position(), _FIRST_WINDOW, _FAST_GROWTH
+        at, size, growth = HdtPosition(), _FIRST_WINDOW, _FAST_GROWTH
         while at.z < self._triples.n_triples:
             window = self._triples.window(at, size)
             n_good = self._n_in_range(window)

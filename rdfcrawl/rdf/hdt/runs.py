@@ -25,7 +25,7 @@ _TERM_BYTES = 320
 _TRIPLE_BYTES = 3 * 8 * 2
 
 
-class Run:
+class SortedRun:
     """Some statements, put aside.
 
     Attributes:
@@ -115,7 +115,7 @@ class _Column:
 
 def iter_runs(
     blocks: Iterable[bytes], spill: Spill, memory_bytes: int
-) -> Iterator[Run]:
+) -> Iterator[SortedRun]:
     """Yield runs of all statements.
 
     Args:
@@ -139,6 +139,6 @@ def iter_runs(
         yield _put_aside(columns, spill)
 
 
-def _put_aside(columns: list[_Column], spill: Spill) -> Run:
+def _put_aside(columns: list[_Column], spill: Spill) -> SortedRun:
     terms, places = zip(*[column.sort(spill) for column in columns], strict=True)
-    return Run(dict(zip(ROLES, terms, strict=True)), list(places), spill)
+    return SortedRun(dict(zip(ROLES, terms, strict=True)), list(places), spill)

@@ -13,7 +13,12 @@ import numpy as np
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.bitmap import Bitmap
-from rdfcrawl.rdf.hdt.control import TRIPLES_FORMAT, Part, demand_format, read_control
+from rdfcrawl.rdf.hdt.control import (
+    TRIPLES_FORMAT,
+    HdtPart,
+    demand_format,
+    read_control,
+)
 from rdfcrawl.rdf.hdt.log_array import LogArray
 
 if TYPE_CHECKING:
@@ -35,11 +40,11 @@ class Window:
     """
 
     numbers: dict[str, NDArray[np.uint64]]
-    after: Position
+    after: HdtPosition
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class HdtPosition:
     """A place between two statements.
 
     Attributes:
@@ -70,7 +75,7 @@ class Triples:
             SourceFault: they are none, are in a format that is not read, or their
                 counts contradict each other.
         """
-        control = read_control(cursor, Part.TRIPLES)
+        control = read_control(cursor, HdtPart.TRIPLES)
         demand_format(control, TRIPLES_FORMAT)
         order = control.properties.get("order", "1")
         if order not in ORDERS:
@@ -98,7 +103,7 @@ class Triples:
             if one != other:
                 raise SourceFault(Reason.SYNTAX, f"{what}: {one}, {other}")
 
-    def window(self, at: Position, n: int) -> Window:
+    def window(self, at: HdtPosition, n: int) -> Window:
         """Return at most `n` statements from a place."""
         end = min(at.z + n, self.n_triples)
         closes_z = self._bits_z.window(at.z, end)
@@ -110,7 +115,7 @@ class Triples:
         columns = ((x + (at.x + 1)).astype(np.uint64)[y], ys[y])
         columns += (self._zs.window(at.z, end),)  # type: ignore[assignment]
         closed_z = int(closes_z[-1])
-        after = Position(
+        after = HdtPosition(
             end,
             at.y + n_y - 1 + closed_z,
             at.x + int(x[-1]) + (int(closes_y[-1]) if closed_z else 0),

@@ -14,7 +14,7 @@ from rdfcrawl.rdf.hdt.control import (
     HEADER_FORMAT,
     TRIPLES_FORMAT,
     Control,
-    Part,
+    HdtPart,
 )
 from rdfcrawl.rdf.hdt.intake import iter_triples
 from rdfcrawl.rdf.hdt.numbering import DictionaryWriter
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.rdf.hdt.runs import Run
+    from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
 
 MEMORY_BYTES: Final = 256 * 2**20
@@ -100,7 +100,7 @@ def write_hdt(
     )
 
 
-def _columns(run: Run, dictionary: DictionaryWriter) -> Iterator[Places]:
+def _columns(run: SortedRun, dictionary: DictionaryWriter) -> Iterator[Places]:
     """Yield the final numbers of the statements of a run by role."""
     s, p, o = run.columns()
     yield dictionary.resolve(s)
@@ -112,19 +112,19 @@ def _write(
     out: BinaryIO, base: str, dictionary: DictionaryWriter, triples: TriplesWriter
 ) -> None:
     header = _header(base, dictionary, triples.n_triples)
-    out.write(Control(Part.GLOBAL, GLOBAL_FORMAT).encode())
+    out.write(Control(HdtPart.GLOBAL, GLOBAL_FORMAT).encode())
     length = {"length": str(len(header))}
-    out.write(Control(Part.HEADER, HEADER_FORMAT, length).encode() + header)
+    out.write(Control(HdtPart.HEADER, HEADER_FORMAT, length).encode() + header)
     sections = (
         *(dictionary.shared, dictionary.subjects),
         *(dictionary.predicates, dictionary.objects),
     )
     n_bytes = sum(section.string_bytes for section in sections)
     properties = {"mapping": _MAPPING, "sizeStrings": str(n_bytes)}
-    out.write(Control(Part.DICTIONARY, DICTIONARY_FORMAT, properties).encode())
+    out.write(Control(HdtPart.DICTIONARY, DICTIONARY_FORMAT, properties).encode())
     dictionary.write(out)
     properties = {"numTriples": str(triples.n_triples), "order": _ORDER_SPO}
-    out.write(Control(Part.TRIPLES, TRIPLES_FORMAT, properties).encode())
+    out.write(Control(HdtPart.TRIPLES, TRIPLES_FORMAT, properties).encode())
     triples.write(out)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
-    from rdfcrawl.rdf.jsonld.options import Options
+    from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 
 _FIRST_BYTES: Final = 4 * 2**20  # of statements, held back while all may be refused
 _FIRST_BATCH: Final = 64  # statements; a batch grows while its lines are short
@@ -30,7 +30,7 @@ _LARGEST_BATCH: Final = 1024
 
 
 def fast_blocks(
-    value: Any, options: Options, loader: ContextLoader
+    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[bytes] | None:
     """Return the statements of a document, or None if this is not the way for it.
 
@@ -91,7 +91,7 @@ def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
 _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
 
 
-def _is_fast(value: Any, found: Walk, options: Options) -> bool:
+def _is_fast(value: Any, found: Walk, options: JsonLdReaderOptions) -> bool:
     if options.rdf_direction or options.processing_mode != "json-ld-1.1":
         return False
     if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
@@ -108,13 +108,15 @@ def _is_fast(value: Any, found: Walk, options: Options) -> bool:
     return "/." not in options.base  # resolved otherwise: suite's t0122 and t0123
 
 
-def _parser(data: bytes, options: Options) -> pyoxigraph.QuadParser:
+def _parser(data: bytes, options: JsonLdReaderOptions) -> pyoxigraph.QuadParser:
     kind, renames = RdfFormat.JSON_LD, bool(options.scope)
     base = check_iri(options.base)
     return pyoxigraph.parse(data, kind, base_iri=base, rename_blank_nodes=renames)
 
 
-def _inlined(value: Any, found: Walk, options: Options, loader: ContextLoader) -> str:
+def _inlined(
+    value: Any, found: Walk, options: JsonLdReaderOptions, loader: ContextLoader
+) -> str:
     """Return the document as JSON, with the contexts that it names.
 
     Raises:

@@ -9,7 +9,7 @@ RdfDirection = Literal["", "i18n-datatype", "compound-literal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class JsonLdReaderOptions:
     """How a document is read: what section 9.3 of the JSON-LD 1.1 API names.
 
     Attributes:

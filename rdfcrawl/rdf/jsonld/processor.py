@@ -21,13 +21,15 @@ from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
-    from rdfcrawl.rdf.jsonld.options import Options
+    from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 
 _DOUBLE = XSD + "double"
 ProcessingError = jsonld.JsonLdError
 
 
-def to_dataset(value: Any, options: Options, loader: ContextLoader) -> dict[str, Any]:
+def to_dataset(
+    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
+) -> dict[str, Any]:
     """Return the graphs of a document by name, each a list of triples.
 
     Args:

@@ -10,7 +10,7 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.mending import whole_members
-from rdfcrawl.rdf.jsonld.options import Options
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
 
@@ -52,7 +52,7 @@ def read_json_ld(
     """
     yield from read_json_ld_value(
         _value(data, log),
-        options=Options(base=base, context_url=context_url),
+        options=JsonLdReaderOptions(base=base, context_url=context_url),
         environment=environment,
         limits=limits,
         log=log,
@@ -62,7 +62,7 @@ def read_json_ld(
 def read_json_ld_value(
     value: Any,
     *,
-    options: Options,
+    options: JsonLdReaderOptions,
     environment: Environment,
     limits: ParseLimits,
     log: FaultLog,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
-    from rdfcrawl.rdf.jsonld.options import Options
+    from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 
 _CONTEXT_CODES = frozenset(
     {
@@ -24,7 +24,7 @@ _CONTEXT_CODES = frozenset(
 
 
 def iter_statements(
-    value: Any, options: Options, loader: ContextLoader
+    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[str]:
     """Yield the statements of a document as lines that are not checked.
 
@@ -56,7 +56,9 @@ def iter_statements(
             )
 
 
-def _dataset(value: Any, options: Options, loader: ContextLoader) -> dict[str, Any]:
+def _dataset(
+    value: Any, options: JsonLdReaderOptions, loader: ContextLoader
+) -> dict[str, Any]:
     from rdfcrawl.rdf.jsonld import processor  # noqa: PLC0415 (see there)
 
     try:

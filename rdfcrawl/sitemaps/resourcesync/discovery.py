@@ -19,7 +19,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.html.page import Page
+    from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
 
 WELL_KNOWN: Final = "/.well-known/resourcesync"
@@ -83,7 +83,7 @@ def of_header(value: str, *, base: str) -> list[Candidate]:
     return _candidates(urls, base, Capability.CAPABILITY_LIST)
 
 
-def of_page(page: Page) -> list[Candidate]:
+def of_page(page: ParsedPage) -> list[Candidate]:
     """Return what the `link` elements in the head of a page name."""
     urls: list[str] = []
     with suppress(SourceFault):  # a page that cannot be read names nothing

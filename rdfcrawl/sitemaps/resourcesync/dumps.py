@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.steps import Step
     from rdfcrawl.sitemaps.resourcesync.versions import Stated
     from rdfcrawl.tasks.sync import SyncTask
-    from rdfcrawl.unpack.archive import Entry as Member
+    from rdfcrawl.unpack.archive import ArchiveEntry as Member
     from rdfcrawl.unpack.scratch import Blob, Scratch
 
 MANIFEST: Final = "manifest.xml"
