@@ -58,7 +58,7 @@ _LONGEST = {
             *("crawl_ways", "extract_sandbox", "html_rdfa_conformance", "ckan_plan"),
             *("rdf_conformance", "crawl_runs", "frontier_invariants", "crawl_disk"),
             *("crawl_clock", "crawl_parts", "crawl_redis", "crawl_slow"),
-            *("sitemaps_slicing", "crawl_arguments", "unpack_codecs"),
+            *("sitemaps_slicing", "crawl_arguments", "unpack_codecs", "project_addon"),
         )
     )
 }
