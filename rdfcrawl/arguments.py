@@ -54,7 +54,11 @@ NAMED: Final = {
 # A comma belongs to a URL unless another URL begins after it.
 _split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
 _is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
-_SOURCES = {kind.name.lower(): kind for kind in Kind if kind.is_source}
+_SOURCES = {
+    kind.name.lower(): kind
+    for kind in Kind
+    if kind.is_source and kind is not Kind.CUSTOM
+}
 VOID: Final = "void"  # of a site, at its well-known place
 
 

@@ -86,6 +86,7 @@ DOWNLOADER_MIDDLEWARES = {
 
 # Sources.
 SITEMAP_ENTRIES = 10_000  # queued at once
+HARVESTERS: dict[str, object] = {}  # beside `harvest.registry.HARVESTERS`
 CKAN_ROBOTS = "discovered"
 CKAN_ROWS = 100
 SPARQL_ROWS = 10_000

@@ -56,9 +56,10 @@ class Kind(IntEnum):
     CKAN = 4
     SPARQL = 5
     REQUEST = 6  # of a user's spider, with a callback
+    CUSTOM = 7  # of a harvester of the user's, which the task names
 
     def __init__(self, number: int) -> None:
-        self.is_source = 1 < number < 6  # asked for often: no property
+        self.is_source = number > 1 and number != 6  # asked for often: no property
         self.is_of_url = number < 2
 
 

@@ -209,7 +209,7 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
 
 def _path_of(setting: str, key: Any) -> str:
     """Return where what a key stands for is defined: it may be a class, or an alias."""
-    if setting in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS"):
+    if setting in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "HARVESTERS"):
         return str(key)
     found = load_object(key)
     return f"{found.__module__}.{getattr(found, '__qualname__', '')}"

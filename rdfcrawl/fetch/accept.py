@@ -32,6 +32,7 @@ ACCEPT: Final = {
     Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
     "text/turtle;q=0.8, */*;q=0.1",
     Kind.REQUEST: "*/*",  # the request says it
+    Kind.CUSTOM: "*/*",
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
 

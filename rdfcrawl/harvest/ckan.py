@@ -61,7 +61,7 @@ def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
 
     A key for all is one for those that are named, wherever they redirect to.
     """
-    for url, key in context.options.harvest.ckan_keys:
+    for url, key in context.options.ckan_keys:
         if url:
             yield url, key
             continue
@@ -103,7 +103,7 @@ class CkanHarvester:
         CKAN's own robots.txt forbids the API that it has for programs: `CKAN_ROBOTS`
         decides whether that is obeyed.
         """
-        match self._context.options.harvest.ckan_robots:
+        match self._context.options.ckan_robots:
             case ObeyRobots.ALWAYS:
                 return False
             case ObeyRobots.NEVER:
@@ -175,7 +175,7 @@ class CkanHarvester:
             portal,
             since=since,
             has_known=await self._store.size(source, _KNOWN) > 0,
-            rows=self._context.options.harvest.ckan_rows,
+            rows=self._context.options.ckan_rows,
         )
         await self._memory.begin(source, (_STATE, _MET))
         state = self._memory.table(_STATE)

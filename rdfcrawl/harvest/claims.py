@@ -61,7 +61,7 @@ class Claims:
     def __init__(self, context: HarvestContext, consents: Consents) -> None:
         self._store = context.state_store
         self._run = context.run
-        self._crawl = context.options.crawl.crawl_id
+        self._crawl = context.crawl.crawl_id
         self._datasets = context.datasets
         self._trust = context.arguments.trust
         self._consents = consents

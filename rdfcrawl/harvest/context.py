@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.datasets import DatasetRegistry
-    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.harvest.options import HarvestOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,15 @@ class HarvestContext:
 
     Attributes:
         arguments: of the spider that queued the record.
-        options: the settings of the crawl.
+        crawl: the settings of the crawl and of this worker.
+        options: the settings of the harvesters.
         session: the worker's connection to the crawl.
         datasets: registry of the datasets that are known.
     """
 
     arguments: CrawlArguments
-    options: SpiderOptions
+    crawl: CrawlOptions
+    options: HarvestOptions
     session: CrawlSession
     datasets: DatasetRegistry
 

@@ -13,7 +13,7 @@ from rdfcrawl.errors import Fault
 from rdfcrawl.records import FollowUp, LinkedIris
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from rdfcrawl.frontier.session import CrawlSession
@@ -96,10 +96,3 @@ class HarvestedChunks:
         close = getattr(self._parts, "aclose", None)
         if close is not None:
             await close()
-
-
-async def iter_parts(*parts: Iterable[HarvestedPart]) -> AsyncIterator[HarvestedPart]:
-    """Yield statements, follow-ups and faults that are there already."""
-    for each in parts:
-        for part in each:
-            yield part

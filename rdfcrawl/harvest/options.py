@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
+
+from scrapy.utils.misc import load_object
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.setting_values import integer, one_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.settings import BaseSettings
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+*-]+/[a-z0-9.+_-]+").fullmatch
 
 
 class ObeyRobots(StrEnum):
@@ -34,6 +42,8 @@ class HarvestOptions:
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
         sparql_rows: statements asked for at once, to begin with.
         files: folder for the files of ResourceSync, or None: they are not kept.
+        harvesters: classes of the user's, by the names of kinds, names of their own,
+            or media types.
     """
 
     sitemap_entries: int = 10_000
@@ -42,6 +52,7 @@ class HarvestOptions:
     ckan_keys: tuple[tuple[str, str], ...] = ()
     sparql_rows: int = 10_000
     files: Path | None = None
+    harvesters: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -58,7 +69,31 @@ class HarvestOptions:
             ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
             sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
             files=Path(str(files)).expanduser().absolute() if files else None,
+            harvesters=_harvesters(settings),
         )
+
+
+def _harvesters(settings: BaseSettings) -> dict[str, type]:
+    """Return the classes of `HARVESTERS`.
+
+    Raises:
+        ConfigError: a name is none, or a class cannot be imported.
+    """
+    found = {}
+    for name, path in settings.getdict("HARVESTERS").items():
+        if not (_NAME(name) or _MEDIA_TYPE(name)):
+            raise ConfigError(
+                f"HARVESTERS: {name!r}: want a kind of source, a name of your own in"
+                " lower case, or a media type"
+            )
+        try:
+            harvester = load_object(path)
+        except (ImportError, NameError, ValueError, TypeError) as error:
+            raise ConfigError(f"HARVESTERS: {name!r}: {error}") from error
+        if not callable(getattr(harvester, "harvest", None)):
+            raise ConfigError(f"HARVESTERS: {name!r}: {path} has no method `harvest`")
+        found[name] = harvester
+    return found
 
 
 def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.harvest.document_discovery import DocumentDiscovery
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Record
+from rdfcrawl.tasks.custom import CustomTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,7 +27,10 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "ckan": "rdfcrawl.harvest.ckan.CkanHarvester",
     "sparql": "rdfcrawl.harvest.sparql.SparqlHarvester",
 }
-"""Classes by the names of the kinds that they harvest."""
+"""Our classes by the names of the kinds that they harvest.
+
+The setting `HARVESTERS` adds others, and replaces these.
+"""
 
 
 class HarvesterRegistry:
@@ -34,17 +40,21 @@ class HarvesterRegistry:
 
     Args:
         make_context: gives what harvesters work with, once the crawl is joined.
-        classes: dotted paths by the names of kinds.
+        classes: of the user's, see `HarvestOptions.harvesters`.
+
+    Attributes:
+        media_types: of pages that are harvested.
     """
 
     def __init__(
         self,
         make_context: Callable[[], HarvestContext],
-        classes: Mapping[str, str] = HARVESTERS,
+        classes: Mapping[str, type] = MappingProxyType({}),
     ) -> None:
+        self.media_types = frozenset(name for name in classes if "/" in name)
         self._make_context = make_context
-        self._classes = classes
-        self._harvesters: dict[Kind, Harvester] = {}
+        self._classes: dict[str, str | type] = {**HARVESTERS, **classes}
+        self._harvesters: dict[str, Harvester] = {}
 
     def root(self, kind: Kind, url: str) -> Record:
         """Return the record that begins with what the operator calls a URL.
@@ -53,22 +63,29 @@ class HarvesterRegistry:
             kind: that it is called.
             url: of a source, or of a file.
         """
-        return self._of(kind).root(url) if kind.is_source else Record(url, kind)
+        if not kind.is_source:
+            return Record(url, kind)
+        return self._of(kind.name.lower()).root(url)
+
+    def custom_root(self, name: str, url: str) -> Record:
+        """Return the record that a harvest by a harvester of the user's begins with."""
+        return self._of(name).root(url)
 
     async def question(self, record: Record) -> Question | None:
         """Return the request for a record; None is a GET of its URL."""
         if not record.kind.is_source:
             return await self.discovery.request(record)
-        return await self._of(record.kind).question(record)
+        return await self._of(name_of(record)).question(record)
 
     def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """See `Harvester.harvest`."""
-        return self._of(document.record.kind).harvest(document)
+        name = name_of(document.record) or document.media_type
+        return self._of(name).harvest(document)
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
-        kind = record.kind
-        return kind.is_source and self._of(kind).ignores_robots(record)
+        name = name_of(record)
+        return bool(name) and self._of(name).ignores_robots(record)
 
     @cached_property
     def context(self) -> HarvestContext:
@@ -80,9 +97,19 @@ class HarvesterRegistry:
         """What finds more in documents than their links."""
         return DocumentDiscovery(self.context)
 
-    def _of(self, kind: Kind) -> Harvester:
-        harvester = self._harvesters.get(kind)
+    def _of(self, name: str) -> Harvester:
+        harvester = self._harvesters.get(name)
         if harvester is None:
-            make = load_object(self._classes[kind.name.lower()])
-            harvester = self._harvesters[kind] = cast("Harvester", make(self.context))
+            make = load_object(self._classes[name])
+            harvester = self._harvesters[name] = cast("Harvester", make(self.context))
         return harvester
+
+
+def name_of(record: Record) -> str:
+    """Return the name of the harvester that a record is of; empty if it is a page."""
+    if not record.kind.is_source:
+        return ""
+    payload = read_task(record).payload
+    if isinstance(payload, CustomTask):
+        return payload.harvester
+    return record.kind.name.lower()

@@ -196,7 +196,7 @@ class SitemapHarvester:
         before = await self._state_before(reading.key)
         buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
-        at_once = self._context.options.harvest.sitemap_entries
+        at_once = self._context.options.sitemap_entries
         while batch := await asyncio.to_thread(_some, items):
             for item in batch:
                 await self._take(reading, item, before)

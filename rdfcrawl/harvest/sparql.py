@@ -167,7 +167,7 @@ class SparqlHarvester:
         The URL of the endpoint names the document that describes it, and not its
         default graph.
         """
-        rows = self._context.options.harvest.sparql_rows
+        rows = self._context.options.sparql_rows
         default_graph = f"{record.url}#default"
         task = read_task(record)
         if not task.is_named:

@@ -89,7 +89,7 @@ class RdfSpider(Spider):
         self.options = options
         self.member = CrawlMember()
         self.session: CrawlSession | None = None
-        self.harvesters = HarvesterRegistry(self._context)
+        self.harvesters = HarvesterRegistry(self._context, options.harvest.harvesters)
         self._harvesters: dict[int, HarvesterRegistry] = {}
         self._datasets: DatasetRegistry | None = None
 
@@ -318,7 +318,9 @@ class RdfSpider(Spider):
         harvesters = self._harvesters.get(number)
         if harvesters is None:
             context = partial(self._context, number)
-            harvesters = self._harvesters[number] = HarvesterRegistry(context)
+            classes = self.options.harvest.harvesters
+            harvesters = HarvesterRegistry(context, classes)
+            self._harvesters[number] = harvesters
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
@@ -330,7 +332,10 @@ class RdfSpider(Spider):
             self._datasets = DatasetRegistry(session)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
-        return HarvestContext(arguments, self.options, session, self._datasets)
+        options = self.options
+        return HarvestContext(
+            arguments, options.crawl, options.harvest, session, self._datasets
+        )
 
     def parse(self, response: Response) -> Any:
         """Do nothing with an ordinary response that has no callback.
@@ -441,7 +446,7 @@ class RdfSpider(Spider):
     ) -> None:
         """Process what came of one record, by what it was asked for."""
         kind = document.record.kind
-        if kind.is_source:
+        if kind.is_source or (kind.is_of_url and self._is_harvested(document)):
             await self._harvest(document, visit, response)
         elif kind is Kind.REQUEST:
             from rdfcrawl.callbacks.answering import answer_request
@@ -527,6 +532,11 @@ class RdfSpider(Spider):
             document.faults.append(fault)
             document.is_read, document.chunks = True, None
             await process(document, response=response)
+
+    def _is_harvested(self, document: Document) -> bool:
+        """Return whether a page is of a media type that a harvester is for."""
+        media_types = self.harvesters.media_types
+        return bool(media_types) and document.media_type in media_types
 
     def _follow_up_queue(self) -> FollowUpQueue:
         from rdfcrawl.harvest.follow_up_queue import FollowUpQueue

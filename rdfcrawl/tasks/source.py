@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from rdfcrawl.tasks.ckan import CkanTask
+from rdfcrawl.tasks.custom import CustomTask
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
@@ -19,6 +20,7 @@ Payload: TypeAlias = (
     | SitemapTask
     | RobotsTask
     | ConsentTask
+    | CustomTask
 )
 
 

@@ -76,7 +76,7 @@ class Page:
 
     def policy(self) -> Policy:
         """Return how its source is read."""
-        options = self.context.options.harvest
+        options = self.context.options
         # One that was come upon has no word in what the operator has named.
         named = self.context.arguments.sources if is_named(self.record) else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())

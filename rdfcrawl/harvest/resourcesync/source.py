@@ -27,9 +27,9 @@ class ResourceSyncHarvester:
 
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
-        folder = context.options.harvest.files
+        folder = context.options.files
         files = None if folder is None else Files(folder)
-        spool = Spool(context.options.crawl.paths.spool, memory_limit_bytes=0)
+        spool = Spool(context.crawl.paths.spool, memory_limit_bytes=0)
         self._lists = Lists(Keeper(files, spool))
         self._resources = Resources(files)
         self._finder = Finder(self._lists)

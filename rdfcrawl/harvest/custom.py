@@ -1,0 +1,96 @@
+"""The base of harvesters of the user's; `docs/harvesters.md` shows how to write one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.bodies import head_of
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.quad_buffer import iter_quads
+from rdfcrawl.harvest.tasks import read_task
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.tasks.custom import CustomTask
+from rdfcrawl.tasks.source import SourceTask
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.records import Document, HarvestedPart
+
+_MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
+
+
+class CustomHarvester:
+    """Base of harvesters that the setting `HARVESTERS` names.
+
+    Subclasses write `harvest`; the name in the setting is found by itself.
+
+    Attributes:
+        context: the crawl: arguments, settings, state that all workers share.
+    """
+
+    def __init__(self, context: HarvestContext) -> None:
+        self.context = context
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the documents in a response, and its follow-ups.
+
+        See `protocol.Harvester.harvest`.
+        """
+        fault = Fault(Reason.INTERNAL, f"{type(self).__name__} has no harvest()")
+        yield document.harvested(faults=[*document.faults, fault])
+
+    async def question(self, _record: Record) -> Question | None:
+        """Return None: a record is requested by a GET of its URL."""
+        return None
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return False: robots.txt holds."""
+        return False
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that the harvest of a source begins with."""
+        task = SourceTask(self.context.run, is_named, CustomTask(self.name))
+        return Record(url, Kind.CUSTOM, task=task)
+
+    @property
+    def name(self) -> str:
+        """Name of the harvester in the setting `HARVESTERS`."""
+        names = self.context.options.harvesters.items()
+        return next(name for name, each in names if each is type(self))
+
+    def content(self, document: Document) -> bytes:
+        """Return the body of a response; at most its first 64 MiB."""
+        return head_of(document.response, _MAX_CONTENT_BYTES)
+
+    def statements(
+        self, lines: Iterable[str], url: str
+    ) -> AsyncIterator[HarvestedPart]:
+        """Yield statements of a document, checked, and faults for those that are none.
+
+        Args:
+            lines: of N-Triples.
+            url: of the document, which names their graph.
+        """
+        return iter_quads(lines, url, FaultLog())
+
+    def payload(self, document: Document) -> str:
+        """Return the payload that `follow` was given; empty for the first response."""
+        task = read_task(document.record).payload
+        return task.payload if isinstance(task, CustomTask) else ""
+
+    def follow(self, document: Document, url: str, payload: str = "") -> FollowUp:
+        """Return a further request to the same source, for this harvester."""
+        record = document.record
+        step = CustomTask(self.name, payload)
+        task = SourceTask(self.context.run, read_task(record).is_named, step)
+        following = Record(url, Kind.CUSTOM, record.depth, record.url, task=task)
+        return FollowUp(following, is_part_of_source=True, urgency=Urgency.SOON)
+
+    def page(self, document: Document, url: str) -> FollowUp:
+        """Return the request for a page or a file that the source names."""
+        record = document.record
+        return FollowUp(Record(url, Kind.PAGE, record.depth + 1, record.url))
