@@ -127,6 +127,7 @@ EXTENSIONS = {
     "scrapy.extensions.corestats.CoreStats": None,
     "rdfcrawl.progress.corestats.CrawlStats": 0,
     "rdfcrawl.progress.extension.Progress": 100,
+    "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
 
 # Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no

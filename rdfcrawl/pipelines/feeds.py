@@ -1,0 +1,60 @@
+"""Makes feeds durable before visits are acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import IO, TYPE_CHECKING, Any
+
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.signals import flush_stores
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class DurableFeeds:
+    """Flushes the files of Scrapy's feed exports, as far as they are on this machine.
+
+    What is exported elsewhere is sent when the crawl ends, as in any project.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the extension of a crawler.
+
+        Raises:
+            NotConfigured: there are no feeds, or its spider makes no visits.
+        """
+        visiting_spider(crawler)
+        if not crawler.settings.getdict("FEEDS"):
+            raise NotConfigured
+        extension = cls(crawler)
+        crawler.signals.connect(extension.flush, flush_stores)
+        return extension
+
+    async def flush(self) -> StoreFault | None:
+        """Write out what feeds have, and return why that is not possible."""
+        exporter: Any = self._crawler.get_extension(FeedExporter)
+        for slot in exporter.slots if exporter else ():
+            if slot.file is not None and not slot.file.closed:
+                try:
+                    await asyncio.to_thread(_sync, slot.file)
+                except OSError as error:
+                    return StoreFault(f"{slot.uri}: {error}", may_pass=True)
+        return None
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    if hasattr(file, "fileno"):
+        os.fsync(file.fileno())
