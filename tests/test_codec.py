@@ -13,10 +13,10 @@ from rdfcrawl.codec import codec_of, decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import PartFacts
 from rdfcrawl.harvest.ckan import FinishedHarvest
-from rdfcrawl.harvest.claims import HeardDataset
 from rdfcrawl.harvest.collections import PageState
+from rdfcrawl.harvest.cross_host_checks import HeardDataset
 from rdfcrawl.harvest.dataset import KnownDataset
-from rdfcrawl.harvest.resourcesync.memory import BegunRun, OwedResource
+from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap import SitemapState
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.sitemaps.resourcesync.mirror import Known, State

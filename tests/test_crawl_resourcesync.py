@@ -12,7 +12,7 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.harvest.resourcesync.files import PARTIAL, Files, path_of
+from rdfcrawl.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
 from tests.resourcesync_source import archive, document, facts_of, fixity_of
 
@@ -355,7 +355,7 @@ def test_large_resources_of_a_dump_are_read(
 )
 def test_files_stay_in_their_folder(tmp_path: Path, uri: str) -> None:
     """If a URI is written to lead elsewhere, then its file is in the folder still."""
-    files = Files(tmp_path)
+    files = ResourceFiles(tmp_path)
     path = files.write(uri, ByteSource(b"1"), Fixity())
     assert path.parent.parent == tmp_path.resolve()
     assert path.read_bytes() == b"1"
@@ -366,7 +366,7 @@ def test_files_stay_in_their_folder(tmp_path: Path, uri: str) -> None:
 
 def test_wrong_bytes_leave_no_file_behind(tmp_path: Path) -> None:
     """If bytes are wrong, then the file before them stays, and nothing else."""
-    files = Files(tmp_path)
+    files = ResourceFiles(tmp_path)
     path = files.write("http://a.example/", ByteSource(b"1"), fixity_of(b"1"))
     with pytest.raises(SourceFault) as caught:
         files.write("http://a.example/", ByteSource(b"2"), fixity_of(b"1"))

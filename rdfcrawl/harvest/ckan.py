@@ -30,10 +30,10 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
-from rdfcrawl.harvest.memory import Memory
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.options import ObeyRobots
 from rdfcrawl.harvest.quad_buffer import iter_quads
+from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.seeds import iter_seeds
@@ -89,7 +89,7 @@ class CkanHarvester:
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
         self._store = context.state_store
-        self._memory = Memory(context.state_store, context.run)
+        self._run_state = RunState(context.state_store, context.run)
         self._keys = tuple(_keys(context))
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -166,7 +166,7 @@ class CkanHarvester:
             return task.payload
         portal = self._portal(record)
         source = _key_of(portal)
-        success = await self._memory.before(source, _SUCCESS)
+        success = await self._run_state.before(source, _SUCCESS)
         since = ""
         if success:
             last = decode(success, FinishedHarvest)
@@ -177,8 +177,8 @@ class CkanHarvester:
             has_known=await self._store.size(source, _KNOWN) > 0,
             rows=self._context.options.ckan_rows,
         )
-        await self._memory.begin(source, (_STATE, _MET))
-        state = self._memory.table(_STATE)
+        await self._run_state.begin(source, (_STATE, _MET))
+        state = self._run_state.table(_STATE)
         text = await self._store.claim(source, state, "first", encode(first))
         return decode(text, CkanTask)
 
@@ -236,7 +236,7 @@ class CkanHarvester:
         self, outcome: Outcome, document: Document, portal: Portal
     ) -> None:
         store, source = self._store, _key_of(portal)
-        state, met = self._memory.table(_STATE), self._memory.table(_MET)
+        state, met = self._run_state.table(_STATE), self._run_state.table(_MET)
         names = {package.id: package.name for package in outcome.packages}
         await store.put(source, _KNOWN, names)
         ids = [*outcome.present, *names, *(f"name {name}" for name in outcome.names)]
@@ -252,12 +252,12 @@ class CkanHarvester:
 
     async def _end(self, document: Document, portal: Portal) -> None:
         """Remember that all of a portal was harvested, and what changed last."""
-        source, state = _key_of(portal), self._memory.table(_STATE)
+        source, state = _key_of(portal), self._run_state.table(_STATE)
         started_ms = str(document.response.started_ms)
         began_ms = await self._store.claim(source, state, "began", started_ms)
         newest = await self._store.get(source, state, "newest") or ""
         success = FinishedHarvest(int(began_ms), newest)
-        await self._memory.put(source, _SUCCESS, encode(success))
+        await self._run_state.put(source, _SUCCESS, encode(success))
 
     async def _confirmations(
         self, listing: Listing, portal: Portal
@@ -266,11 +266,11 @@ class CkanHarvester:
         source = _key_of(portal)
         is_sweep = listing is Listing.SWEEP
         ids = set[str]()  # as a table's entries may come twice
-        async for key, _ in self._store.entries(source, self._memory.table(_MET)):
+        async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
             if key.startswith("name ") is not is_sweep:
                 ids.add(key)
         n_known = await self._store.size(source, _KNOWN)
-        count = await self._store.get(source, self._memory.table(_STATE), "count")
+        count = await self._store.get(source, self._run_state.table(_STATE), "count")
         check_listing(
             n_listed=len(ids), n_known=n_known, count=int(count) if count else None
         )
@@ -284,7 +284,7 @@ class CkanHarvester:
         Raises:
             SourceFault: there are too many.
         """
-        met = self._memory.table(_MET)
+        met = self._run_state.table(_MET)
         missing: list[str] = []
         batch: list[tuple[str, str]] = []
 

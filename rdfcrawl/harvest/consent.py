@@ -51,7 +51,7 @@ _MAX_TOLD: Final = 20  # sitemaps, in faults of their own
 _AT_ONCE: Final = 500
 
 
-class Word(Enum):
+class ConsentAnswer(Enum):
     """What a site says of a sitemap that lists its URLs."""
 
     GIVEN = "given"
@@ -60,7 +60,7 @@ class Word(Enum):
     NOT_ASKED = "not asked"
 
 
-class Consents:
+class SitemapConsents:
     """Who consents to which sitemaps, for all workers of a crawl.
 
     Whatever is noted here stays until the run is over: a record may be done again, and
@@ -203,7 +203,7 @@ class Consents:
         return f"{table} {self._run}"
 
 
-class Foreign:
+class ForeignEntries:
     """What a sitemap lists of other sites, while it is read.
 
     Args:
@@ -217,7 +217,10 @@ class Foreign:
     """
 
     def __init__(
-        self, consents: Consents, context: HarvestContext, response: HarvestedResponse
+        self,
+        consents: SitemapConsents,
+        context: HarvestContext,
+        response: HarvestedResponse,
     ) -> None:
         self.log = response.log
         self.has_some = False
@@ -226,7 +229,7 @@ class Foreign:
         self._response = response
         self._document = response.document
         self._sitemap = response.final_url
-        self._words: dict[str, Word] = {}
+        self._words: dict[str, ConsentAnswer] = {}
         self._awaited: Counter[str] = Counter()  # sites that are asked, by host
         self._asked: set[str] = set()
         self._held: dict[str, list[FollowUp]] = {}
@@ -248,8 +251,8 @@ class Foreign:
         word = self._words.get(site)
         if word is None:
             word = self._words[site] = await self._word(site)
-        self.has_some = self.has_some or word is not Word.GIVEN
-        if word is not Word.AWAITED:
+        self.has_some = self.has_some or word is not ConsentAnswer.GIVEN
+        if word is not ConsentAnswer.AWAITED:
             self._take(word, site, [child])
             return
         self._held.setdefault(site, []).append(child)
@@ -258,7 +261,7 @@ class Foreign:
             await self.settle()
 
     async def names(self) -> list[str]:
-        """Return what the sitemap is named by; see `Consents.note_names`."""
+        """Return what the sitemap is named by; see `SitemapConsents.note_names`."""
         if not self._names:
             self._names = await self._consents.note_names(self._document)
         return self._names
@@ -270,7 +273,9 @@ class Foreign:
             # In this order: the word of the site may come at any time.
             is_given = await self._consents.is_given(site, self._sitemap)
             if is_given is not None:
-                word = self._words[site] = Word.GIVEN if is_given else Word.REFUSED
+                word = self._words[site] = (
+                    ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
+                )
                 self._take(word, site, children)
                 continue
             if n_over:
@@ -282,26 +287,26 @@ class Foreign:
         self._held.clear()
         self._n_held = 0
 
-    async def _word(self, site: str) -> Word:
+    async def _word(self, site: str) -> ConsentAnswer:
         if len(self._words) >= _MAX_LOOKED_UP:
-            return Word.NOT_ASKED
+            return ConsentAnswer.NOT_ASKED
         await self.names()
         is_given = await self._consents.is_given(site, self._sitemap)
         if is_given is not None:
-            return Word.GIVEN if is_given else Word.REFUSED
+            return ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
         host = host_of(f"http://{site}/")
         is_much = self._awaited.total() >= _MAX_SITES
         if is_much or self._awaited[host] >= _MAX_PORTS:
-            return Word.NOT_ASKED
+            return ConsentAnswer.NOT_ASKED
         if not await self._consents.may_ask(site, site_of(self._sitemap)):
-            return Word.NOT_ASKED
+            return ConsentAnswer.NOT_ASKED
         self._awaited[host] += 1
-        return Word.AWAITED
+        return ConsentAnswer.AWAITED
 
-    def _take(self, word: Word, site: str, children: list[FollowUp]) -> None:
-        if word is Word.GIVEN:
+    def _take(self, word: ConsentAnswer, site: str, children: list[FollowUp]) -> None:
+        if word is ConsentAnswer.GIVEN:
             self._consents.take(children, self._response)
-        elif word is Word.REFUSED:
+        elif word is ConsentAnswer.REFUSED:
             _note_refused(self.log, site, self._sitemap, len(children))
         else:
             detail = f"sites of others, of which {site} is not asked"

@@ -18,13 +18,13 @@ from rdfcrawl.bodies import body_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
-from rdfcrawl.harvest.claims import ROBOTS, Claims
-from rdfcrawl.harvest.consent import Consents, Foreign, sites_of_robots
-from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
+from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
 from rdfcrawl.harvest.response import HarvestedResponse
 from rdfcrawl.harvest.robots import read_robots
+from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
@@ -104,9 +104,9 @@ class SitemapHarvester:
 
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
-        self._consents = Consents(context)
-        self._claims = Claims(context, self._consents)
-        self._memory = Memory(context.state_store, context.run)
+        self._consents = SitemapConsents(context)
+        self._checks = CrossHostChecks(context, self._consents)
+        self._run_state = RunState(context.state_store, context.run)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -160,11 +160,11 @@ class SitemapHarvester:
         urls = await self._consent(response) or [f"{origin}/sitemap.xml"]
         instead = [x.record.url for x in _asked_instead(response.document)]
         site = site_of(origin)
-        await self._claims.robots_read(site, [*urls, *instead])
+        await self._checks.robots_read(site, [*urls, *instead])
         for url in urls:
             named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
             response.follow_ups.append(_sitemap(response.document, url, named))
-        await self._claims.is_read(response.record.url, [site], response)
+        await self._checks.is_read(response.record.url, [site], response)
 
     async def _consent(self, response: HarvestedResponse) -> list[str]:
         """Take what a site consents to; return the sitemaps that its robots.txt names.
@@ -190,8 +190,8 @@ class SitemapHarvester:
 
         What it lists is held as long as a dataset may come that covers it.
         """
-        foreign = Foreign(self._consents, self._context, response)
-        reading = Reading(response, task, foreign)
+        foreign = ForeignEntries(self._consents, self._context, response)
+        reading = SitemapReading(response, task, foreign)
         url = response.record.url
         before = await self._state_before(reading.key)
         buffer = QuadBuffer(response.document.url, response.log)
@@ -211,7 +211,7 @@ class SitemapHarvester:
         for fault in response.log.all():
             yield fault
 
-    async def _end(self, reading: Reading) -> list[FollowUp]:
+    async def _end(self, reading: SitemapReading) -> list[FollowUp]:
         """Take the datasets of a sitemap, and return what is to follow.
 
         A file of a dataset that is listed, too, is asked for as what it is: datasets
@@ -222,17 +222,19 @@ class SitemapHarvester:
         if reading.datasets:
             await reading.foreign.names()
         listed = response.take_follow_ups()
-        await self._claims.take(
+        await self._checks.take(
             reading.datasets, response, hosts, is_asked=reading.task.is_confirming
         )
         n_taken = len(response.follow_ups)
         await self._remember(reading)
-        await self._claims.has_said(hosts, response.document)
-        await self._claims.is_read(response.record.url, hosts, response)
+        await self._checks.has_said(hosts, response.document)
+        await self._checks.is_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
         return found[:n_taken] + listed + found[n_taken:]
 
-    async def _take(self, reading: Reading, item: Item, before: SitemapState) -> None:
+    async def _take(
+        self, reading: SitemapReading, item: Item, before: SitemapState
+    ) -> None:
         """Take an entry or a dataset."""
         if isinstance(item, Dataset):
             if not reading.document.is_nofollow:  # or nobody would ask for its URIs
@@ -247,10 +249,10 @@ class SitemapHarvester:
         """Note a sitemap that did not change, or that could not be had."""
         document, sites = response.document, task.robots_hosts
         if document.status == 304:
-            await self._claims.stays(sites, document)
-        await self._claims.is_read(document.record.url, sites, response)
+            await self._checks.stays(sites, document)
+        await self._checks.is_read(document.record.url, sites, response)
 
-    def _items(self, reading: Reading) -> Iterator[Item]:
+    def _items(self, reading: SitemapReading) -> Iterator[Item]:
         """Yield entries and datasets, of all files if it is an archive."""
         document = reading.document
         for source in iter_unpacked(document, reading.log):
@@ -271,7 +273,9 @@ class SitemapHarvester:
                     break
                 yield item
 
-    async def _list(self, reading: Reading, entry: Entry, before: SitemapState) -> None:
+    async def _list(
+        self, reading: SitemapReading, entry: Entry, before: SitemapState
+    ) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
@@ -286,7 +290,9 @@ class SitemapHarvester:
         elif not is_own:
             await reading.foreign.add(self._page(reading, entry, before))
 
-    def _page(self, reading: Reading, entry: Entry, before: SitemapState) -> FollowUp:
+    def _page(
+        self, reading: SitemapReading, entry: Entry, before: SitemapState
+    ) -> FollowUp:
         """Return the child that a page is."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
@@ -305,7 +311,7 @@ class SitemapHarvester:
         return FollowUp(record, urgency=urgency, change=change)
 
     async def _list_sitemap(
-        self, reading: Reading, entry: Entry, *, is_own: bool
+        self, reading: SitemapReading, entry: Entry, *, is_own: bool
     ) -> None:
         below = reading.task.below()
         if below.depth > _LIMITS.depth:
@@ -319,7 +325,7 @@ class SitemapHarvester:
             return
         await self._consents.add_names(entry.url, await reading.foreign.names())
         if is_own:
-            await self._claims.will_read([entry.url], below.robots_hosts)
+            await self._checks.will_read([entry.url], below.robots_hosts)
             reading.response.follow_ups.append(
                 _sitemap(reading.document, entry.url, below)
             )
@@ -329,10 +335,10 @@ class SitemapHarvester:
             await reading.foreign.add(replace(child, is_part_of_source=False))
 
     async def _state_before(self, key: str) -> SitemapState:
-        text = await self._memory.before(key, _STATE)
+        text = await self._run_state.before(key, _STATE)
         return decode(text, SitemapState) if text else SitemapState()
 
-    async def _remember(self, reading: Reading) -> None:
+    async def _remember(self, reading: SitemapReading) -> None:
         """Keep what tells the next run whether the sitemap has changed.
 
         What came broken is to be asked for again, and so is an index: what it lists may
@@ -347,10 +353,10 @@ class SitemapHarvester:
         )
         if document.faults or reading.is_index or reading.foreign.has_some:
             state = replace(state, etag="", last_modified="")
-        await self._memory.put(reading.key, _STATE, encode(state))
+        await self._run_state.put(reading.key, _STATE, encode(state))
 
 
-class Reading:
+class SitemapReading:
     """A sitemap while it is read.
 
     Attributes:
@@ -365,7 +371,7 @@ class Reading:
     """
 
     def __init__(
-        self, response: HarvestedResponse, task: SitemapTask, foreign: Foreign
+        self, response: HarvestedResponse, task: SitemapTask, foreign: ForeignEntries
     ) -> None:
         self.response = response
         self.document = document = response.document

@@ -28,7 +28,7 @@ from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import Question
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
-from rdfcrawl.harvest.memory import Memory
+from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
@@ -82,7 +82,7 @@ class SparqlHarvester:
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
         self._store = context.state_store
-        self._memory = Memory(context.state_store, context.run)
+        self._run_state = RunState(context.state_store, context.run)
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -97,7 +97,7 @@ class SparqlHarvester:
         """Return the request of a task."""
         harvest = self._harvest(record)
         step = _step_of(harvest, record)
-        key, state = self._key_of(record), self._memory.table(_STATE)
+        key, state = self._key_of(record), self._run_state.table(_STATE)
         if await self._store.get(key, state, "by_post"):
             harvest = Harvest(record.url, replace(harvest.settings, max_get_chars=0))
         if isinstance(step, SparqlPing):
@@ -151,7 +151,7 @@ class SparqlHarvester:
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
         if _is_refused_by_get(document):
-            key, state = self._key_of(document.record), self._memory.table(_STATE)
+            key, state = self._key_of(document.record), self._run_state.table(_STATE)
             await self._store.put(key, state, {"by_post": "1"})
             result = SparqlResult(step, document.url, document.faults)
             return await self._take(document, result, Outcome(again=True))
@@ -208,7 +208,7 @@ class SparqlHarvester:
                 yield LinkedIris(frozenset(links))
             yield chunk
         if result.n_quads:
-            key, state = self._key_of(document.record), self._memory.table(_STATE)
+            key, state = self._key_of(document.record), self._run_state.table(_STATE)
             await self._store.put(key, state, {"has_data": "1"})
         checks = _checks(document.record, result.url, reading.outcome)
         if text := "".join(checks).encode():
@@ -226,9 +226,9 @@ class SparqlHarvester:
     ) -> Discovery:
         """Remember what a response gave, and return the tasks that follow."""
         record, step = document.record, result.step
-        key, state = self._key_of(record), self._memory.table(_STATE)
+        key, state = self._key_of(record), self._run_state.table(_STATE)
         if read_task(record).payload is None:
-            await self._memory.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
+            await self._run_state.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
         steps: list[SparqlTask | SparqlPing] = []
         closed: list[Fault] = []
         if outcome.again and step.n_tries < _MOST_TRIES:
@@ -270,10 +270,12 @@ class SparqlHarvester:
         if read_task(record).is_named and is_part:
             return ""
         key = self._key_of(record)
-        n_done = await self._store.size(key, self._memory.table(_DONE))  # before `open`
-        if n_done != await self._store.size(key, self._memory.table(_OPEN)):
+        n_done = await self._store.size(
+            key, self._run_state.table(_DONE)
+        )  # before `open`
+        if n_done != await self._store.size(key, self._run_state.table(_OPEN)):
             return ""
-        state = self._memory.table(_STATE)
+        state = self._run_state.table(_STATE)
         keys = ("is_lossy", "has_data")
         is_lossy, has_data = await self._store.get_many(key, state, keys)
         if has_data is None:
@@ -286,8 +288,8 @@ class SparqlHarvester:
         """Return the records of steps, and note that the one of a record is done."""
         own = _mark(read_task(record).payload)
         opened = dict.fromkeys([own, *map(_mark, steps)], "")
-        await self._store.put(key, self._memory.table(_OPEN), opened)
-        await self._store.put(key, self._memory.table(_DONE), {own: ""})
+        await self._store.put(key, self._run_state.table(_OPEN), opened)
+        await self._store.put(key, self._run_state.table(_DONE), {own: ""})
         return tuple(_follow_up(record, step) for step in steps)
 
     # -- an endpoint that is not there any more ----------------------------------------
@@ -299,7 +301,7 @@ class SparqlHarvester:
         more these would never come to an end.
         """
         key = self._key_of(record)
-        failed, state = self._memory.table(_FAILED), self._memory.table(_STATE)
+        failed, state = self._run_state.table(_FAILED), self._run_state.table(_STATE)
         if outcome.again:
             return []
         if not outcome.failure:
@@ -312,7 +314,7 @@ class SparqlHarvester:
         return [SparqlPing(int(await self._store.get(key, state, "pings") or 0))]
 
     async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
-        key, state = self._key_of(document.record), self._memory.table(_STATE)
+        key, state = self._key_of(document.record), self._run_state.table(_STATE)
         answer = _answer(document)
         is_there = (
             body_of(document.response) is not None
@@ -321,7 +323,7 @@ class SparqlHarvester:
         )
         if is_there:
             await self._store.put(key, state, {"pings": str(ping.number + 1)})
-            await self._store.clear(key, self._memory.table(_FAILED))
+            await self._store.clear(key, self._run_state.table(_FAILED))
         else:
             await self._store.put(key, state, {"is_dead": "1"})
         await self._following(document.record, key, ())
@@ -335,12 +337,14 @@ class SparqlHarvester:
         Other answers have other names, as what is asked for depends on what there is.
         """
         key, run = self._key_of(document.record), str(self._context.run)
-        n_done = await self._store.size(key, self._memory.table(_DONE))  # before `open`
+        n_done = await self._store.size(
+            key, self._run_state.table(_DONE)
+        )  # before `open`
         if not self._context.run or n_done != await self._store.size(
-            key, self._memory.table(_OPEN)
+            key, self._run_state.table(_OPEN)
         ):
             return
-        state = await self._store.get(key, self._memory.table(_STATE), "is_lossy")
+        state = await self._store.get(key, self._run_state.table(_STATE), "is_lossy")
         if state is not None:
             return
         forgotten = []

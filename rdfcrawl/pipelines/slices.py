@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.samples import (
+from rdfcrawl.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
     MAX_SAMPLES,
-    Samples,
+    SampleComparison,
     iter_line_blocks,
     lines_about,
 )
@@ -86,9 +86,9 @@ class SlicesPipeline:
         return session is not None and session.arguments_of(document.record).slice
 
     @property
-    def _samples(self) -> Samples:
+    def _samples(self) -> SampleComparison:
         context = self._spider.harvesters.context
-        return Samples(context.state_store, context.datasets)
+        return SampleComparison(context.state_store, context.datasets)
 
     async def _sample(
         self, document: Document, chunks: AsyncIterator[bytes], sample: SamplePage

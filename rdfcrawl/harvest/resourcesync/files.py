@@ -38,7 +38,7 @@ def path_of(folder: Path, uri: str) -> Path:
     return folder / _short(host) / _short(quote(uri, safe=""))
 
 
-class Files:
+class ResourceFiles:
     """The files of one folder; all that waits for the disk is for a thread.
 
     Args:

@@ -12,7 +12,7 @@ from rdfcrawl.sitemaps.resourcesync.steps import Content, Recorded, Tombstone
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
-    from rdfcrawl.harvest.resourcesync.memory import Memory
+    from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 200
 
 
 async def iter_steps(
-    begin: Callable[[Lookup], Iterator[Step]], memory: Memory
+    begin: Callable[[Lookup], Iterator[Step]], memory: MirrorIndex
 ) -> AsyncIterator[list[Step]]:
     """Yield steps, some at a time; all of them are to be acted on before the next.
 

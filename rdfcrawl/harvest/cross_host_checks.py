@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.harvest.consent import Consents
+    from rdfcrawl.harvest.consent import SitemapConsents
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.response import HarvestedResponse
     from rdfcrawl.records import Document
@@ -51,14 +51,14 @@ _MAX_DATASETS: Final = 1000  # of one site, and that wait for one
 _MAX_SITES: Final = 100  # that are asked because of one sitemap
 
 
-class Claims:
+class CrossHostChecks:
     """Who says what of whom, for all workers of a crawl.
 
     Whatever is noted here stays until the run is over: a record may be done again, and
     must then find what it found before.
     """
 
-    def __init__(self, context: HarvestContext, consents: Consents) -> None:
+    def __init__(self, context: HarvestContext, consents: SitemapConsents) -> None:
         self._store = context.state_store
         self._run = context.run
         self._crawl = context.crawl.crawl_id

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _RUNS: Final = "runs"  # those that have tables of their own
 
 
-class Memory:
+class RunState:
     """Values that one run leaves to the next.
 
     A record may be done once more after it has put its value, as a worker died before

@@ -24,31 +24,35 @@ from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from rdfcrawl.harvest.resourcesync.keeper import Keeper
-    from rdfcrawl.harvest.resourcesync.memory import Memory
-    from rdfcrawl.harvest.resourcesync.page import Page
+    from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
+    from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
+    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State, Version
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 
-class Work:
+class StepRunner:
     """What one document or part of a dump asks for.
 
     Args:
         page: the answer.
         task: of its record.
         memory: of the set of resources.
-        keeper: takes the resources.
+        writer: takes the resources.
 
     Attributes:
         is_done: it was read to its end, or goes on in another record.
     """
 
     def __init__(
-        self, page: Page, task: SyncTask, memory: Memory, keeper: Keeper
+        self,
+        page: SyncResponse,
+        task: SyncTask,
+        memory: MirrorIndex,
+        writer: ResourceWriter,
     ) -> None:
-        self._keeper, self._page, self._task = keeper, page, task
+        self._writer, self._page, self._task = writer, page, task
         self._memory = memory
         self._done: list[Version] = []
         self._wanted: dict[str, int] = {}
@@ -72,10 +76,10 @@ class Work:
         await self._memory.end()
 
     async def _do(self, step: Step) -> AsyncIterator[Document]:
-        page, keeper = self._page, self._keeper
+        page, writer = self._page, self._writer
         match step:
             case Tombstone(version):
-                yield await keeper.remove(page, version)
+                yield await writer.remove(page, version)
                 self._done.append(version)
             case Recorded(version, entry):
                 document = page.derived(version.uri)
@@ -84,7 +88,7 @@ class Work:
                 self._done.append(version)
             case Content(version):
                 is_kept = False
-                async for document in keeper.add(page, step):
+                async for document in writer.add(page, step):
                     is_kept = True
                     yield document
                 if is_kept:
@@ -147,7 +151,7 @@ class Work:
             async for known in memory.resources():
                 versions = _gone(known, part.run, state)
                 for version in versions:
-                    yield await self._keeper.remove(page, version)
+                    yield await self._writer.remove(page, version)
                 await memory.remember(versions)
         for task in tasks:
             page.queue(state.url, task, Urgency.SOON)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.resourcesync.work import Work
+from rdfcrawl.harvest.resourcesync.step_runner import StepRunner
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.harvest.resourcesync.keeper import Keeper
-    from rdfcrawl.harvest.resourcesync.memory import Memory
-    from rdfcrawl.harvest.resourcesync.page import Page
+    from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
+    from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
+    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
     from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 _PIECE_BYTES = 256 * 1024
 
 
-class Lists:
+class DocumentReader:
     """Reads documents and dumps.
 
     Args:
-        keeper: takes the resources of dumps.
+        writer: takes the resources of dumps.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, writer: ResourceWriter) -> None:
+        self._writer = writer
 
     async def read(
-        self, page: Page, task: SyncTask
+        self, page: SyncResponse, task: SyncTask
     ) -> AsyncIterator[Document | FollowUp]:
         """Yield what a document says of resources, and then the document."""
         document = page.document
@@ -58,7 +58,7 @@ class Lists:
             if has_some and task.mode is SyncMode.SYNC:
                 task = replace(task, mode=SyncMode.AUDIT)
             begin = partial(_follow, page, task, source, state)
-            work = Work(page, task, memory, self._keeper)
+            work = StepRunner(page, task, memory, self._writer)
             async for each in work.do(begin):
                 yield each
             is_done = work.is_done
@@ -69,7 +69,7 @@ class Lists:
         yield document
 
     async def unpack(
-        self, page: Page, task: SyncTask
+        self, page: SyncResponse, task: SyncTask
     ) -> AsyncIterator[Document | FollowUp]:
         """Yield the resources in a part of a dump, and then the part."""
         document = page.document
@@ -80,7 +80,7 @@ class Lists:
         ):
             state, _ = await memory.state_of(task.run)
             begin = partial(_unpack, page, task, state)
-            work = Work(page, task, memory, self._keeper)
+            work = StepRunner(page, task, memory, self._writer)
             async for each in work.do(begin):
                 yield each
             is_done = work.is_done
@@ -88,7 +88,7 @@ class Lists:
             await _fall_back(page, task, memory)
         yield document
 
-    async def _is_sound(self, page: Page, fixity: Fixity) -> bool:
+    async def _is_sound(self, page: SyncResponse, fixity: Fixity) -> bool:
         if page.source is None:
             return False
         try:
@@ -99,7 +99,7 @@ class Lists:
         return True
 
 
-async def _fall_back(page: Page, task: SyncTask, memory: Memory) -> None:
+async def _fall_back(page: SyncResponse, task: SyncTask, memory: MirrorIndex) -> None:
     """Read the source by another way, if there is one."""
     following = fallback(task)
     if following is None:
@@ -110,7 +110,7 @@ async def _fall_back(page: Page, task: SyncTask, memory: Memory) -> None:
 
 
 def _follow(
-    page: Page, task: SyncTask, source: ByteSource, state: State, lookup: Lookup
+    page: SyncResponse, task: SyncTask, source: ByteSource, state: State, lookup: Lookup
 ) -> Iterator[Step]:
     return follow(
         source,
@@ -124,7 +124,9 @@ def _follow(
     )
 
 
-def _unpack(page: Page, task: SyncTask, state: State, lookup: Lookup) -> Iterator[Step]:
+def _unpack(
+    page: SyncResponse, task: SyncTask, state: State, lookup: Lookup
+) -> Iterator[Step]:
     source = page.source
     if source is None:
         return iter(())
@@ -139,7 +141,7 @@ def _unpack(page: Page, task: SyncTask, state: State, lookup: Lookup) -> Iterato
     )
 
 
-def _unpacked(page: Page) -> ByteSource | None:
+def _unpacked(page: SyncResponse) -> ByteSource | None:
     return next(iter_unpacked(page.document, page.log), None)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.harvest.resourcesync.files import Files
-from rdfcrawl.harvest.resourcesync.finding import Finder, root_of
-from rdfcrawl.harvest.resourcesync.keeper import Keeper
-from rdfcrawl.harvest.resourcesync.lists import Lists
-from rdfcrawl.harvest.resourcesync.page import Page
-from rdfcrawl.harvest.resourcesync.resources import Resources
+from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
+from rdfcrawl.harvest.resourcesync.files import ResourceFiles
+from rdfcrawl.harvest.resourcesync.resource_fetcher import ResourceFetcher
+from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
+from rdfcrawl.harvest.resourcesync.response import SyncResponse
+from rdfcrawl.harvest.resourcesync.source_finder import SourceFinder, root_of
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 
@@ -28,11 +28,11 @@ class ResourceSyncHarvester:
     def __init__(self, context: HarvestContext) -> None:
         self._context = context
         folder = context.options.files
-        files = None if folder is None else Files(folder)
+        files = None if folder is None else ResourceFiles(folder)
         spool = Spool(context.crawl.paths.spool, memory_limit_bytes=0)
-        self._lists = Lists(Keeper(files, spool))
-        self._resources = Resources(files)
-        self._finder = Finder(self._lists)
+        self._lists = DocumentReader(ResourceWriter(files, spool))
+        self._resources = ResourceFetcher(files)
+        self._finder = SourceFinder(self._lists)
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the record that synchronizing begins with."""
@@ -54,7 +54,7 @@ class ResourceSyncHarvester:
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the resources that a response has, or whose deletion it tells."""
-        page = Page(document.harvested(), self._context)
+        page = SyncResponse(document.harvested(), self._context)
         async for each in self._harvest(page):
             if each is page.document:
                 page.document.faults += page.log.all()
@@ -64,7 +64,7 @@ class ResourceSyncHarvester:
         for follow_up in page.take_follow_ups():
             yield follow_up
 
-    def _harvest(self, page: Page) -> AsyncIterator[Document | FollowUp]:
+    def _harvest(self, page: SyncResponse) -> AsyncIterator[Document | FollowUp]:
         task = read_task(page.record).payload
         if isinstance(task, SyncSearch):
             return self._finder.harvest(page, task)

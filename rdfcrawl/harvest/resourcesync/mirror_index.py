@@ -65,7 +65,7 @@ class OwedResource:
     task: SyncTask
 
 
-class Memory:
+class MirrorIndex:
     """What is known of a set of resources.
 
     Args:

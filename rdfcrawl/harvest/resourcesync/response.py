@@ -11,7 +11,7 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads
-from rdfcrawl.harvest.resourcesync.memory import Memory
+from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
 from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import Policy
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SyncResponse:
     """One answer of a source while it is harvested.
 
     Attributes:
@@ -68,11 +68,11 @@ class Page:
         """Whether the answer came without a fault."""
         return not self.document.faults and self.source is not None
 
-    def memory(self, source: str) -> Memory:
+    def memory(self, source: str) -> MirrorIndex:
         """Return what is known of a set of resources."""
         name = f"{self.record.url} {self.record.task_text()}".encode()
         own = blake2b(name, digest_size=6).hexdigest()
-        return Memory(self.context.state_store, source, own, self.run)
+        return MirrorIndex(self.context.state_store, source, own, self.run)
 
     def policy(self) -> Policy:
         """Return how its source is read."""

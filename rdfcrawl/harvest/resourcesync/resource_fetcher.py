@@ -1,4 +1,4 @@
-"""Resources that are asked for one by one: themselves, a mirror, or a patch."""
+"""ResourceFetcher that are asked for one by one: themselves, a mirror, or a patch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import Question
-from rdfcrawl.harvest.resourcesync.lists import check
+from rdfcrawl.harvest.resourcesync.document_reader import check
 from rdfcrawl.harvest.resourcesync.reading import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
@@ -19,9 +19,9 @@ from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.harvest.resourcesync.files import Files
-    from rdfcrawl.harvest.resourcesync.memory import Memory
-    from rdfcrawl.harvest.resourcesync.page import Page
+    from rdfcrawl.harvest.resourcesync.files import ResourceFiles
+    from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
+    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.tasks.sync import SyncTask
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 _SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
 
 
-class Resources:
+class ResourceFetcher:
     """Takes resources that were asked for.
 
     Args:
         files: where their bytes are kept; None: they are not.
     """
 
-    def __init__(self, files: Files | None) -> None:
+    def __init__(self, files: ResourceFiles | None) -> None:
         self._files = files
 
     def question(self, url: str, task: SyncTask) -> Question:
@@ -49,7 +49,7 @@ class Resources:
         accept = f"{media_type}, */*;q=0.1" if media_type else "*/*"
         return Question(url=url, accept=accept)
 
-    async def get(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
+    async def get(self, page: SyncResponse, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource, if it is still wanted and is what was stated."""
         document = page.document
         version = version_of(task, page.asked)
@@ -74,7 +74,9 @@ class Resources:
         await memory.remember([version])
         await memory.is_had(version.uri)
 
-    async def patch(self, page: Page, task: SyncTask) -> AsyncIterator[Document]:
+    async def patch(
+        self, page: SyncResponse, task: SyncTask
+    ) -> AsyncIterator[Document]:
         """Yield a resource after its patch, and then the patch."""
         document = page.document
         version = replace(version_of(task, page.asked), media_type="")
@@ -99,7 +101,9 @@ class Resources:
         await memory.is_had(version.uri)
         yield document
 
-    async def _is_kept(self, page: Page, version: Version, source: ByteSource) -> bool:
+    async def _is_kept(
+        self, page: SyncResponse, version: Version, source: ByteSource
+    ) -> bool:
         """Hold the bytes against what was stated, and keep them if they are right."""
         if page.document.faults:
             return False
@@ -117,14 +121,16 @@ class Resources:
             return False
         return True
 
-    async def _patched(self, page: Page, task: SyncTask, version: Version) -> bytes:
+    async def _patched(
+        self, page: SyncResponse, task: SyncTask, version: Version
+    ) -> bytes:
         patch = page.source
         if self._files is None or patch is None or page.document.faults:
             raise SourceFault(Reason.INCOMPLETE, "no patch, or nothing to be patched")
         return await asyncio.to_thread(_patch, self._files, patch, task, version)
 
     async def _try_next(
-        self, page: Page, task: SyncTask, version: Version, memory: Memory
+        self, page: SyncResponse, task: SyncTask, version: Version, memory: MirrorIndex
     ) -> None:
         """Ask somewhere else; at last, again in the next run of the crawl."""
         following = next_attempt(task, page.asked)
@@ -135,13 +141,15 @@ class Resources:
         await memory.owe(version.uri, page.asked, task)
 
 
-async def _is_settled(memory: Memory, version: Version) -> bool:
+async def _is_settled(memory: MirrorIndex, version: Version) -> bool:
     known = (await memory.known([version.uri])).get(version.uri)
     wanted_us = await memory.wanted(version.uri)
     return is_settled(version, known, wanted_us=wanted_us)
 
 
-def _patch(files: Files, patch: ByteSource, task: SyncTask, version: Version) -> bytes:
+def _patch(
+    files: ResourceFiles, patch: ByteSource, task: SyncTask, version: Version
+) -> bytes:
     """Return the bytes after a patch, which are kept by then.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.harvest.resourcesync.lists import heading_of
+from rdfcrawl.harvest.resourcesync.document_reader import heading_of
 from rdfcrawl.harvest.robots import read_robots
 from rdfcrawl.harvest.tasks import is_named
 from rdfcrawl.harvest.unpacked import iter_unpacked
@@ -34,8 +34,8 @@ from rdfcrawl.uri.origin import origin_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.harvest.resourcesync.lists import Lists
-    from rdfcrawl.harvest.resourcesync.page import Page
+    from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
+    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import Heading
 
@@ -93,18 +93,18 @@ def named_by(document: Document) -> list[str]:
     return list(dict.fromkeys(urls))
 
 
-class Finder:
+class SourceFinder:
     """Looks for sources.
 
     Args:
         lists: reads what was found.
     """
 
-    def __init__(self, lists: Lists) -> None:
+    def __init__(self, lists: DocumentReader) -> None:
         self._lists = lists
 
     async def harvest(
-        self, page: Page, find: SyncSearch
+        self, page: SyncResponse, find: SyncSearch
     ) -> AsyncIterator[Document | FollowUp]:
         """Yield what a document of a source says, if this is one, and the answer."""
         document = page.document
@@ -120,7 +120,9 @@ class Finder:
         ):
             yield each
 
-    def _is_found(self, page: Page, find: SyncSearch, heading: Heading | None) -> bool:
+    def _is_found(
+        self, page: SyncResponse, find: SyncSearch, heading: Heading | None
+    ) -> bool:
         """Tell whether an answer is to be read; if not, what comes next is queued."""
         capability = heading.facts.capability if heading is not None else None
         match find.step:
@@ -143,7 +145,7 @@ class Finder:
                 page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
         return False
 
-    def _is_top(self, page: Page, heading: Heading) -> bool:
+    def _is_top(self, page: SyncResponse, heading: Heading) -> bool:
         """Tell whether there is nothing above a document that is to be read first."""
         if heading.facts.capability in _ABOVE:
             return True
@@ -153,7 +155,9 @@ class Finder:
         self._find(page, above[0].url, SyncSearch("above", heading.url))
         return False
 
-    def _page(self, page: Page, find: SyncSearch, heading: Heading | None) -> bool:
+    def _page(
+        self, page: SyncResponse, find: SyncSearch, heading: Heading | None
+    ) -> bool:
         urls = named_by(page.document)
         for url in urls:
             self._find(page, url, SyncSearch("list"))
@@ -167,7 +171,7 @@ class Finder:
         self._find(page, origin_of(page.asked) + "/robots.txt", SyncSearch("robots"))
         return False
 
-    def _robots(self, page: Page) -> None:
+    def _robots(self, page: SyncResponse) -> None:
         rules = read_robots(page.document)
         found = of_sitemaps(rules.sitemaps[:_MAX_SITEMAPS], base=page.document.url)
         for each in found:
@@ -176,14 +180,14 @@ class Finder:
             _excuse(page.document)
             page.log.note(Reason.BAD_ANSWER, "a site without ResourceSync")
 
-    def _find(self, page: Page, url: str, find: SyncSearch) -> None:
+    def _find(self, page: SyncResponse, url: str, find: SyncSearch) -> None:
         try:
             page.queue(requestable(url), find, Urgency.SOON)
         except BadUri as error:
             page.note(error)
 
 
-def _heading(page: Page) -> Heading | None:
+def _heading(page: SyncResponse) -> Heading | None:
     """Return what a document says of itself; None if it is none of ResourceSync."""
     if page.source is None:
         return None

@@ -1,4 +1,4 @@
-"""Resources of dumps, and tombstones, as documents."""
+"""ResourceFetcher of dumps, and tombstones, as documents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.harvest.resourcesync.files import Files
-    from rdfcrawl.harvest.resourcesync.page import Page
+    from rdfcrawl.harvest.resourcesync.files import ResourceFiles
+    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.sitemaps.resourcesync.steps import Content
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PIECE_BYTES: Final = 256 * 1024
 
 
-class Keeper:
+class ResourceWriter:
     """Keeps and removes the bytes of resources.
 
     Args:
@@ -32,17 +32,19 @@ class Keeper:
         spool: where large ones are until they are read.
     """
 
-    def __init__(self, files: Files | None, spool: Spool) -> None:
+    def __init__(self, files: ResourceFiles | None, spool: Spool) -> None:
         self._files = files
         self._spool = spool
 
-    async def remove(self, page: Page, version: Version) -> Document:
+    async def remove(self, page: SyncResponse, version: Version) -> Document:
         """Return the tombstone of a resource."""
         if self._files is not None:
             await asyncio.to_thread(self._files.remove, version.uri)
         return page.derived(version.uri, is_deleted=True)
 
-    async def add(self, page: Page, content: Content) -> AsyncIterator[Document]:
+    async def add(
+        self, page: SyncResponse, content: Content
+    ) -> AsyncIterator[Document]:
         """Yield a resource of a dump; nothing if its bytes could not be kept."""
         document = page.derived(content.version.uri)
         document.response.media_type = content.version.media_type

@@ -39,7 +39,7 @@ MAX_SAMPLES: Final = 20  # of a dataset that are compared
 MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 
 
-class Samples:
+class SampleComparison:
     """Keeps and compares samples, for all workers of a crawl."""
 
     def __init__(self, store: StateStore, datasets: DatasetRegistry) -> None:
