@@ -351,3 +351,19 @@ def test_requests_with_callbacks_stand_beside_documents(
     labels = [item["of"] for item in items_in(notes)]
     assert sorted(labels) == [server.url("/a.txt"), server.url("/c.txt")]
     assert result.graphs == {server.url("/a"), server.url("/c")}
+
+
+def test_scrapy_parse_calls_back_without_a_crawl(
+    commands: Commands, loopback: Loopback, notes: Path
+) -> None:
+    """If `scrapy parse` is given a page, then the callback is run, and nothing kept."""
+    server = tree(loopback)
+    looking = commands.start(
+        *("parse", "--spider=tree", server.url("/0")), SPIDER_MODULES=__name__
+    )
+    result = looking.wait()
+    assert result.code == 0, result.stderr
+    assert server.url("/2") in result.stderr
+    assert "/1" not in server.targets
+    assert items_in(notes) == []
+    assert not (looking.folder.parent / "tree").exists()

@@ -1,8 +1,9 @@
 """The Scrapy scheduler in front of the frontier.
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
-with a batch of its URIs. Requests that carry callbacks, bodies or headers of their
-own, and all requests of other spiders, are kept by Scrapy's own scheduler, in memory.
+with a batch of its URIs. What such a spider yields for http and https goes to the
+frontier (`arrivals`). Requests to other schemes, and all those of other spiders, are
+kept by Scrapy's own scheduler, in memory.
 """
 
 from __future__ import annotations
