@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from rdfcrawl.codec import decode, encode
@@ -13,12 +14,14 @@ from rdfcrawl.tasks.request import RequestTask
 from rdfcrawl.tasks.source import SourceTask
 
 MAX_TASK_CHARS: Final = 8192
+_MOST_KEPT: Final = 256  # the pages of one sitemap have few different tasks
 
 Task: TypeAlias = (
     ListedPage | CollectionPage | DumpPart | SamplePage | SourceTask | RequestTask
 )
 
 
+@lru_cache(_MOST_KEPT)
 def encode_task(task: Task) -> str:
     """Return the text of a task: ASCII without control characters.
 
@@ -37,6 +40,7 @@ def encode_task(task: Task) -> str:
     return text
 
 
+@lru_cache(_MOST_KEPT)
 def decode_task(text: str) -> Task:
     """Return the task of a text.
 
