@@ -7,8 +7,8 @@ import random
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.catalogs.access import AccessScan, Named, ways_by_dataset
-from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.catalogs.access import AccessScan, Distribution, ways_by_dataset
+from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 
 PAGE = "http://a.example/void.ttl"
 PREFIXES = """
@@ -36,22 +36,23 @@ def scan(turtle: str) -> AccessScan:
     [
         (
             ":d void:dataDump :all.nt , :more.nt ; void:sparqlEndpoint :q .",
-            [(":d", Way.DUMP, ":all.nt"), (":d", Way.DUMP, ":more.nt"),
-             (":d", Way.SPARQL, ":q")],
+            [(":d", AccessMethod.DUMP, ":all.nt"),
+             (":d", AccessMethod.DUMP, ":more.nt"),
+             (":d", AccessMethod.SPARQL, ":q")],
         ),
-        (":s sd:endpoint :q .", [(":s", Way.SPARQL, ":q")]),
+        (":s sd:endpoint :q .", [(":s", AccessMethod.SPARQL, ":q")]),
         (
             ":d dcat:distribution :x . :x dcat:downloadURL :f.ttl .",
-            [(":d", Way.DUMP, ":f.ttl")],
+            [(":d", AccessMethod.DUMP, ":f.ttl")],
         ),
         (
             ':d schema:distribution [ schema:contentUrl "http://a.example/f.ttl" ] .',
-            [(":d", Way.DUMP, ":f.ttl")],
+            [(":d", AccessMethod.DUMP, ":f.ttl")],
         ),
         (
             """:s dcat:servesDataset :d ; dcat:endpointURL :q ;
             dct:conformsTo <https://www.w3.org/TR/sparql11-protocol/> .""",
-            [(":d", Way.SPARQL, ":q")],
+            [(":d", AccessMethod.SPARQL, ":q")],
         ),
         (":s dcat:endpointURL :wms .", []),
         (':d void:dataDump "no url" , <urn:x> .', []),
@@ -59,7 +60,7 @@ def scan(turtle: str) -> AccessScan:
     ids=["void", "service", "dcat", "schema", "sparql service", "other service", "bad"],
 )  # fmt: skip
 def test_way_to_a_dataset_is_found(
-    turtle: str, expected: list[tuple[str, Way, str]]
+    turtle: str, expected: list[tuple[str, AccessMethod, str]]
 ) -> None:
     """If a document names a way to a dataset, then it is found with its dataset."""
     found = [(x.dataset, x.way, x.url) for x in scan(turtle).found(PAGE)]
@@ -125,7 +126,7 @@ def test_what_is_behind_a_url_is_told_by_what_is_said_of_it(
 def test_endpoint_of_a_distribution_is_one_if_it_is_said_so() -> None:
     """If the format of a distribution is SPARQL, then it is an endpoint."""
     (access,) = scan(':x dcat:accessURL :q ; dct:format "SPARQL" .').found(PAGE)
-    assert access.way is Way.SPARQL
+    assert access.way is AccessMethod.SPARQL
 
 
 def test_service_of_a_distribution_is_of_its_dataset() -> None:
@@ -175,14 +176,14 @@ def test_named_urls_are_no_ordinary_links() -> None:
 def test_dump_goes_before_endpoint() -> None:
     """If a dataset has both, then all its dumps come first, and the endpoint next."""
     named = [
-        Named("d", Way.SPARQL, "q"),
-        Named("d", Way.DUMP, "a"),
-        Named("e", Way.SPARQL, "q"),
-        Named("d", Way.DUMP, "b"),
+        Distribution("d", AccessMethod.SPARQL, "q"),
+        Distribution("d", AccessMethod.DUMP, "a"),
+        Distribution("e", AccessMethod.SPARQL, "q"),
+        Distribution("d", AccessMethod.DUMP, "b"),
     ]
-    endpoint = Access(Way.SPARQL, (("q",),))
+    endpoint = DatasetAccess(AccessMethod.SPARQL, (("q",),))
     assert ways_by_dataset(named) == {
-        "d": (Access(Way.DUMP, (("a",), ("b",))), endpoint),
+        "d": (DatasetAccess(AccessMethod.DUMP, (("a",), ("b",))), endpoint),
         "e": (endpoint,),
     }
 

@@ -13,9 +13,9 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.access import (
-    Access,
+    AccessMethod,
     Claim,
-    Way,
+    DatasetAccess,
     believed,
     choose_way,
     claims_about_others,
@@ -99,7 +99,7 @@ def one(body: str, namespace: str = DERI) -> Dataset:
     return dataset
 
 
-def ways(dataset: Dataset) -> dict[Way, tuple[tuple[str, ...], ...]]:
+def ways(dataset: Dataset) -> dict[AccessMethod, tuple[tuple[str, ...], ...]]:
     """Return the ways to a dataset, in their order."""
     return {way.way: way.parts for way in ways_to_dataset(dataset, seed="s")}
 
@@ -111,10 +111,10 @@ def test_the_basic_example(namespace: str) -> None:
     assert dataset.label == "Product Catalog for Example.org"
     assert dataset.changefreq == "monthly"
     assert ways(dataset) == {
-        Way.DUMP: ((f"{E}/cataloguedump.rdf",),),
-        Way.PREFIX: ((f"{E}/products/",),),
+        AccessMethod.DUMP: ((f"{E}/cataloguedump.rdf",),),
+        AccessMethod.PREFIX: ((f"{E}/products/",),),
     }
-    assert list(ways(dataset)) == [Way.DUMP, Way.PREFIX]
+    assert list(ways(dataset)) == [AccessMethod.DUMP, AccessMethod.PREFIX]
 
 
 def test_the_complete_example() -> None:
@@ -122,13 +122,13 @@ def test_the_complete_example() -> None:
     dataset = one(COMPLETE, DERIV)
     assert dataset.uri == f"{E}/aboutcatalog.rdf#catalog"
     assert list(ways(dataset).items()) == [
-        (Way.DUMP, ((f"{E}/cataloguedump.rdf",),)),
+        (AccessMethod.DUMP, ((f"{E}/cataloguedump.rdf",),)),
         (
-            Way.FRAGMENTS,
+            AccessMethod.FRAGMENTS,
             ((f"{E}/cataloguedump_part1.rdf",), (f"{E}/cataloguedump_part2.rdf",)),
         ),
-        (Way.SPARQL, ((f"{E}/queryengine/sparql",),)),
-        (Way.PREFIX, ((f"{E}/products/",),)),
+        (AccessMethod.SPARQL, ((f"{E}/queryengine/sparql",),)),
+        (AccessMethod.PREFIX, ((f"{E}/products/",),)),
     ]
 
 
@@ -136,7 +136,7 @@ def test_the_example_with_mirrors() -> None:
     """If mirrors have priorities, then 0 comes last and 10 is ten times 1."""
     dataset = one(MIRRORED, DERIV)
     assert dataset.are_mirrors
-    assert ways(dataset)[Way.DUMP] == ((f"{E}/cataloguedump.rdf", BACKUP),)
+    assert ways(dataset)[AccessMethod.DUMP] == ((f"{E}/cataloguedump.rdf", BACKUP),)
     firsts = Counter(
         order_mirrors(dataset.endpoints, f"seed {n}")[0] for n in range(5500)
     )
@@ -155,20 +155,22 @@ def test_the_example_of_the_second_revision() -> None:
     assert dataset.endpoints[0].slicing is Slicing.SUBJECT_OBJECT
     found = ways_to_dataset(dataset, seed="s")
     parts = [(f"{E}/data/catalogdump.part{n}.rdf.gz",) for n in (1, 2, 3)]
-    assert found[0] == Access(Way.DUMP, tuple(parts))
-    assert found[1] == Access(Way.SPARQL, ((f"{E}/sparql",),), ("*",))
-    assert found[2] == Access(
-        Way.PREFIX, ((f"{E}/products/",), (f"{E}/products/widgets/X42",))
+    assert found[0] == DatasetAccess(AccessMethod.DUMP, tuple(parts))
+    assert found[1] == DatasetAccess(AccessMethod.SPARQL, ((f"{E}/sparql",),), ("*",))
+    assert found[2] == DatasetAccess(
+        AccessMethod.PREFIX, ((f"{E}/products/",), (f"{E}/products/widgets/X42",))
     )
 
 
 ELEMENTS = {
-    Way.DUMP: DUMP,
-    Way.FRAGMENTS: "".join(
+    AccessMethod.DUMP: DUMP,
+    AccessMethod.FRAGMENTS: "".join(
         f"<sc:dataFragmentDump>{E}/{n}.nt</sc:dataFragmentDump>" for n in range(2)
     ),
-    Way.SPARQL: f"<sc:sparqlEndpointLocation>{E}/s</sc:sparqlEndpointLocation>",
-    Way.PREFIX: PREFIX,
+    AccessMethod.SPARQL: (
+        f"<sc:sparqlEndpointLocation>{E}/s</sc:sparqlEndpointLocation>"
+    ),
+    AccessMethod.PREFIX: PREFIX,
 }
 
 
@@ -185,17 +187,17 @@ def test_every_combination_of_ways(chosen: int) -> None:
 @pytest.mark.parametrize(
     ("element", "way"),
     [
-        ("dataDumpLocation", Way.DUMP),
-        ("dataDump", Way.DUMP),
-        ("sparqlEndPoint", Way.SPARQL),
-        ("sparqlEndpoint", Way.SPARQL),
-        ("sparqlEndpointLocation", Way.SPARQL),
-        ("sparqlEndPointLocation", Way.SPARQL),
-        ("linkedDataPrefix", Way.PREFIX),
+        ("dataDumpLocation", AccessMethod.DUMP),
+        ("dataDump", AccessMethod.DUMP),
+        ("sparqlEndPoint", AccessMethod.SPARQL),
+        ("sparqlEndpoint", AccessMethod.SPARQL),
+        ("sparqlEndpointLocation", AccessMethod.SPARQL),
+        ("sparqlEndPointLocation", AccessMethod.SPARQL),
+        ("linkedDataPrefix", AccessMethod.PREFIX),
     ],
 )
 @pytest.mark.parametrize("prefix", ["sc:", "", "cs:"])
-def test_spellings(element: str, way: Way, prefix: str) -> None:
+def test_spellings(element: str, way: AccessMethod, prefix: str) -> None:
     """If an element is spelled as in an example, then it is known, prefix or not."""
     name = prefix + element
     dataset = one(f"<{prefix}dataset><{name}> {E}/x/\n</{name}></{prefix}dataset>")
@@ -208,7 +210,10 @@ def test_elements_that_are_not_closed() -> None:
         f"<sc:dataset><sc:dataDumpLocation>{E}/d<sc:linkedDataPrefix>{E}/p/"
         f"<sc:sampleURI>{E}/p/1</b>2</sc:sampleURI></sc:dataset>"
     )
-    assert ways(dataset) == {Way.DUMP: ((f"{E}/d",),), Way.PREFIX: ((f"{E}/p/",),)}
+    assert ways(dataset) == {
+        AccessMethod.DUMP: ((f"{E}/d",),),
+        AccessMethod.PREFIX: ((f"{E}/p/",),),
+    }
     assert log.count(Reason.BAD_URI) == 1
 
 
@@ -218,7 +223,7 @@ def test_one_fragment_is_a_fault(element: str) -> None:
     (dataset,), log = read(
         f"<sc:dataset><sc:{element}>{E}/x</sc:{element}></sc:dataset>"
     )
-    assert ways(dataset) == {Way.FRAGMENTS: ((f"{E}/x",),)}
+    assert ways(dataset) == {AccessMethod.FRAGMENTS: ((f"{E}/x",),)}
     assert log.count(Reason.SYNTAX) == 1
 
 
@@ -260,7 +265,7 @@ def test_graphs_of_an_endpoint() -> None:
     """If named graphs are told, then they are kept; `*` is all of them."""
     body = "<sc:dataset>{}<sc:sparqlGraphName>{}</sc:sparqlGraphName></sc:dataset>"
     for name in ("*", "urn:x:graph", f"{E}/g"):
-        dataset = one(body.format(ELEMENTS[Way.SPARQL], name))
+        dataset = one(body.format(ELEMENTS[AccessMethod.SPARQL], name))
         assert ways_to_dataset(dataset, seed="")[0].graphs == (name,)
 
 
@@ -365,8 +370,8 @@ def test_what_is_not_believed_is_not_followed() -> None:
     dataset, log = one(MIRRORED), FaultLog()
     kept = believed(dataset, claims_about_others(dataset, SITE, ()), log)
     assert ways(kept) == {
-        Way.DUMP: ((f"{E}/cataloguedump.rdf",),),
-        Way.SPARQL: ((f"{E}/queryengine/sparql",),),
+        AccessMethod.DUMP: ((f"{E}/cataloguedump.rdf",),),
+        AccessMethod.SPARQL: ((f"{E}/queryengine/sparql",),),
     }
     assert log.count(Reason.UNCONFIRMED_CLAIM) == 2
 
@@ -500,9 +505,9 @@ def test_damaged_datasets(data: st.DataObject) -> None:
 def test_way_stays_until_it_fails() -> None:
     """If a way fails, the best that is left comes next; the crawl of URIs is last."""
     all_ways = (
-        Access(Way.DUMP, (("a", "b"), ("c",))),
-        Access(Way.PREFIX, (("p",),)),
-        Access(Way.SPARQL, (("q", "r"),)),
+        DatasetAccess(AccessMethod.DUMP, (("a", "b"), ("c",))),
+        DatasetAccess(AccessMethod.PREFIX, (("p",),)),
+        DatasetAccess(AccessMethod.SPARQL, (("q", "r"),)),
     )
     everything = {*"abcqr"}
     assert choose_way(all_ways, None, everything) == 0

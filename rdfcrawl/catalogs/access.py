@@ -26,7 +26,7 @@ from rdfcrawl.rdf.namespaces import (
     SD,
     VOID,
 )
-from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _SCHEMA = (SCHEMA, SCHEMA_HTTPS)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Distribution:
     """A way to a dataset that a document names.
 
     Attributes:
@@ -49,13 +49,13 @@ class Named:
     """
 
     dataset: str
-    way: Way
+    way: AccessMethod
     url: str
     formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class DatasetDescriptions:
     """What a document says of datasets.
 
     Attributes:
@@ -66,13 +66,13 @@ class Findings:
         services: names among `named` that are no datasets, but services.
     """
 
-    named: tuple[Named, ...] = ()
+    named: tuple[Distribution, ...] = ()
     links: tuple[str, ...] = ()
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
     n_left_out: int = 0
     services: frozenset[str] = frozenset()
 
-    def with_service(self, own: str, replaced: Iterable[str]) -> Findings:
+    def with_service(self, own: str, replaced: Iterable[str]) -> DatasetDescriptions:
         """Return the same with the endpoint that the document is the description of.
 
         Args:
@@ -80,22 +80,26 @@ class Findings:
             replaced: URLs that are no endpoints, or names for `own`.
         """
         gone = set(replaced)
-        named = [x for x in self.named if x.way is not Way.SPARQL or x.url not in gone]
+        named = [
+            x
+            for x in self.named
+            if x.way is not AccessMethod.SPARQL or x.url not in gone
+        ]
         if own and own not in (x.url for x in named):
-            named.append(Named(own, Way.SPARQL, own))
+            named.append(Distribution(own, AccessMethod.SPARQL, own))
         return replace(self, named=tuple(named), services=self.services | {own})
 
-    def without(self, way: Way) -> Findings:
+    def without(self, way: AccessMethod) -> DatasetDescriptions:
         """Return the same, without the datasets' ways of a kind."""
         return replace(self, named=tuple(x for x in self.named if x.way is not way))
 
 
 # Predicates that name a URL, and those that say more of it.
 _WAYS: Final = {
-    VOID + "dataDump": Way.DUMP,
-    VOID + "sparqlEndpoint": Way.SPARQL,
-    SD + "endpoint": Way.SPARQL,
-    SD + "url": Way.SPARQL,  # of drafts; Virtuoso says both
+    VOID + "dataDump": AccessMethod.DUMP,
+    VOID + "sparqlEndpoint": AccessMethod.SPARQL,
+    SD + "endpoint": AccessMethod.SPARQL,
+    SD + "url": AccessMethod.SPARQL,  # of drafts; Virtuoso says both
 }
 _DOWNLOAD: Final = DCAT + "downloadURL"
 _ACCESS: Final = DCAT + "accessURL"  # perhaps of a page about the file
@@ -151,7 +155,7 @@ class AccessScan:
     """
 
     urls: set[bytes] = field(default_factory=set)
-    _named: dict[tuple[str, str, Way], None] = field(default_factory=dict)
+    _named: dict[tuple[str, str, AccessMethod], None] = field(default_factory=dict)
     _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
     _services: dict[tuple[str, str], None] = field(default_factory=dict)
     _datasets: set[str] = field(default_factory=set)  # that have an endpoint
@@ -208,11 +212,11 @@ class AccessScan:
             if not predicate.startswith(SD):
                 self._datasets.add(subject)
 
-    def found(self, document_url: str) -> list[Named]:
+    def found(self, document_url: str) -> list[Distribution]:
         """Return the ways; see `read`."""
         return list(self.read(document_url).named)
 
-    def read(self, document_url: str) -> Findings:
+    def read(self, document_url: str) -> DatasetDescriptions:
         """Return what was said of datasets.
 
         A data service is an endpoint if something says that it speaks SPARQL. A file
@@ -223,7 +227,7 @@ class AccessScan:
             document_url: names the datasets that have no IRI, with a fragment.
         """
         if not self._n_facts:  # as most documents
-            return Findings()
+            return DatasetDescriptions()
         accesses = [
             self._access(subject, way, url, document_url)
             for subject, url, way in self._named
@@ -233,9 +237,13 @@ class AccessScan:
         for subject, url, predicate in self._iter_files():
             kind = self._kind(subject, url)
             if kind is TargetKind.DUMP:
-                accesses.append(self._access(subject, Way.DUMP, url, document_url))
+                accesses.append(
+                    self._access(subject, AccessMethod.DUMP, url, document_url)
+                )
             elif kind is TargetKind.SPARQL:
-                accesses.append(self._access(subject, Way.SPARQL, url, document_url))
+                accesses.append(
+                    self._access(subject, AccessMethod.SPARQL, url, document_url)
+                )
             elif kind is not None and kind not in FETCHED:
                 left_out[url] = None
             elif kind is not None and (
@@ -243,11 +251,11 @@ class AccessScan:
             ):
                 links[url] = None
         for subject, url in self._services:
-            access = self._access(subject, Way.SPARQL, url, document_url)
+            access = self._access(subject, AccessMethod.SPARQL, url, document_url)
             if any("sparql" in each.lower() for each in access.formats):
                 accesses.append(access)
         taken = {access.url for access in accesses}
-        return Findings(
+        return DatasetDescriptions(
             named=tuple(dict.fromkeys(accesses)),
             links=tuple(url for url in links if url not in taken),
             spaces={
@@ -260,7 +268,9 @@ class AccessScan:
 
     def _iter_services(self, document_url: str) -> Iterator[str]:
         """Yield the names of what is known as a service alone, and as no dataset's."""
-        described = {subject for subject, _, way in self._named if way is Way.SPARQL}
+        described = {
+            subject for subject, _, way in self._named if way is AccessMethod.SPARQL
+        }
         described.update(subject for subject, _ in self._services)
         for subject in described - self._datasets - self._whole.keys():
             yield self._name(subject, document_url)
@@ -299,9 +309,11 @@ class AccessScan:
             texts += self._labels.get(term, ()) if blank else (term[1:-1],)
         return tuple(texts)
 
-    def _access(self, subject: str, way: Way, url: str, document_url: str) -> Named:
+    def _access(
+        self, subject: str, way: AccessMethod, url: str, document_url: str
+    ) -> Distribution:
         name = self._name(subject, document_url)
-        return Named(name, way, url, self._formats_of(subject))
+        return Distribution(name, way, url, self._formats_of(subject))
 
     def _name(self, subject: str, document_url: str) -> str:
         dataset = subject
@@ -321,7 +333,9 @@ def _text(term: str) -> str:
     return re.sub(r"\\(.)", r"\1", term[1:-1])
 
 
-def ways_by_dataset(named: Iterable[Named]) -> dict[str, tuple[Access, ...]]:
+def ways_by_dataset(
+    named: Iterable[Distribution],
+) -> dict[str, tuple[DatasetAccess, ...]]:
     """Return the ways to each dataset, the one to try first at first.
 
     All dumps of a dataset are parts of it: most often they are. Those that differ in
@@ -332,16 +346,19 @@ def ways_by_dataset(named: Iterable[Named]) -> dict[str, tuple[Access, ...]]:
 
     Source: Semantic Sitemaps section 2.2: a dump before an endpoint.
     """
-    urls: dict[str, dict[Way, dict[str, None]]] = {}
+    urls: dict[str, dict[AccessMethod, dict[str, None]]] = {}
     for each in named:
         urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
     ways = {}
     for dataset, of_way in urls.items():
-        dumps, endpoints = of_way.get(Way.DUMP), of_way.get(Way.SPARQL)
+        dumps, endpoints = (
+            of_way.get(AccessMethod.DUMP),
+            of_way.get(AccessMethod.SPARQL),
+        )
         found = []
         if dumps:
-            found.append(Access(Way.DUMP, group_alternatives(dumps)))
+            found.append(DatasetAccess(AccessMethod.DUMP, group_alternatives(dumps)))
         if endpoints:
-            found.append(Access(Way.SPARQL, (tuple(endpoints),)))
+            found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
         ways[dataset] = tuple(found)
     return ways

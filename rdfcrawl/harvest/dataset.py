@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rdfcrawl.sitemaps.access import Access  # noqa: TC001  read by the codec
+from rdfcrawl.sitemaps.access import DatasetAccess  # noqa: TC001  read by the codec
 from rdfcrawl.sitemaps.semantic import Prefix, Slicing
 
 
@@ -20,7 +20,7 @@ class KnownDataset:
     """
 
     name: str
-    ways: tuple[Access, ...]
+    ways: tuple[DatasetAccess, ...]
     prefixes: tuple[Prefix, ...] = ()
     samples: tuple[str, ...] = ()
 

@@ -19,7 +19,7 @@ from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import FollowUp, Kind, Record
-from rdfcrawl.sitemaps.access import Way, choose_way, place_of
+from rdfcrawl.sitemaps.access import AccessMethod, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Prefix
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
@@ -30,10 +30,10 @@ from rdfcrawl.uri.origin import site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.catalogs.access import Findings
+    from rdfcrawl.catalogs.access import DatasetDescriptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.access import Access
+    from rdfcrawl.sitemaps.access import DatasetAccess
     from rdfcrawl.uri.hosts import HostNames
 
 _DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
@@ -44,7 +44,9 @@ _MAX_FAILED: Final = 100_000  # that no dataset has named so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, which is in the tasks of its files
 _MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
 _MAX_PLACES: Final = 1000  # of one dataset that are noted
-_WHOLE: Final = frozenset({Way.DUMP, Way.FRAGMENTS, Way.SPARQL})
+_WHOLE: Final = frozenset(
+    {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
+)
 
 
 class DatasetRegistry:
@@ -54,7 +56,9 @@ class DatasetRegistry:
         self._session = session
         self._store = session.state_store
 
-    async def described(self, findings: Findings, document: Document) -> Discovery:
+    async def described(
+        self, findings: DatasetDescriptions, document: Document
+    ) -> Discovery:
         """Return what to fetch of the datasets that a document describes."""
         discovery = NOTHING_FOUND
         for name, ways in ways_by_dataset(findings.named).items():
@@ -113,7 +117,7 @@ class DatasetRegistry:
 
         Args:
             document: an answer of it; each of its datasets has a fault.
-            graphs: that were wanted, see `Access.graphs`.
+            graphs: that were wanted, see `DatasetAccess.graphs`.
             lack: what is wrong.
         """
         place = place_of(document.record.url, graphs)
@@ -161,7 +165,7 @@ class DatasetRegistry:
             taken = await self.way_taken(name)
             if dataset is None or taken is None or taken >= len(dataset.ways):
                 return False
-            if dataset.ways[taken].way in (Way.SPARQL, Way.PREFIX):
+            if dataset.ways[taken].way in (AccessMethod.SPARQL, AccessMethod.PREFIX):
                 return False
         return bool(names)
 
@@ -185,7 +189,7 @@ class DatasetRegistry:
         form = blake2b(text.encode(), digest_size=8).hexdigest()
         if await self._store.get(dataset.name, _DATASET, "noted") == form:
             return
-        first = sorted(dataset.ways, key=lambda way: way.way is not Way.SPARQL)
+        first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
         urls = dict.fromkeys(url for way in first for url in way.urls)
         # Of what is beyond, the dataset that asks for it first is known by the task.
         for url in islice(urls, _MAX_PLACES):
@@ -264,13 +268,13 @@ class DatasetRegistry:
         self,
         dataset: KnownDataset,
         index: int,
-        way: Access,
+        way: DatasetAccess,
         usable: frozenset[str],
         document: Document,
         depth: int,
     ) -> list[FollowUp]:
         parent = document.record.url
-        if way.way is Way.PREFIX:
+        if way.way is AccessMethod.PREFIX:
             records = [
                 Record(part[0], depth=depth, parent=parent) for part in way.parts
             ]
@@ -279,7 +283,7 @@ class DatasetRegistry:
             next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
             for mirrors in way.parts
         ]
-        if way.way is Way.SPARQL:
+        if way.way is AccessMethod.SPARQL:
             whole = SourceTask(self._session.run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
             return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=whole))]
@@ -309,7 +313,7 @@ def _merged(
 
 def _believed(
     spaces: Iterable[str],
-    ways: Iterable[Access],
+    ways: Iterable[DatasetAccess],
     document: Document,
     trust: HostNames,
 ) -> tuple[Prefix, ...]:

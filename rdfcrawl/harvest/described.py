@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.harvest.discovery import Discovery
 from rdfcrawl.records import Kind
-from rdfcrawl.sitemaps.access import Way
+from rdfcrawl.sitemaps.access import AccessMethod
 
 if TYPE_CHECKING:
     from rdfcrawl.harvest.context import HarvestContext
@@ -30,5 +30,5 @@ class DescribedDatasets:
             findings = findings.with_service(own, replaced)
         left_out = Discovery(n_not_rdf=findings.n_left_out)
         if not self._wants_endpoints:
-            findings = findings.without(Way.SPARQL)
+            findings = findings.without(AccessMethod.SPARQL)
         return left_out + await self._datasets.described(findings, document)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.sitemaps.access import Access, Way
+from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 
 if TYPE_CHECKING:
@@ -35,6 +35,6 @@ async def catalogue(
     step = read_task(document.record).payload
     if isinstance(step, CkanTask) and step.step in (CkanStep.SHOW, CkanStep.CONFIRM):
         return NOTHING_FOUND  # the portal has answered before
-    formats = Access(Way.DUMP, (portal.catalogue_urls,))
+    formats = DatasetAccess(AccessMethod.DUMP, (portal.catalogue_urls,))
     known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
     return await context.datasets.register(known, document)

@@ -458,7 +458,7 @@ def _default(*, is_named: bool, is_wanted: bool) -> Literal["auto", "always", "n
 
 
 def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSettings:
-    """Return the settings for some graphs of an endpoint; see `Access.graphs`."""
+    """Return the settings for the graphs of `DatasetAccess.graphs`."""
     if not graphs or ALL_GRAPHS in graphs:
         return settings
     named = tuple(name for name in graphs if name != DEFAULT_GRAPH)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
 
 
-class Way(StrEnum):
+class AccessMethod(StrEnum):
     """A way to the data of a dataset."""
 
     DUMP = "dump"
@@ -38,7 +38,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class DatasetAccess:
     """One way to a dataset.
 
     Attributes:
@@ -50,7 +50,7 @@ class Access:
             for all. If there are none, nobody has said which.
     """
 
-    way: Way
+    way: AccessMethod
     parts: tuple[tuple[str, ...], ...]
     graphs: tuple[str, ...] = ()
 
@@ -82,7 +82,7 @@ class Claim:
     url: str
 
 
-def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[Access, ...]:
+def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[DatasetAccess, ...]:
     """Return the ways to the whole of a dataset, the one to try first at first.
 
     That is a dump; all fragments; an endpoint; the crawl of the URIs below its
@@ -97,24 +97,24 @@ def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[Access, ...]:
     if dataset.dumps:
         dumps = order_mirrors(dataset.dumps, seed)
         parts = (dumps,) if dataset.are_mirrors else _each(dataset.dumps)
-        ways.append(Access(Way.DUMP, parts))
+        ways.append(DatasetAccess(AccessMethod.DUMP, parts))
     if dataset.fragments:
-        ways.append(Access(Way.FRAGMENTS, _each(dataset.fragments)))
+        ways.append(DatasetAccess(AccessMethod.FRAGMENTS, _each(dataset.fragments)))
     if dataset.endpoints:
         mirrors = order_mirrors(dataset.endpoints, seed)
         # The second revision, 3: without a graph name it is the default graph.
         graphs = dataset.graphs or (DEFAULT_GRAPH,)
-        ways.append(Access(Way.SPARQL, (mirrors,), graphs))
+        ways.append(DatasetAccess(AccessMethod.SPARQL, (mirrors,), graphs))
     if dataset.prefixes:
         begins = [prefix.url for prefix in dataset.prefixes]
         begins += [uri for uri in dataset.samples if is_covered(uri, dataset.prefixes)]
         urls = dict.fromkeys(url for uri in begins if (url := _document(uri)))
-        ways.append(Access(Way.PREFIX, tuple((url,) for url in urls)))
+        ways.append(DatasetAccess(AccessMethod.PREFIX, tuple((url,) for url in urls)))
     return tuple(ways)
 
 
 def choose_way(
-    ways: Sequence[Access], taken: int | None, usable: Collection[str]
+    ways: Sequence[DatasetAccess], taken: int | None, usable: Collection[str]
 ) -> int:
     """Return which way to a dataset to take, as an index; `len(ways)` if there is none.
 
@@ -129,15 +129,15 @@ def choose_way(
     Source: the first revision, 2.2.
     """
 
-    def is_usable(way: Access) -> bool:
-        is_crawl = way.way is Way.PREFIX
+    def is_usable(way: DatasetAccess) -> bool:
+        is_crawl = way.way is AccessMethod.PREFIX
         return is_crawl or all(
             any(way.place_of(url) in usable for url in mirrors) for mirrors in way.parts
         )
 
     if taken is not None and taken < len(ways) and is_usable(ways[taken]):
         return taken
-    order = sorted(range(len(ways)), key=lambda n: ways[n].way is Way.PREFIX)
+    order = sorted(range(len(ways)), key=lambda n: ways[n].way is AccessMethod.PREFIX)
     return next((n for n in order if is_usable(ways[n])), len(ways))
 
 

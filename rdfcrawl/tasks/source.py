@@ -31,7 +31,7 @@ class SourceTask:
     Attributes:
         run: of the crawl: another run asks again.
         is_named: the operator named the source; it was not come upon.
-        graphs: of an endpoint that are wanted, see `Access.graphs`; all if empty.
+        graphs: of an endpoint that are wanted (`DatasetAccess.graphs`); all if empty.
         payload: which step of the harvest; None is the first one.
     """
 
