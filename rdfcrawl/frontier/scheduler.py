@@ -441,24 +441,13 @@ class FrontierScheduler(BaseScheduler):
             index = visit.index(document)
             if index not in visit.returned:
                 self._put_back(visit, index, is_at_fault=not visit.is_cut)
-        self._release(visit)
+        if visit.documents:
+            cast("VisitingSpider", self._crawler.spider).release(visit)
         visit.address = session.neighbours.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         self._slow_hosts.end(visit.key)
         session.worker.finish(visit)
-
-    def _release(self, visit: Visit) -> None:
-        """Free the bodies of documents that were not processed."""
-        if not visit.documents:
-            return
-        from rdfcrawl.fetch.transport import transport_of  # noqa: PLC0415  (a cycle)
-
-        visitor = transport_of(self._crawler).visitor
-        for document in visit.documents:
-            if visit.is_cut:
-                visitor.spare(document)
-            visitor.release(document)
 
     def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:
         """Return a record that was not stored."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document
+    from rdfcrawl.records import Document, Visit
     from rdfcrawl.remembered import CrawlMember
     from rdfcrawl.reservations import Reservations
 
@@ -63,6 +63,10 @@ class VisitingSpider(Protocol):
 
     def obey(self, document: Document, wishes: Reservations) -> None:
         """Make a document what its publisher asks for."""
+        ...
+
+    def release(self, visit: Visit) -> None:
+        """Free the bodies of documents that were not processed."""
         ...
 
     async def process_visit(self, response: Response) -> Any:

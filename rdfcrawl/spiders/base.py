@@ -390,6 +390,16 @@ class RdfSpider(Spider):
             max_bytes=self.options.fetch.max_document_bytes,
         )
 
+    def release(self, visit: Visit) -> None:
+        """Free the bodies of documents that were not processed."""
+        from rdfcrawl.fetch.transport import transport_of
+
+        visitor = transport_of(self.crawler).visitor
+        for document in visit.documents:
+            if visit.is_cut:
+                visitor.spare(document)
+            visitor.release(document)
+
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
         visit: Visit = response.meta["visit"]
