@@ -52,17 +52,20 @@ class DocumentDiscovery:
             document: read to its end.
             scan: has seen its statements.
         """
-        if document.record.kind.is_source:
+        kind = document.record.kind
+        if kind.is_source:
             return self._sites.of_source(document.record)
         if document.is_nofollow:
-            return await self._failed_files.find(document)
+            is_file = kind is Kind.DUMP
+            return await self._failed_files.find(document) if is_file else NOTHING_FOUND
         found = await self._sources.find(document)
         found += self._sites.find(document)
         if scan is not None:
             if scan.has_any:
                 found += await self._datasets.find(document, scan)
             found += await self._collections.find(document, scan)
-        found += await self._failed_files.find(document)
+        if kind is Kind.DUMP:
+            found += await self._failed_files.find(document)
         return found if found is NOTHING_FOUND else self._without_named(found)
 
     async def request(self, record: Record) -> Question | None:

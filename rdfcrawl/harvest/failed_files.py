@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
-from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
     from rdfcrawl.harvest.context import HarvestContext
@@ -22,7 +21,7 @@ class FailedFiles:
 
     async def find(self, document: Document) -> Discovery:
         """Return the next way to the datasets of a file that failed."""
-        if document.record.kind is Kind.DUMP and (lack := shortfall_of(document)):
+        if lack := shortfall_of(document):
             return await self._datasets.instead_of_file(document, lack)
         return NOTHING_FOUND
 
