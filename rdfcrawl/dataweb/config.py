@@ -231,7 +231,7 @@ def _check_range(name: str, value: float, low: float, high: float) -> None:
 
 
 def _check_degree(name: str, degree: int, n: int) -> None:
-    """ORCA's bounds: enough edges to connect the graph, none twice."""
+    """Return ORCA's bounds: enough edges to connect the graph, none twice."""
     if not 2 - 2 / n <= degree <= max(n - 1, 0):
         raise ConfigError(
             f"{name} is {degree}, allowed for {n} are {math.ceil(2 - 2 / n)} to {n - 1}"

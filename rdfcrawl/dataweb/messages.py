@@ -47,7 +47,7 @@ class Request:
         return self.content_type.partition(";")[0].strip().lower()
 
     def query_fields(self) -> dict[str, list[str]]:
-        """Parameters of the query string.
+        """Return the parameters of the query string.
 
         Raises:
             ValueError: more than `MAX_FIELDS`.

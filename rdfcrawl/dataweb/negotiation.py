@@ -43,7 +43,7 @@ class MediaRange:
     quality: float
 
     def specificity(self, media_type: str) -> int:
-        """How exactly this range names a type: 3, 2, 1, or 0 if it does not."""
+        """Return how exactly this range names a type: 3, 2, 1, or 0 for not at all."""
         if self.value == media_type:
             return 3
         if self.value == media_type.partition("/")[0] + "/*":

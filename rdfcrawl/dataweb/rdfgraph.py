@@ -48,7 +48,7 @@ def draw_rdf_graph(
 
 
 def _draw_more_in(count: int, rng: random.Random) -> int:
-    """How many of the other count-1 links come in: half of all, on the mean."""
+    """Return how many of the other count-1 links come in: half of all, on the mean."""
     if count < 2:
         return 0
     probability = max((count / 2 - 1) / (count - 1), 0.0)

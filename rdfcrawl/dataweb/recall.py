@@ -260,7 +260,7 @@ def _is_free(term: object) -> bool:
 
 
 def _comparable(term: object) -> object:
-    """A language tag is compared without case (RDF 1.1 Concepts, 3.3)."""
+    """Return a term as compared: its language without case (RDF 1.1 Concepts, 3.3)."""
     if isinstance(term, ox.Literal) and term.language:
         return ox.Literal(term.value, language=term.language.lower())
     return term

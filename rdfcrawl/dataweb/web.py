@@ -186,7 +186,7 @@ def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> 
 def _draw_objects(
     plan: NodePlan, config: WebConfig, rng: random.Random
 ) -> list[list[int | str]]:
-    """The node's own edges, and its links from resources drawn at random."""
+    """Return the node's own edges, and its links from resources drawn at random."""
     edges = draw_rdf_graph(config.n_resources, degree=config.rdf_degree, rng=rng)
     objects: list[list[int | str]] = [[*targets] for targets in edges]
     for uri in plan.links:

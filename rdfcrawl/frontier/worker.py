@@ -423,7 +423,7 @@ class Worker:
             await asyncio.sleep(0.1)
 
     async def _sees_nothing(self) -> bool:
-        """Whether nobody has anything to do, here or elsewhere."""
+        """Return whether nobody has anything to do, here or elsewhere."""
         if not self._has_nothing():
             return False
         # First what writes nothing: with full memory, this task must go on claiming.
@@ -435,7 +435,7 @@ class Worker:
         return await self._all_have_started() and self._has_nothing()
 
     async def _all_have_started(self) -> bool:
-        """Whether no live worker is still handing in its seeds."""
+        """Return whether no live worker is still handing in its seeds."""
         await self._persistent(self._beat, what="heartbeat")
         figures = await self._persistent(self.frontier.figures, what="figures")
         return all(figures.get(name, {}).get(STARTED, 1) for name in self._live)

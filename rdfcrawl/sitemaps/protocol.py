@@ -344,7 +344,7 @@ def _where_markup_begins(head: str) -> int:
 
 
 def _is_url_list(head: str) -> bool:
-    """Whether lines of URLs begin here, be it behind comments."""
+    """Return whether lines of URLs begin here, be it behind comments."""
     comments = _COMMENTS.match(head)
     return _URL_LINE.match(head, comments.end() if comments else 0) is not None
 

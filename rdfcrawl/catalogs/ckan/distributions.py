@@ -97,7 +97,7 @@ def _distribution(
 
 
 def _urls(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
-    """Where it is to be had: `url` is the access, unless another is said to be.
+    """Yield where a file is: `url` is its access, unless another is stated.
 
     DCAT-AP 3.0, "access URL": mandatory; if there is only a download URL, it is that.
     """

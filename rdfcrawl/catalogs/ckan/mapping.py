@@ -104,7 +104,7 @@ def _iter_dataset(
 
 
 def _licence(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
-    """The licence of CKAN is a URL, an id and a title; any of them may be missing."""
+    """Yield the licence: a URL, an id and a title, any of which may be absent."""
     url, own_id = fields.get("license_url"), fields.text("license_id")
     title = fields.text("license_title")
     other = fields.text("license", "licence")
@@ -158,7 +158,7 @@ def _keywords(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
 def _groups(
     fields: Fields, dataset: str, portal: Portal, writer: Writer
 ) -> Iterator[str]:
-    """The groups of CKAN are what its datasets are about."""
+    """Yield the groups of CKAN, which are the themes of its datasets."""
     groups = fields.get("groups")
     for group in groups if isinstance(groups, list) else ():
         said = Fields(group if isinstance(group, dict) else {"name": group})

@@ -230,7 +230,7 @@ def _catalogue(answer: Answer, log: FaultLog) -> dict[str, Any]:
 
 
 def _after_confirm(task: CkanTask, answer: Answer, log: FaultLog) -> Outcome:
-    """Datasets that answer are written again; the others are gone."""
+    """Write the datasets again that answer, and take the others for deleted."""
     try:
         page = read_page(answer)
     except SourceFault as fault:

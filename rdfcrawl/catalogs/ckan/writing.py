@@ -214,7 +214,7 @@ class Writer:
         return self.literal(text, datatype=datatype)
 
     def _statement(self, value: Any) -> Iterator[tuple[str, list[str]]]:
-        """A node with a label, where a text says what an IRI would."""
+        """Yield a node with a label, where a text says what an IRI would."""
         if iri := self.iri(value):
             yield iri, []
             return

@@ -208,7 +208,7 @@ def _next_asked(
 
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Whether so many pages are left that smaller partitions are better."""
+    """Return whether so many pages are left that smaller partitions are better."""
     if task.want == UNKNOWN or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.asked

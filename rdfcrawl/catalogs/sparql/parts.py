@@ -25,7 +25,7 @@ LISTED_ROWS = 1_000  # names asked for at once
 
 
 def can_split(part: SparqlPart) -> bool:
-    """Whether a part can be cut by its predicates or classes."""
+    """Return whether a part can be cut by its predicates or classes."""
     if part.subject or part.low or part.high:
         return False
     return not part.predicate or (
@@ -34,7 +34,7 @@ def can_split(part: SparqlPart) -> bool:
 
 
 def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Whether a part can be cut by a subject."""
+    """Return whether a part can be cut by a subject."""
     is_keyed = not (task.part.rows == "blank" and task.naming == "stable")
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
@@ -174,5 +174,5 @@ def iter_whole(rows: Iterable[Row], out: Out) -> Iterator[Row]:
 
 
 def looks_cut(n_rows: int) -> bool:
-    """Whether a number of rows is one that endpoints like as a limit."""
+    """Return whether a number of rows is one that endpoints like as a limit."""
     return n_rows >= 50 and str(n_rows).rstrip("0") in ("1", "2", "5", "25")

@@ -22,7 +22,7 @@ _BAD_TEXT = re.compile(r"[\\\ud800-\udfff\x00]")
 
 
 def is_safe(key: str) -> bool:
-    """Whether a key can stand in a query and in a task, and is compared as expected.
+    """Return whether a key can stand in queries and tasks, and is compared safely.
 
     Virtuoso 7 sorts strings beyond ASCII in another order than it compares them.
     """
@@ -225,7 +225,7 @@ def labels(naming: BlankNaming, *names: str) -> str:
 
 
 def is_blank_key(naming: BlankNaming, key: str) -> bool:
-    """Whether the key of a subject is that of a blank node."""
+    """Return whether the key of a subject is that of a blank node."""
     if naming == "arq":
         return not _SCHEME.match(key)
     return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))

@@ -98,7 +98,7 @@ class HarvestSettings:
     limits: ResultLimits = field(default_factory=ResultLimits)
 
     def takes(self, graph: str) -> bool:
-        """Whether a named graph is wanted."""
+        """Return whether a named graph is wanted."""
         if self.include and not _is_one_of(graph, self.include):
             return False
         if _is_one_of(graph, self.exclude):

@@ -110,7 +110,7 @@ def _find_root(directory: Path) -> Path:
 
 
 def _is_positive(test: dict[str, Any], version: str, language: str) -> bool:
-    """Whether the test's triples are required of a plain extraction."""
+    """Return whether the test's triples are required of a plain extraction."""
     return (
         version in test["versions"]
         and language in test["hostLanguages"]
