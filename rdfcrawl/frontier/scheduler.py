@@ -114,7 +114,7 @@ class FrontierScheduler(BaseScheduler):
         return deferred_from_coro(self._close(reason))
 
     def has_pending_requests(self) -> bool:
-        """Whether the crawl, of which this is one worker, goes on."""
+        """Return whether the crawl, of which this is one worker, goes on."""
         is_over = self.session is None or self.session.worker.is_over
         has_own = self._arrivals or self._memory.has_pending_requests()
         return not is_over or bool(has_own)
