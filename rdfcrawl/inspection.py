@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
-from rdfcrawl.extract.job import Job
+from rdfcrawl.extraction.job import Job
 from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, FetchedResponse, Record
@@ -19,8 +19,8 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.extract.options import ExtractOptions
-    from rdfcrawl.extract.outcome import ExtractOutcome
+    from rdfcrawl.extraction.options import ExtractOptions
+    from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.fetch.by_hand import Web
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
@@ -121,7 +121,7 @@ def _read_here(
     source: bytes | Path, job: Job, keep: Callable[[bytes], None]
 ) -> ExtractOutcome | None:
     """Read a small document, as a crawl does; None if it wants a child process."""
-    from rdfcrawl.extract.reading import DocumentReading  # noqa: PLC0415 (slow to import)
+    from rdfcrawl.extraction.reading import DocumentReading  # noqa: PLC0415 (slow to import)
 
     reading = DocumentReading(source, job)
     if reading.outcome.format not in _READ_HERE:
@@ -141,7 +141,7 @@ async def _read_in_child(
     question: InspectionRequest,
     web: _ClosedWeb,
 ) -> ExtractOutcome:
-    from rdfcrawl.extract.sandbox import Sandbox  # noqa: PLC0415 (not for small ones)
+    from rdfcrawl.extraction.sandbox import Sandbox  # noqa: PLC0415 (not for small ones)
 
     async with Sandbox(
         memory_bytes=question.extract.memory_bytes,

@@ -143,7 +143,7 @@ def check_operator(
     Returns:
         The settings with those of the spider.
     """
-    from rdfcrawl.extract.options import ExtractOptions
+    from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
     from rdfcrawl.scrapy_settings import apply_defaults, check_components

@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 import pyoxigraph
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata as microdata_module
 from rdfcrawl.html.extractors import Extractor
@@ -35,7 +35,7 @@ from tests.nasty_statements import stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.extract.outcome import ExtractOutcome
+    from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.rdf.parse import Parse
     from rdfcrawl.sitemaps.resourcesync.documents import RsLink
 

@@ -13,8 +13,8 @@ import pytest
 from rdfcrawl.catalogs.ckan.deletions import DeletionLimits
 from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
 from rdfcrawl.errors import LOSSES, Reason
-from rdfcrawl.extract.outcome import MAX_MEMBERS
-from rdfcrawl.extract.reading import MAX_PAGE_BYTES
+from rdfcrawl.extraction.outcome import MAX_MEMBERS
+from rdfcrawl.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.fetch.context_cache import MAX_SHARED_BYTES
 from rdfcrawl.fetch.context_manners import ContextOptions
 from rdfcrawl.fetch.ftp import FtpLimits

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.bulk import NO_LINKS, Bulk, BulkPart, FoundLinks
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.extraction.bulk import NO_LINKS, Bulk, BulkPart, FoundLinks
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.links import LinkPolicy
 from rdfcrawl.stores.members import iter_members
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
@@ -21,7 +21,7 @@ from rdfcrawl.stores.segment_file import list_segments
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.extract.sandbox import SandboxedReading
+    from rdfcrawl.extraction.sandbox import SandboxedReading
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.limits import ParseLimits

@@ -17,9 +17,9 @@ import pytest
 import uvloop
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.child import deny_side_effects
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.extraction.child import deny_side_effects
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -27,7 +27,7 @@ from rdfcrawl.rdf.parse import parse
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.extract.sandbox import SandboxedReading
+    from rdfcrawl.extraction.sandbox import SandboxedReading
 
 URL = "http://e.example/doc"
 NT = "application/n-triples"
@@ -280,7 +280,7 @@ async def test_child_leaves_its_bytecode_where_the_worker_does(
     monkeypatch.setattr(sys, "pycache_prefix", str(compiled))
     async with Sandbox() as sandbox:
         await read(await sandbox.read(dump, job(NT)))
-    assert any(compiled.rglob("rdfcrawl/extract/child.*.pyc"))
+    assert any(compiled.rglob("rdfcrawl/extraction/child.*.pyc"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "none"))
     async with Sandbox() as sandbox:
@@ -290,7 +290,7 @@ async def test_child_leaves_its_bytecode_where_the_worker_does(
 
 def test_child_ends_with_its_parent() -> None:
     """If the parent is gone, then its pipe ends and so does the child."""
-    script = "from rdfcrawl.extract.child import main; main()"
+    script = "from rdfcrawl.extraction.child import main; main()"
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
         [sys.executable, "-c", script, str(2**30), "1", "1"],
@@ -303,7 +303,7 @@ def test_child_ends_with_its_parent() -> None:
 
 
 DENIED = """
-import sys; from rdfcrawl.extract.child import deny_side_effects
+import sys; from rdfcrawl.extraction.child import deny_side_effects
 import socket, subprocess, os
 sys.addaudithook(deny_side_effects)
 try:

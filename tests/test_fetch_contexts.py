@@ -16,8 +16,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.context_cache import (
     MAX_SHARED,
     ContextEntry,

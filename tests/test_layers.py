@@ -22,7 +22,7 @@ bytesource descriptors guard stores tasks
 records scrapy_settings unpack
 kinds leaving queued_requests rdf relations seeds tasks.records turns
 html http_links links provenance robots
-extract sitemaps
+extraction sitemaps
 catalogs
 arguments
 remembered

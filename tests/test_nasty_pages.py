@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.rdf.environment import Environment
 from tests.nasty_statements import (
     ALWAYS,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.iris import mended_iri
 from rdfcrawl.rdf.parse import parse

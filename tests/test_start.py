@@ -100,7 +100,7 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
     path.write_text('<http://e/s> <http://e/p> "o" .\n')
     imported = _scrapy("rdf", str(path))
     assert "rdfcrawl.inspection" in imported
-    assert "rdfcrawl.extract.sandbox" not in imported
+    assert "rdfcrawl.extraction.sandbox" not in imported
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
 
 
@@ -113,7 +113,7 @@ def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> 
 
 def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
     """If a child process starts, it imports the readers of no special format."""
-    imported = _modules("import rdfcrawl.extract.child")
+    imported = _modules("import rdfcrawl.extraction.child")
     heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
     assert not imported & heavy
 

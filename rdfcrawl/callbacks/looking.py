@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from rdfcrawl.extract.options import ExtractOptions
+    from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
 

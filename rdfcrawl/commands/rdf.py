@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.extract.outcome import ExtractOutcome
+    from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.inspection import Inspection, InspectionRequest
     from rdfcrawl.records import Document
 
@@ -92,7 +92,7 @@ class Command(ScrapyCommand):
         self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
 
     def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
-        from rdfcrawl.extract.options import ExtractOptions
+        from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.options import FetchOptions, ftp_logins
         from rdfcrawl.frontier.options import CrawlPaths
         from rdfcrawl.inspection import InspectionRequest
@@ -168,7 +168,7 @@ def _rules(question: InspectionRequest, inspection: Inspection) -> Iterator[str]
     """Yield lines for people: which scraping rules are for the document."""
     if not question.extract.rules:
         return
-    from rdfcrawl.extract.reading import rules_in
+    from rdfcrawl.extraction.reading import rules_in
 
     rules = rules_in(question.extract.rules)
     for refusal in rules.refused:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from rdfcrawl.extract.bulk import Bulk, BulkPart
+    from rdfcrawl.extraction.bulk import Bulk, BulkPart
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class AtHand:
 
 
 class InBulk:
-    """Chunks of which parts can be had instead; see `extract.bulk`."""
+    """Chunks of which parts can be had instead; see `extraction.bulk`."""
 
     __slots__ = ()
 

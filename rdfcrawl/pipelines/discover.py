@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extract.bulk import BulkPart, FoundLinks
+    from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.harvest.scan import DocumentScan

@@ -11,10 +11,10 @@ from scrapy import signals
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import NeedsSandbox
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.options import ExtractOptions
-from rdfcrawl.extract.reading import DocumentReading, rules_in
-from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.options import ExtractOptions
+from rdfcrawl.extraction.reading import DocumentReading, rules_in
+from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.extract.bulk import Bulk, BulkPart
-    from rdfcrawl.extract.outcome import ExtractOutcome
-    from rdfcrawl.extract.sandbox import SandboxedReading
+    from rdfcrawl.extraction.bulk import Bulk, BulkPart
+    from rdfcrawl.extraction.outcome import ExtractOutcome
+    from rdfcrawl.extraction.sandbox import SandboxedReading
     from rdfcrawl.fetch.transport import Transport
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 

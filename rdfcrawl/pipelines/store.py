@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason, StoreFault
-from rdfcrawl.extract.bulk import Bulk
+from rdfcrawl.extraction.bulk import Bulk
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk, give_up
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extract.bulk import BulkPart
+    from rdfcrawl.extraction.bulk import BulkPart
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.pieces import PieceOrder
     from rdfcrawl.stores.protocol import DocumentWriter, Store

@@ -59,7 +59,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     """Return the N-Quads of one document; reading happens on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
-    or crash the parser: what is not small belongs into `extract.sandbox.Sandbox`.
+    or crash the parser: what is not small belongs into `extraction.sandbox.Sandbox`.
 
     Args:
         source: the document, not compressed.

@@ -355,7 +355,7 @@ class RdfSpider(Spider):
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
         from rdfcrawl.callbacks.looking import look_at
-        from rdfcrawl.extract.options import ExtractOptions
+        from rdfcrawl.extraction.options import ExtractOptions
 
         return look_at(
             response,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 
 from rdfcrawl import formats
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.sandbox import Sandbox
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge
 

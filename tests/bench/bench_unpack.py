@@ -27,8 +27,8 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.unpack.documents import iter_documents

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.bulk import BulkPart
-from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
-from rdfcrawl.extract.outcome import ExtractOutcome
+from rdfcrawl.extraction.bulk import BulkPart
+from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
+from rdfcrawl.extraction.outcome import ExtractOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
-    from rdfcrawl.extract.job import Job
+    from rdfcrawl.extraction.job import Job
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
     class LoadContext(Protocol):
@@ -52,7 +52,7 @@ SCRATCH_BYTES = 50 * 2**30
 _SILENCE_FACTOR = 4
 _LEAST_SILENCE_SECS = 10.0
 _KEPT_BYTES = str(16 * 2**20)  # of memory, free or not
-_START = "from rdfcrawl.extract.child import main; main()"
+_START = "from rdfcrawl.extraction.child import main; main()"
 
 
 async def no_contexts(url: str, *, document_url: str) -> ContextDocument:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extract.outcome import MAX_MEMBERS, ExtractOutcome
+from rdfcrawl.extraction.outcome import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
@@ -26,7 +26,7 @@ from rdfcrawl.reservations import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.extract.job import Job
+    from rdfcrawl.extraction.job import Job
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import Rule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument

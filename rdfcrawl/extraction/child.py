@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extract.bulk import BulkPacker, BulkPart
-from rdfcrawl.extract.frames import HEADER, PIPE_BYTES
-from rdfcrawl.extract.job import Job
-from rdfcrawl.extract.reading import DocumentReading
+from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
+from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
+from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.garbage import look_rarely
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.sources import ContextDocument

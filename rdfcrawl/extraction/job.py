@@ -12,8 +12,8 @@ from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reserv
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.extract.bulk import Bulk
-    from rdfcrawl.extract.outcome import ExtractOutcome
+    from rdfcrawl.extraction.bulk import Bulk
+    from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.rdf.graphs import Trust
 
 
@@ -97,7 +97,7 @@ class Job:
             members["reservation_policy"]
         )
         if members["bulk"] is not None:
-            from rdfcrawl.extract.bulk import Bulk  # noqa: PLC0415  # few have it
+            from rdfcrawl.extraction.bulk import Bulk  # noqa: PLC0415  # few have it
 
             members["bulk"] = Bulk.from_members(members["bulk"])
         if members["extractors"] is not None:

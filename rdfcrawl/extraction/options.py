@@ -40,7 +40,7 @@ class ExtractOptions:
         """
         rules = str(settings.get("SCRAPING_RULES") or "")
         if rules:
-            from rdfcrawl.extract.reading import rules_in  # noqa: PLC0415 (slow to import)
+            from rdfcrawl.extraction.reading import rules_in  # noqa: PLC0415 (slow to import)
 
             rules_in(rules)
         return cls(
