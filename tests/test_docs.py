@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.glob("*.md")))
+PAGES = (*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")))
 IDS = [page.name for page in PAGES]
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
