@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = (*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")))
+PAGES = tuple(
+    sorted(
+        (*ROOT.glob("*.md"), *DOCS.glob("*.md")), key=lambda x: x.name != "README.md"
+    )
+)
 IDS = [page.name for page in PAGES]
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
@@ -367,6 +371,7 @@ def test_commands_in_pages_are_accepted(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a page shows a command that is not run here, then its arguments are right."""
+    spiders = get_spider_loader(get_project_settings())
     monkeypatch.chdir(tmp_path)
     for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt"):
         Path(name).touch()
@@ -379,7 +384,6 @@ def test_commands_in_pages_are_accepted(
         assert words[1] in commands()
         given = [pair.partition("=") for pair in after("-a", words)]
         spider = next((word for word in words if word in SPIDERS), "linkeddata")
-        spiders = get_spider_loader(get_project_settings())
         accepts: ArgumentSet = spiders.load(spider).accepts()  # type: ignore[attr-defined]
         accepts.parse({name: value for name, _, value in given})
         assert {pair.partition("=")[0] for pair in after("-s", words)} <= told
