@@ -147,7 +147,7 @@ def check_operator(
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
     from rdfcrawl.scrapy_settings import apply_defaults, check_components
-    from rdfcrawl.stores.options import segment_limits
+    from rdfcrawl.stores.options import segment_limits, store_class
 
     settings = settings.copy()
     try:
@@ -160,6 +160,7 @@ def check_operator(
         ExtractOptions.from_settings(settings)
         failed_exit_code(settings)
         segment_limits(settings)
+        store_class(settings)
         ProgressOptions.from_settings(settings)
         check_components(settings)
         _check_named(parsed, options)

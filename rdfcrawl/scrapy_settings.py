@@ -126,6 +126,10 @@ _NEEDED_PIPELINES: Final = (
     f"{_PIPELINES}discover.DiscoverPipeline",
     f"{_PIPELINES}account.AccountPipeline",
 )
+# Their keys are names; those of other dictionaries are components.
+_BY_NAME: Final = frozenset(
+    {"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "HARVESTERS", "STORE_CLASSES"}
+)
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
@@ -209,7 +213,7 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
 
 def _path_of(setting: str, key: Any) -> str:
     """Return where what a key stands for is defined: it may be a class, or an alias."""
-    if setting in ("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "HARVESTERS"):
+    if setting in _BY_NAME:
         return str(key)
     found = load_object(key)
     return f"{found.__module__}.{getattr(found, '__qualname__', '')}"

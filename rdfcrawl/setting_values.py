@@ -6,7 +6,9 @@ Where nothing is set, they are our defaults.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from scrapy.utils.misc import load_object
 
 from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
@@ -78,3 +80,21 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
         return kind(str(value))
     except ValueError:
         raise ConfigError(f"{name}={value!r}: want one of {', '.join(kind)}") from None
+
+
+def load_setting(name: str, key: str, path: object) -> Any:
+    """Return the class that an entry of a setting stands for.
+
+    Args:
+        name: of the setting, a dictionary.
+        key: of the entry.
+        path: dotted, or the class itself.
+
+    Raises:
+        ConfigError: it cannot be imported.
+    """
+    try:
+        return load_object(cast("str", path))
+    except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
+            ValueError) as error:  # fmt: skip
+        raise ConfigError(f"{name}: {key!r}: {error}") from error

@@ -9,10 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from scrapy.utils.misc import load_object
-
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import integer, one_of
+from rdfcrawl.setting_values import integer, load_setting, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,10 +84,7 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
                 f"HARVESTERS: {name!r}: want a kind of source, a name of your own in"
                 " lower case, or a media type"
             )
-        try:
-            harvester = load_object(path)
-        except (ImportError, NameError, ValueError, TypeError) as error:
-            raise ConfigError(f"HARVESTERS: {name!r}: {error}") from error
+        harvester = load_setting("HARVESTERS", name, path)
         if not callable(getattr(harvester, "harvest", None)):
             raise ConfigError(f"HARVESTERS: {name!r}: {path} has no method `harvest`")
         found[name] = harvester

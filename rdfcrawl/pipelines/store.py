@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.errors import Reason, StoreFault
+from rdfcrawl.errors import (
+    ConfigError,
+    RdfcrawlError,
+    Reason,
+    StoreFault,
+    passing_fault,
+)
 from rdfcrawl.extraction.bulk import Bulk
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
@@ -15,8 +21,8 @@ from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
-from rdfcrawl.stores.nquads import NQuadsStore
-from rdfcrawl.stores.options import segment_limits
+from rdfcrawl.stores.options import build_store
+from rdfcrawl.stores.protocol import PackingStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.extraction.bulk import BulkPart
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.pieces import PieceOrder
-    from rdfcrawl.stores.protocol import DocumentWriter, Store
+    from rdfcrawl.stores.protocol import DocumentWriter, PieceWriter, Store
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +43,7 @@ class StorePipeline:
 
     def __init__(self, store: Store, digests: StoredDigests) -> None:
         self._store = store
+        self._packing = store if isinstance(store, PackingStore) else None
         self._digests = digests
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush
@@ -46,19 +53,27 @@ class StorePipeline:
         """Return the pipeline of a crawler.
 
         Raises:
+            ConfigError: the store cannot be had as the settings say.
             NotConfigured: its spider makes no visits.
         """
         spider = visiting_spider(crawler)
-        options = spider.options
-        limits = segment_limits(crawler.settings)
-        store = NQuadsStore(options.crawl.paths.quads, options.crawl.worker, limits)
-        pipeline = cls(store, StoredDigests(spider))
+        pipeline = cls(build_store(crawler), StoredDigests(spider))
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
     async def open_spider(self) -> None:
-        """Open the store, and repair what a crash has left in it."""
-        await self._store.open()
+        """Open the store, and repair what a crash has left in it.
+
+        Raises:
+            ConfigError: the store cannot be opened.
+            StoreFault: it cannot be reached or read.
+        """
+        try:
+            await self._store.open()
+        except RdfcrawlError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"STORE: {_told(self._store, error)}") from error
         self._is_open = True
 
     async def flush(self) -> StoreFault | None:
@@ -72,8 +87,8 @@ class StorePipeline:
             written = self._digests.take()
             try:
                 await self._store.flush()
-            except StoreFault as fault:
-                self._fault = fault
+            except Exception as error:
+                self._fault = _as_fault(self._store, error)
             else:
                 await self._digests.put(written)
         return self._fault
@@ -82,9 +97,9 @@ class StorePipeline:
         """Flush and close the store."""
         try:
             await self._store.close()
-        except StoreFault as fault:
+        except Exception as error:
             if self._fault is None:  # else it was told, and the crawl stops for it
-                logger.critical("%s", fault)
+                logger.critical("%s", _as_fault(self._store, error))
         self._is_open = False
 
     async def process_item(self, item: object) -> object:
@@ -107,15 +122,17 @@ class StorePipeline:
         """Open a document in the store."""
         return self._store.begin(graph_iri(document.url), document.response.started_ms)
 
-    def put(self, document: Document, statements: bytes) -> None:
-        """Store all statements of a document at once."""
-        self._store.put(
-            graph_iri(document.url), document.response.started_ms, statements
-        )
+    @property
+    def packing(self) -> PackingStore | None:
+        """The store, if it can take more than chunks."""
+        return self._packing
 
     def order_of(self, document: Document) -> PieceOrder | None:
         """Return how the statements of a document can be packed elsewhere."""
-        return self._store.order(graph_iri(document.url), document.response.started_ms)
+        store = self._packing
+        if store is None:
+            return None
+        return store.order(graph_iri(document.url), document.response.started_ms)
 
     async def forget(self, document: Document) -> None:
         """Replace what the store may have of a document by nothing."""
@@ -183,12 +200,13 @@ class StoreTee:
         to be compared with an earlier run is not taken at once, as that waits for
         Redis, nor is what a pipeline of the user's has made.
         """
-        document, chunks = self._document, self._chunks
-        if self._digest is not None or not isinstance(chunks, AtHand):
+        document, chunks, store = self._document, self._chunks, self._pipeline.packing
+        if store is None or self._digest is not None or not isinstance(chunks, AtHand):
             return None
         statements = chunks.whole()
         if statements is not None and not document.withheld:
-            self._pipeline.put(document, statements)
+            graph = graph_iri(document.url)
+            store.put(graph, document.response.started_ms, statements)
         return statements
 
     def parts(
@@ -232,7 +250,7 @@ class StoreTee:
         if part.piece is None:
             await writer.write(part.lines)
         else:
-            await writer.write_piece(part.piece)
+            await cast("PieceWriter", writer).write_piece(part.piece)
 
     async def _end(self) -> None:
         document = self._document
@@ -258,6 +276,17 @@ class StoreTee:
                 await writer.abandon()
         finally:
             await give_up(self._chunks)
+
+
+def _as_fault(store: Store, error: Exception) -> StoreFault:
+    """Return what a store has raised as a fault: that of a user's may be anything."""
+    if isinstance(error, StoreFault):
+        return error
+    return passing_fault(error) or StoreFault(_told(store, error))
+
+
+def _told(store: Store, error: Exception) -> str:
+    return f"{type(store).__qualname__}: {error or repr(error)}"
 
 
 def _replaces(document: Document) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.console import has_log_file
+from rdfcrawl.defaults import STORE
 from rdfcrawl.errors import MAY_PASS
 
 if TYPE_CHECKING:
@@ -97,7 +98,13 @@ class Board:
 
 
 def print_summary(
-    now: CrawlSnapshot, paths: CrawlPaths, *, done: int, secs: float, outcome: str
+    now: CrawlSnapshot,
+    paths: CrawlPaths,
+    *,
+    store: str,
+    done: int,
+    secs: float,
+    outcome: str,
 ) -> None:
     """Print to stderr what a crawl came to, and where its data lies.
 
@@ -106,6 +113,7 @@ def print_summary(
     Args:
         now: the last look at the crawl.
         paths: of the crawl.
+        store: URI of the store.
         done: documents of this run alone.
         secs: how long this run took.
         outcome: how it ended, in a word.
@@ -120,7 +128,7 @@ def print_summary(
         "waited for": _down(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
-        "data": f"{_shown(paths.quads)}/*.nq.gz",
+        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
     for name, is_there in (("changes", now.changes), ("waited for", now.n_down)):

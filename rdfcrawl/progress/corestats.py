@@ -37,3 +37,8 @@ class CrawlStats(CoreStats):
         super().spider_opened(spider)
         if makes_visits(spider):
             self.crawler.signals.disconnect(self.item_scraped, signals.item_scraped)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Note the end, unless a component kept the spider from being opened."""
+        if self.start_time is not None:
+            super().spider_closed(spider, reason)

@@ -20,6 +20,7 @@ from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
 from rdfcrawl.progress.snapshot import take_snapshot
 from rdfcrawl.progress.watch import watch
+from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,6 +101,7 @@ class Crew:
             print_summary(
                 last,
                 self._options.paths,
+                store=store_uri(self._settings),
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome="finished" if code in self._finished else "not finished",

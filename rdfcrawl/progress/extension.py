@@ -17,6 +17,7 @@ from rdfcrawl.progress.options import Display, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.signals import before_leaving
+from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,7 +32,12 @@ class Progress:
     """Shows how far the crawl is; `PROGRESS` is auto, board, log or off."""
 
     def __init__(
-        self, spider: VisitingSpider, stats: StatsCollector, options: ProgressOptions
+        self,
+        spider: VisitingSpider,
+        stats: StatsCollector,
+        options: ProgressOptions,
+        *,
+        store: str,
     ) -> None:
         self._spider = spider
         self._stats = stats
@@ -39,6 +45,7 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
+        self._store = store
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -50,7 +57,12 @@ class Progress:
         options = ProgressOptions.from_settings(crawler.settings)
         if options.display is Display.OFF:
             raise NotConfigured
-        progress = cls(visiting_spider(crawler), crawler.stats, options)
+        progress = cls(
+            visiting_spider(crawler),
+            crawler.stats,
+            options,
+            store=store_uri(crawler.settings),
+        )
         crawler.signals.connect(progress.spider_opened, signals.spider_opened)
         crawler.signals.connect(progress.leave, before_leaving)
         crawler.signals.connect(progress.spider_closed, signals.spider_closed)
@@ -64,9 +76,10 @@ class Progress:
 
     async def leave(self) -> None:
         """Take the last look, while the frontier is still there."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._task is None:  # a component kept the crawl from beginning
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         session = self._spider.session
         if session is not None:
             with suppress(RedisError):  # the worker has said that it is away
@@ -80,6 +93,7 @@ class Progress:
             print_summary(
                 self._last,
                 self._spider.options.crawl.paths,
+                store=self._store,
                 done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.pieces import check_statements
+from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scrapy.crawler import Crawler
 
     from rdfcrawl.pieces import Piece, PieceOrder
 
@@ -96,6 +99,13 @@ class NQuadsStore:
         self._segments: QuadSegments | None = None
         self.recovered = RecoveryReport()
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, _uri: str) -> Self:
+        """Return the store of a worker, in the folder of its crawl."""
+        spider: Any = crawler.spider
+        crawl = spider.options.crawl
+        return cls(crawl.paths.quads, crawl.worker, segment_limits(crawler.settings))
+
     async def open(self) -> None:
         """Repair the segments that no live process writes to, and begin new ones.
 
@@ -144,13 +154,13 @@ class NQuadsStore:
         """
         return self._opened.order(document_mark(graph, version_ms))
 
-    async def flush(self, *, sync: bool = True) -> None:
-        """Bring all documents that have ended into their files, or to the disk.
+    async def flush(self) -> None:
+        """Bring all documents that have ended to the disk.
 
         Raises:
             StoreFault: the disk is full or broken.
         """
-        await self._opened.flush(sync=sync)
+        await self._opened.flush()
 
     async def close(self) -> None:
         """Flush to the disk, seal the segments, forget open documents."""

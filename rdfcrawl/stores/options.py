@@ -2,13 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from rdfcrawl.setting_values import integer
+from scrapy.utils.misc import build_from_crawler
+
+from rdfcrawl import defaults
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.setting_values import integer, load_setting, value_of
 from rdfcrawl.stores.segments import SegmentLimits
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.stores.protocol import Store
+
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
+_METHODS: Final = ("open", "begin", "flush", "close")
+
+
+def store_uri(settings: BaseSettings) -> str:
+    """Return where a crawl stores its statements; the scheme tells what it is."""
+    return str(value_of(settings, "STORE"))
+
+
+def store_class(settings: BaseSettings) -> type:
+    """Return the class of the store that a crawl writes to.
+
+    Raises:
+        ConfigError: the setting names none, or one that is no store.
+    """
+    classes = {**defaults.STORE_CLASSES, **settings.getdict("STORE_CLASSES")}
+    for name in classes:
+        if not _SCHEME(name):
+            raise ConfigError(f"STORE_CLASSES: {name!r}: want the scheme of a URI")
+    known = sorted(name for name, path in classes.items() if path is not None)
+    uri = store_uri(settings)
+    scheme = uri.partition(":")[0]
+    if scheme not in known:
+        raise ConfigError(
+            f"STORE={uri}: STORE_CLASSES has no {scheme!r}, only {', '.join(known)}"
+        )
+    found = load_setting("STORE_CLASSES", scheme, classes[scheme])
+    for method in _METHODS:
+        if not iscoroutinefunction(getattr(found, method, None)):
+            raise ConfigError(
+                f"STORE_CLASSES: {scheme!r}: {classes[scheme]} has no"
+                f" method `async def {method}`"
+            )
+    return cast("type", found)
+
+
+def build_store(crawler: Crawler) -> Store:
+    """Return the store of a crawler, made by its `from_crawler` if it has one.
+
+    Raises:
+        ConfigError: a setting is wrong, or the class fails with it.
+    """
+    cls, uri = store_class(crawler.settings), store_uri(crawler.settings)
+    try:
+        store: Any = build_from_crawler(cls, crawler, uri)
+    except (OSError, TypeError, ValueError) as error:
+        raise ConfigError(f"STORE={uri}: {cls.__qualname__}: {error}") from error
+    return cast("Store", store)
 
 
 def segment_limits(settings: BaseSettings) -> SegmentLimits:

@@ -1,9 +1,9 @@
-"""What every store promises to the crawl.
+"""What every store promises to the crawl; `docs/own-stores.md` shows how to write one.
 
 * **Whole or not at all.** A document is in the store as a whole after `end`, and
   nothing of it is after `abandon` or a crash.
 * **Durable after flush.** Once `flush` has returned, every document that had ended
-  before the call survives `kill -9` of this process and, with `sync`, power loss.
+  before the call survives `kill -9` of this process, and power loss.
 * **At least once, with the effect of exactly once.** After a crash a document may be
   written again. Of all versions written under one graph name the one with the highest
   `version_ms` counts and replaces the others, whoever wrote it; the same version
@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from rdfcrawl.pieces import Piece, PieceOrder
@@ -27,13 +27,6 @@ class DocumentWriter(Protocol):
         Args:
             chunk: N-Quads, at most about 256 KiB, the last line ended; statements
                 only, no comments.
-
-        Raises:
-            StoreFault: not taken; `abandon` the document.
-        """
-
-    async def write_piece(self, piece: Piece) -> None:
-        """Take the next statements, packed as `Store.order` says; then only pieces.
 
         Raises:
             StoreFault: not taken; `abandon` the document.
@@ -73,6 +66,39 @@ class Store(Protocol):
             StoreFault: the store takes nothing now.
         """
 
+    async def flush(self) -> None:
+        """Return when every document that has ended will survive a crash.
+
+        Raises:
+            StoreFault: they may not; what was not acknowledged is crawled again.
+        """
+
+    async def close(self) -> None:
+        """Flush, and let go of the store; open documents are forgotten.
+
+        Raises:
+            StoreFault: as `flush`; the store is closed all the same.
+        """
+
+
+class PieceWriter(DocumentWriter, Protocol):
+    """One document on its way into a store that takes packed pieces."""
+
+    async def write_piece(self, piece: Piece) -> None:
+        """Take the next statements, packed as `order` says; then only pieces.
+
+        Raises:
+            StoreFault: not taken; `abandon` the document.
+        """
+
+
+@runtime_checkable
+class PackingStore(Store, Protocol):
+    """What a store may offer beyond `Store`, to be written to at less cost.
+
+    Its `begin` returns a `PieceWriter`.
+    """
+
     def put(self, graph: str, version_ms: int, statements: bytes) -> None:
         """Take a whole document at once, as `begin`, `write` and `end` do.
 
@@ -85,25 +111,5 @@ class Store(Protocol):
             StoreFault: the store takes nothing now; it has nothing of the document.
         """
 
-    def order(self, graph: str, version_ms: int) -> PieceOrder | None:
-        """Return how the statements of a document can be packed elsewhere.
-
-        None is a store that takes them only as they are.
-        """
-
-    async def flush(self, *, sync: bool = True) -> None:
-        """Return when every document that has ended will survive a crash.
-
-        Args:
-            sync: of the machine too, not only of this process.
-
-        Raises:
-            StoreFault: they may not; what was not acknowledged is crawled again.
-        """
-
-    async def close(self) -> None:
-        """Flush, and let go of the store; open documents are forgotten.
-
-        Raises:
-            StoreFault: as `flush`; the store is closed all the same.
-        """
+    def order(self, graph: str, version_ms: int) -> PieceOrder:
+        """Return how the statements of a document can be packed elsewhere."""

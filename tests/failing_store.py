@@ -1,0 +1,39 @@
+"""A store that cannot flush, for tests of what a crawl makes of it."""
+
+from __future__ import annotations
+
+from rdfcrawl.stores.nquads import NQuadsStore
+
+
+class FailingStore(NQuadsStore):
+    """Raises what no store promises to raise."""
+
+    async def flush(self) -> None:
+        """Fail.
+
+        Raises:
+            KeyError: always.
+        """
+        raise KeyError("no such table")
+
+
+class ClosedStore(NQuadsStore):
+    """Cannot be opened."""
+
+    async def open(self) -> None:
+        """Fail.
+
+        Raises:
+            PermissionError: always.
+        """
+        raise PermissionError("nobody may open it")
+
+
+class NoStore:
+    """Lacks the methods of a store."""
+
+    async def open(self) -> None:
+        """Do nothing."""
+
+    def begin(self, graph: str, version_ms: int) -> None:
+        """Do nothing, and cannot be awaited."""
