@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
     from rdfcrawl.arguments import CrawlArguments as CrawlArguments
+    from rdfcrawl.callbacks.extracting import ExtractedRdf as ExtractedRdf
+    from rdfcrawl.callbacks.extracting import extract as extract
     from rdfcrawl.callbacks.parsed_document import ParsedDocument as ParsedDocument
     from rdfcrawl.errors import ConfigError as ConfigError
     from rdfcrawl.errors import Fault as Fault
@@ -41,6 +43,7 @@ _HOMES = {
     "CrawlArguments": "arguments",
     "Document": "records",
     "DocumentWriter": "stores.protocol",
+    "ExtractedRdf": "callbacks.extracting",
     "Fault": "errors",
     "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
@@ -53,6 +56,7 @@ _HOMES = {
     "SparqlSpider": "spiders.sparql",
     "Store": "stores.protocol",
     "StoreFault": "errors",
+    "extract": "callbacks.extracting",
 }
 
 __all__ = [
@@ -62,6 +66,7 @@ __all__ = [
     "CrawlArguments",
     "Document",
     "DocumentWriter",
+    "ExtractedRdf",
     "Fault",
     "FrontierSpider",
     "LinkedDataSpider",
@@ -75,6 +80,7 @@ __all__ = [
     "Store",
     "StoreFault",
     "__version__",
+    "extract",
 ]
 
 if not TYPE_CHECKING:  # or any name would be one of the package to a type checker

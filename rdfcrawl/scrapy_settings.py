@@ -155,9 +155,7 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     Raises:
         ConfigError: one line that names the setting.
     """
-    for name in _PLAIN:
-        if (settings.getpriority(name) or 0) < _ADDON:
-            settings.set(name, getattr(defaults, name), "addon")
+    apply_values(settings)
     _set_scheduler(settings)
     _set_retry_exceptions(settings)
     for name, switched in _SWITCHED.items():
@@ -165,6 +163,13 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     for name in _MERGED:
         if wants_pipelines or name != "ITEM_PIPELINES":
             _merge(settings, name)
+
+
+def apply_values(settings: BaseSettings) -> None:
+    """Add our defaults of what is no list of components, below what anybody has set."""
+    for name in _PLAIN:
+        if (settings.getpriority(name) or 0) < _ADDON:
+            settings.set(name, getattr(defaults, name), "addon")
 
 
 def _set_scheduler(settings: BaseSettings) -> None:

@@ -11,6 +11,7 @@ from scrapy import Request
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.callbacks.parsing import iterate_output
 from rdfcrawl.fetch.exchange import parse_content_type
+from rdfcrawl.fetch.verdict import fault_of_status
 from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.pipelines.extract import note_outcome
 from rdfcrawl.pipelines.keep import KeptQuads
@@ -51,7 +52,7 @@ async def look_at(
         target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
     )
     folder = Path(tempfile.gettempdir())
-    kept = KeptQuads(_nothing(), folder, fetch.spool_bytes)
+    kept = KeptQuads(no_chunks(), folder, fetch.spool_bytes)
     try:
         document = document_of(response)
         found = await inspect(question, kept.take, document=document)
@@ -86,9 +87,13 @@ def document_of(response: Response) -> Document:
         body=response.body if is_good else None,
         n_bytes=len(response.body),
     )
-    return Document(record=Record(url), url=url, response=fetched)
+    document = Document(record=Record(url), url=url, response=fetched)
+    if fault := fault_of_status(response.status):
+        document.faults.append(fault)
+    return document
 
 
-async def _nothing() -> AsyncIterator[bytes]:
+async def no_chunks() -> AsyncIterator[bytes]:
+    """Yield nothing: the statements are copied as they are read."""
     return
     yield b""

@@ -59,10 +59,7 @@ class ParsedDocument:
 
         The graph of each is the document's URL, or another one of its origin.
         """
-        return cast(
-            "Iterator[ox.Quad]",
-            ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
-        )
+        return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
         """Return the statements as a file of N-Quads, from its begin."""
@@ -102,3 +99,11 @@ class ParsedDocument:
             body=self.body,
             request=Request(self.url, meta={"depth": self.depth}),
         )
+
+
+def read_quads(statements: BinaryIO) -> Iterator[ox.Quad]:
+    """Yield the statements of a file of N-Quads that we have written."""
+    return cast(
+        "Iterator[ox.Quad]",
+        ox.parse(statements, format=ox.RdfFormat.N_QUADS, lenient=True),
+    )

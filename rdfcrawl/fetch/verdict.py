@@ -65,16 +65,16 @@ def judge_answer(
         return RetryDecision.REDIRECT
     if status == 304 and is_conditional:
         return RetryDecision.DONE
-    _judge_status(answer)
+    answer.fault = fault_of_status(status)
+    answer.is_partial |= status == 206
     return RetryDecision.AGAIN if status in options.retry_codes else RetryDecision.DONE
 
 
-def _judge_status(answer: Answer) -> None:
-    """Set the fault that a status other than success and redirect stands for."""
-    status = answer.status
+def fault_of_status(status: int) -> Fault | None:
+    """Return the fault that a status stands for; None if it is a success."""
     if status == 206:
-        answer.fault = Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
-        answer.is_partial = True
-    elif not 200 <= status < 300:
-        reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
-        answer.fault = Fault(reason or Reason.BAD_HTTP, f"status {status}")
+        return Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
+    if 200 <= status < 300:
+        return None
+    reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
+    return Fault(reason or Reason.BAD_HTTP, f"status {status}")

@@ -1,0 +1,128 @@
+"""RDF of an ordinary response, for spiders and scripts that have no crawl of ours."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from scrapy.settings import BaseSettings, Settings
+
+from rdfcrawl.callbacks.looking import document_of, no_chunks
+from rdfcrawl.callbacks.parsed_document import read_quads
+from rdfcrawl.extraction.options import ExtractOptions
+from rdfcrawl.fetch.options import FetchOptions
+from rdfcrawl.inspection import InspectionRequest, inspect
+from rdfcrawl.links import LinkPolicy
+from rdfcrawl.pipelines.keep import KeptQuads
+from rdfcrawl.robots.options import robots_agent
+from rdfcrawl.scrapy_settings import apply_values
+from rdfcrawl.setting_values import is_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyoxigraph as ox
+    from scrapy.http import Response
+
+    from rdfcrawl.errors import Fault
+    from rdfcrawl.inspection import Inspection
+
+
+class ExtractedRdf:
+    """The RDF of one response, to be closed by `with` or by `close`.
+
+    Attributes:
+        url: of the response, without fragment.
+        format: name of the format it was read as; empty if it was not read.
+        decided_by: what decided the format (see `formats.decide`).
+        n_quads: number of its statements.
+        is_partial: it has statements that were not read.
+        links: URLs that a crawl would follow from here, sorted.
+        faults: all that was wrong, in order.
+    """
+
+    def __init__(self, inspection: Inspection, statements: KeptQuads) -> None:
+        outcome = inspection.outcome
+        found = outcome.format if outcome else None
+        self.url = inspection.document.url
+        self.format = found.name if found else ""
+        self.decided_by = outcome.decided_by if outcome else ""
+        self.n_quads = outcome.n_quads if outcome else 0
+        self.is_partial = outcome.is_partial if outcome else False
+        self.links: tuple[str, ...] = tuple(sorted(inspection.followed))
+        read = outcome.faults if outcome else []
+        self.faults: tuple[Fault, ...] = (*inspection.document.faults, *read)
+        self._statements = statements
+
+    def __repr__(self) -> str:
+        """Return the URL and the number of statements in one line."""
+        return f"<ExtractedRdf {self.n_quads} of {self.url!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield the statements; one at a time is in memory.
+
+        Those that the document puts into no graph of its own are in the default graph.
+        """
+        return read_quads(self.nquads())
+
+    def nquads(self) -> BinaryIO:
+        """Return the statements as a file of N-Quads, from its beginning."""
+        return self._statements.open()
+
+    def close(self) -> None:
+        """Free the memory, or the temporary file, that holds the statements."""
+        self._statements.close()
+
+
+async def extract(
+    response: Response,
+    *,
+    follow: str = "abox",
+    settings: BaseSettings | None = None,
+) -> ExtractedRdf:
+    """Return the RDF of an ordinary response of Scrapy, read as in a crawl.
+
+    Awaited in an asynchronous callback, or by `asyncio.run` in a script; it needs no
+    frontier and no Redis. All but small documents in simple formats are read in a
+    child process whose time and memory are bounded.
+
+    Args:
+        response: fetched by Scrapy, or made by hand.
+        follow: which links are given, in the words of the argument `follow`.
+        settings: of the spider; without them, all settings have our defaults.
+
+    Raises:
+        ConfigError: a setting or `follow` is wrong. What is wrong with the document
+            is in `faults`.
+    """
+    question = _question(follow, settings)
+    folder = Path(tempfile.gettempdir())
+    statements = KeptQuads(no_chunks(), folder, question.fetch.spool_bytes)
+    try:
+        inspection = await inspect(
+            question, statements.take, document=document_of(response)
+        )
+    except BaseException:
+        statements.close()
+        raise
+    return ExtractedRdf(inspection, statements)
+
+
+def _question(follow: str, settings: BaseSettings | None) -> InspectionRequest:
+    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
+    ours.update(Settings() if settings is None else settings)
+    apply_values(ours)
+    return InspectionRequest(
+        target="",
+        follow=LinkPolicy.parse(follow),
+        fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
+        robots_agent=robots_agent(ours) if is_on(ours, "ROBOTSTXT_OBEY") else "",
+        extract=ExtractOptions.from_settings(ours),
+    )
