@@ -101,6 +101,7 @@ UNPACK_MAXSIZE = 50 * 1024 * 1024 * 1024
 UNPACK_MAX_RATIO = 200
 UNPACK_MAX_MEMBERS = 100_000
 UNPACK_MAX_DEPTH = 3
+EXTRACTORS: dict[str, object] = {}  # beside `html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
 STORE_CLASSES = {"segments": "rdfcrawl.stores.nquads.NQuadsStore"}

@@ -148,6 +148,7 @@ async def _read_in_child(
         scratch_dir=web.folder,
         scratch_bytes=question.extract.unpack.n_bytes,
         load_context=web.load_context,
+        custom=question.extract.custom,
     ) as sandbox:
         reading = await sandbox.read(source, job)
         async for chunk in reading:
@@ -225,6 +226,7 @@ def _job(question: InspectionRequest, document: Document) -> Job:
         trust="all",
         wants_hyperlinks=question.follow.wants_hyperlinks,
         rules=question.extract.rules,
+        custom=question.extract.custom,
         limits=question.extract.limits,
         unpack=question.extract.unpack,
     )

@@ -21,6 +21,7 @@ from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extraction.job import Job
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.garbage import look_rarely
+from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.environment import Environment
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.unpack.scratch import FileScratch
@@ -45,11 +46,16 @@ def main() -> None:
     """Serve jobs from standard input until it ends.
 
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
-    longest size.
+    longest size; paths of extractors of the user's.
     """
     look_rarely()
-    memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:])
+    memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
+    for path in sys.argv[4:]:
+        # Before the bounds: libraries may need more while they are imported. What
+        # fails here fails again when a document is read, and is told then.
+        with suppress(Exception):
+            CustomExtractor("", path).load()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

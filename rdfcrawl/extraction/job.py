@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
@@ -36,6 +36,7 @@ class Job:
         extractors: that were left by a first reading of a page, see `rest`; None are
             all that it needs.
         rules: file or folder of scraping rules; empty is none.
+        custom: extractors of the user's.
         reservations: what the headers of the answer ask for.
         reservation_policy: which such wishes are obeyed, also those in a page.
         at_secs: Unix time of the answer.
@@ -53,8 +54,9 @@ class Job:
     key: str = ""
     trust: Trust = "same-origin"
     wants_hyperlinks: bool = False
-    extractors: frozenset[Extractor] | None = None
+    extractors: frozenset[str] | None = None
     rules: str = ""
+    custom: tuple[CustomExtractor, ...] = ()
     reservations: Reservations = NOTHING
     reservation_policy: ReservationPolicy = IGNORE_ALL
     at_secs: float = 0.0
@@ -92,6 +94,7 @@ class Job:
         members: dict[str, Any] = json.loads(text)
         members["limits"] = ParseLimits(**members["limits"])
         members["unpack"] = UnpackLimits(**members["unpack"])
+        members["custom"] = tuple(CustomExtractor(*each) for each in members["custom"])
         members["reservations"] = Reservations.from_json(members["reservations"])
         members["reservation_policy"] = ReservationPolicy.from_json(
             members["reservation_policy"]
@@ -101,5 +104,5 @@ class Job:
 
             members["bulk"] = Bulk.from_members(members["bulk"])
         if members["extractors"] is not None:
-            members["extractors"] = frozenset(map(Extractor, members["extractors"]))
+            members["extractors"] = frozenset(members["extractors"])
         return cls(**members)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.formats import HTML
+from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.limits import ParseLimits
-from rdfcrawl.setting_values import integer, number
+from rdfcrawl.setting_values import integer, load_setting, number
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.settings import BaseSettings
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+_-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +32,7 @@ class ExtractOptions:
         processes: children that read at the same time.
         memory_bytes: address space of each of them.
         rules: file or folder of scraping rules; empty is none.
+        custom: extractors of the user's.
     """
 
     limits: ParseLimits
@@ -30,6 +40,7 @@ class ExtractOptions:
     processes: int
     memory_bytes: int
     rules: str
+    custom: tuple[CustomExtractor, ...] = ()
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -57,4 +68,29 @@ class ExtractOptions:
             processes=integer(settings, "EXTRACT_PROCESSES", 1, 64),
             memory_bytes=integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024),
             rules=rules,
+            custom=tuple(_iter_custom(settings)),
         )
+
+
+def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
+    """Yield the extractors of `EXTRACTORS`.
+
+    Raises:
+        ConfigError: a name is none, or a class cannot be imported.
+    """
+    for name, path in settings.getdict("EXTRACTORS").items():
+        if path is None:
+            continue
+        if name in HTML.media_types or not (_NAME(name) or _MEDIA_TYPE(name)):
+            raise ConfigError(
+                f"EXTRACTORS: {name!r}: want a media type that is none of HTML, or a"
+                " name in lower case for an extractor of pages"
+            )
+        found = load_setting("EXTRACTORS", name, path)
+        if not callable(getattr(found, "extract", None)):
+            raise ConfigError(f"EXTRACTORS: {name!r}: {path} has no method `extract`")
+        marker = getattr(found, "marker", "")
+        if not isinstance(marker, str):
+            raise ConfigError(f"EXTRACTORS: {name!r}: {path}: `marker` is no text")
+        where = f"{found.__module__}:{found.__qualname__}"  # imported by children
+        yield CustomExtractor(name, where, marker.lower())

@@ -8,7 +8,6 @@ from typing import Any, Final, Self
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.records import Link, Member, Relation
 from rdfcrawl.reservations import NOTHING, Reservations
 
@@ -44,7 +43,7 @@ class ExtractOutcome:
     extracted: dict[str, int] = field(default_factory=dict)
     links: set[Link] = field(default_factory=set)
     reservations: Reservations = NOTHING
-    left: frozenset[Extractor] = frozenset()
+    left: frozenset[str] = frozenset()
     n_quads: int = 0
     is_partial: bool = False
     faults: list[Fault] = field(default_factory=list)
@@ -82,7 +81,7 @@ class ExtractOutcome:
             for url, relation, media_type in members["links"]
         }
         members["reservations"] = Reservations.from_json(members["reservations"])
-        members["left"] = frozenset(map(Extractor, members["left"]))
+        members["left"] = frozenset(members["left"])
         members["faults"] = [
             Fault(Reason(reason), detail, count)
             for reason, detail, count in members["faults"]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.extraction.content import MAX_CONTENT_BYTES, DocumentContent
 from rdfcrawl.extraction.outcome import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.http_links import context_link, links_of
+from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, Environment
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.extraction.job import Job
+    from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import Rule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument
@@ -64,6 +67,9 @@ class DocumentReading:
         self._noted_before: list[Fault] = []
         self._writing: Output | None = None  # of the document or member being read
         decision = formats.decide(job.media_type, job.url, self._source.head())
+        self._custom = _custom_of(job) if job.custom else None
+        if self._custom is not None:
+            decision = formats.Decision(None, "content-type")
         self._context_url = ""
         if job.http_links and _is_plain_json(decision, job.media_type):
             try:
@@ -176,7 +182,9 @@ class DocumentReading:
         """Read what is not packed, or is not any more."""
         self._writing = output
         try:
-            if self._is_page(source, decision):
+            if self._custom is not None:
+                yield from self._extract(self._custom, output)
+            elif self._is_page(source, decision):
                 yield from self._page(source, output)
             else:
                 yield from self._parse(source, decision, output)
@@ -202,6 +210,31 @@ class DocumentReading:
         )
         yield from parse
         self.outcome.is_partial |= parse.is_partial
+
+    def _extract(self, custom: CustomExtractor, output: Output) -> Iterator[bytes]:
+        """Read with an extractor of the user's, whose failure is one of the document.
+
+        What it gave before it failed is kept.
+        """
+        self._environment.demand_bounds(f"the extractor for {custom.name}")
+        job = self._job
+        content = DocumentContent(
+            self._source, url=job.url, media_type=custom.name, charset=job.charset
+        )
+        lines = iter_checked(custom.lines(content), self._log)
+        try:
+            yield from output.chunks(lines, has_graphs=True)
+        except SourceFault as error:
+            fault = error.fault
+            self._note_partial(fault.reason, f"{custom.name}: {fault.detail}")
+        if content.is_cut:
+            cut = f"{custom.name}: cut at {MAX_CONTENT_BYTES} bytes"
+            self._note_partial(Reason.TOO_LARGE, cut)
+        self.outcome.extracted[custom.name] = output.n_quads
+
+    def _note_partial(self, reason: Reason, detail: str) -> None:
+        self._log.note(reason, detail)
+        self.outcome.is_partial = True
 
     # -- pages ---------------------------------------------------------------------
 
@@ -234,11 +267,16 @@ class DocumentReading:
             at_secs=job.at_secs,
             is_member=self._is_member,
         )
+        custom = tuple(each for each in job.custom if each.reads_pages)
+        excluded: frozenset[str] = frozenset()
+        if not self._environment.is_bounded:
+            excluded = SLOW.union(each.name for each in custom) if custom else SLOW
         reading = PageReading(
             page,
             extractors=job.extractors,
-            excluded=frozenset() if self._environment.is_bounded else SLOW,
+            excluded=excluded,
             rules=self._rules(),
+            custom=custom,
             wants_hyperlinks=job.wants_hyperlinks,
             environment=self._environment,
             limits=job.limits,
@@ -344,6 +382,12 @@ class DocumentReading:
             return graph
         self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
         return job.graph
+
+
+def _custom_of(job: Job) -> CustomExtractor | None:
+    """Return the user's extractor for the media type of a document."""
+    essence = job.media_type.partition(";")[0].strip().lower()
+    return next((each for each in job.custom if each.name == essence), None)
 
 
 @lru_cache(maxsize=8)

@@ -26,9 +26,16 @@ from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extraction.outcome import ExtractOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Sequence,
+    )
 
     from rdfcrawl.extraction.job import Job
+    from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
     class LoadContext(Protocol):
@@ -96,6 +103,7 @@ class Sandbox:
         scratch_dir: of the children's scratch files; the system's if unset.
         scratch_bytes: longest scratch file of each child.
         load_context: gives contexts of JSON-LD that are not bundled.
+        custom: extractors of the user's, which are imported when a child starts.
     """
 
     def __init__(
@@ -106,12 +114,14 @@ class Sandbox:
         scratch_dir: Path | None = None,
         scratch_bytes: int = SCRATCH_BYTES,
         load_context: LoadContext = no_contexts,
+        custom: Sequence[CustomExtractor] = (),
     ) -> None:
         self._turns = asyncio.Semaphore(n)
         self._memory_bytes = memory_bytes
         self._scratch_dir = scratch_dir
         self._scratch_bytes = scratch_bytes
         self._load_context = load_context
+        self._paths = [each.path for each in custom]
         self._idle: list[_Child] = []
         self._is_closed = False
 
@@ -166,6 +176,7 @@ class Sandbox:
                 sys.executable,
                 *("-c", _START),
                 *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
+                *self._paths,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,  # a crash may quote the document

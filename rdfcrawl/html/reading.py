@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.html.extractors import Extractor
+from rdfcrawl.html.extractors import CustomExtractor, Extractor
 from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.html.microdata import extract_microdata
@@ -43,6 +43,7 @@ class PageReading:
         extractors: that it is read with; None are all that it needs.
         excluded: those that may not run here.
         rules: of scraping, for this page.
+        custom: extractors of the user's, which run last, or instead of ours.
         wants_hyperlinks: beside the links that point to data.
         environment: in a bounded process each extractor gets a time limit.
         limits: on one document.
@@ -64,9 +65,10 @@ class PageReading:
         self,
         page: ParsedPage,
         *,
-        extractors: frozenset[Extractor] | None,
-        excluded: frozenset[Extractor],
+        extractors: frozenset[str] | None,
+        excluded: frozenset[str],
         rules: tuple[Rule, ...],
+        custom: tuple[CustomExtractor, ...] = (),
         wants_hyperlinks: bool,
         environment: Environment,
         limits: ParseLimits,
@@ -76,12 +78,13 @@ class PageReading:
     ) -> None:
         self._page, self._rules = page, rules
         self._wanted, self._excluded = extractors, excluded
+        self._custom = {each.name: each for each in custom}
         self._wants_hyperlinks = wants_hyperlinks
         self._environment, self._limits = environment, limits
         self._log, self._output = log, output
         self.wishes = wishes or PageWishes()
-        self.extracted: dict[Extractor, int] = {}
-        self.left: frozenset[Extractor] = frozenset()
+        self.extracted: dict[str, int] = {}
+        self.left: frozenset[str] = frozenset()
         self.is_partial = False
         self._timebox: Timebox | None = None
 
@@ -105,18 +108,18 @@ class PageReading:
         if self.wishes.are_against_reading:
             self.left = frozenset()
             return
-        for extractor in ORDER:
+        for extractor in dict.fromkeys((*ORDER, *self._custom)):
             if extractor in needed and extractor not in self.left:
                 yield from self._extract(extractor)
 
-    def _of_tree(self, needed: frozenset[Extractor]) -> frozenset[Extractor]:
+    def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
         """Return the extractors for which the page has to be parsed whole."""
         runs = needed - self._excluded
         if runs == {Extractor.JSON_LD} and self._page.has_json_ld_in_head_only:
             return needed - runs
         return needed
 
-    def _is_whole(self, of_tree: frozenset[Extractor]) -> bool:
+    def _is_whole(self, of_tree: frozenset[str]) -> bool:
         """Tell whether links are looked for in all of the page, not just its head."""
         page = self._page
         if of_tree - self._excluded and not page.is_json and not page.is_heavy:
@@ -126,9 +129,15 @@ class PageReading:
     def _is_heavy(self, *, is_whole: bool) -> bool:
         return self._page.is_heavy if is_whole else self._page.is_head_heavy
 
-    def _needed(self) -> frozenset[Extractor]:
+    def _needed(self) -> frozenset[str]:
         page = self._page
-        needed = frozenset() if page.is_json else scan(page.lower)
+        needed: frozenset[str] = frozenset() if page.is_json else scan(page.lower)
+        if self._custom and not page.is_json:
+            needed |= {
+                each.name
+                for each in self._custom.values()
+                if each.marker.encode() in page.lower
+            }
         if self._rules:
             needed |= {Extractor.RULES}
         return needed if self._wanted is None else needed & self._wanted
@@ -152,7 +161,7 @@ class PageReading:
             is_whole=is_whole,
         )
 
-    def _extract(self, extractor: Extractor) -> Iterator[bytes]:
+    def _extract(self, extractor: str) -> Iterator[bytes]:
         """Run one extractor; what it wrote before it failed is kept."""
         if self._output.is_full:
             return
@@ -163,10 +172,12 @@ class PageReading:
             yield chunk
         self.extracted[extractor] = self._output.n_quads - before
 
-    def _blocks(self, extractor: Extractor) -> tuple[Iterable[bytes], bool]:
+    def _blocks(self, extractor: str) -> tuple[Iterable[bytes], bool]:
         """Return checked lines of an extractor, and whether they may name graphs."""
         page, log = self._page, self._log
-        match extractor:
+        if (custom := self._custom.get(extractor)) is not None:
+            return iter_checked(custom.lines(page), log), True
+        match Extractor(extractor):
             case Extractor.JSON_LD:
                 return extract_json_ld(page, self._environment, self._limits, log), True
             case Extractor.MICRODATA:
@@ -193,7 +204,7 @@ class PageReading:
             if self._environment.is_bounded:
                 self._fail(Reason.PARSE_CRASH, what, "needs what is not here")
             else:
-                self.left |= {Extractor(what)}
+                self.left |= {what}
         except SourceFault as error:
             self._fail(error.fault.reason, what, error.fault.detail)
         except RecursionError:

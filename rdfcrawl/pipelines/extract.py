@@ -56,6 +56,7 @@ class ExtractPipeline:
             scratch_dir=spider.options.crawl.paths.spool,
             scratch_bytes=options.unpack.n_bytes,
             load_context=self._load_context,
+            custom=options.custom,
         )
         self._environment = Environment(contexts=_NearContexts(self._transport))
 
@@ -100,6 +101,7 @@ class ExtractPipeline:
             http_links=document.response.http_links,
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
+            custom=self._options.custom,
             reservations=document.reservations,
             reservation_policy=self._reservation_policy,
             at_secs=document.response.ended_ms / 1000,
