@@ -74,7 +74,7 @@ def children() -> list[int]:
         with suppress(OSError):
             parent = (folder / "stat").read_text().rpartition(") ")[2].split()[1]
             command = (folder / "cmdline").read_bytes()
-            if int(parent) == os.getpid() and b"extract.child" in command:
+            if int(parent) == os.getpid() and b"extraction.child" in command:
                 found.append(int(folder.name))
     return found
 
