@@ -111,6 +111,8 @@ def test_bytes_of_a_media_type_are_read(crawl: CrawlResult, site: RawServer) -> 
     values = {s.strip("<>"): o for s, _, o in said(crawl, url)}
     assert values == {f"{url}#a": '"1"', f"{url}#b": '"2"'}
     assert f"'document/extractor/{CSV}': 2" in crawl.stderr
+    asked = next(each for each in site.requests if each.target == "/readings")
+    assert f"{CSV};q=0.7" in asked.headers["accept"]
 
 
 def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
@@ -35,6 +38,15 @@ ACCEPT: Final = {
     Kind.CUSTOM: "*/*",
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
+
+
+def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
+    """Return the headers with further types, behind the common ones of RDF."""
+    also = "".join(f", {each};q=0.7" for each in media_types)
+    if not also:
+        return ACCEPT
+    return ACCEPT | {kind: ACCEPT[kind] + also for kind in (Kind.PAGE, Kind.DUMP)}
+
 
 ROBOTS_ACCEPT: Final = "text/plain, */*;q=0.1"
 """`Accept` header for robots.txt (RFC 9309 2.3: served as text/plain)."""

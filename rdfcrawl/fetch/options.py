@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT
+from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT, accept_also
 from rdfcrawl.fetch.answer import Ask
 from rdfcrawl.fetch.failing import FAILING
 from rdfcrawl.fetch.ftp_logins import FtpLogins
@@ -163,6 +163,7 @@ class FetchOptions:
             visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
             with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
             guard=guard_of(settings),
+            accept=accept_also(_media_types(settings)),
         )
 
     def ask(self, kind: Kind) -> Ask:
@@ -192,6 +193,12 @@ class FetchOptions:
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
+
+
+def _media_types(settings: BaseSettings) -> list[str]:
+    """Return the types of documents that only classes of the user's can read."""
+    theirs = {**settings.getdict("EXTRACTORS"), **settings.getdict("HARVESTERS")}
+    return [name for name, path in theirs.items() if "/" in name and path is not None]
 
 
 class HasFetchOptions(HasCrawlOptions, Protocol):
