@@ -103,6 +103,7 @@ UNPACK_MAX_MEMBERS = 100_000
 UNPACK_MAX_DEPTH = 3
 EXTRACTORS: dict[str, object] = {}  # beside `html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
+LINK_POLICY_CLASS = "rdfcrawl.links.EveryLink"
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
 STORE_CLASSES = {"segments": "rdfcrawl.stores.nquads.NQuadsStore"}
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024

@@ -145,6 +145,7 @@ def check_operator(
     """
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.pipelines.discover import link_policy_class
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
     from rdfcrawl.scrapy_settings import apply_defaults, check_components
     from rdfcrawl.stores.options import segment_limits, store_class
@@ -161,6 +162,7 @@ def check_operator(
         failed_exit_code(settings)
         segment_limits(settings)
         store_class(settings)
+        link_policy_class(settings)
         ProgressOptions.from_settings(settings)
         check_components(settings)
         _check_named(parsed, options)

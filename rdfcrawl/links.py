@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from rdfcrawl.records import Link
+    from rdfcrawl.records import Document, Link
 
     _Find = Callable[[bytes], Iterable[bytes]]
 
@@ -253,6 +253,14 @@ class LinkPolicy:
             only = (*only, RDF_TYPE)
         wanted = b"(?:%s)" % _any_iri(only) if only else b"[^>]*+"
         return b"(?!(?:%s)>)%s" % (_any_iri(skip), wanted) if skip else wanted
+
+
+class EveryLink:
+    """The default of `LINK_POLICY_CLASS`: what `follow` finds is followed."""
+
+    def choose(self, _document: Document, urls: list[str]) -> Iterable[str]:
+        """Return all URLs."""
+        return urls
 
 
 class Extent(StrEnum):

@@ -5,18 +5,24 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
+from scrapy.utils.misc import build_from_crawler
+
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.links import EveryLink
 from rdfcrawl.pipelines.chunks import give_up
 from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
+from rdfcrawl.setting_values import load_setting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
@@ -32,8 +38,11 @@ _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 class DiscoverPipeline:
     """Reads a document's quads to their end and hands its links to the frontier."""
 
-    def __init__(self, spider: HarvestingSpider) -> None:
+    def __init__(
+        self, spider: HarvestingSpider, link_policy: EveryLink | None = None
+    ) -> None:
         self._spider = spider
+        self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
 
     @classmethod
@@ -43,7 +52,11 @@ class DiscoverPipeline:
         Raises:
             NotConfigured: its spider makes no visits.
         """
-        return cls(harvesting_spider(crawler))
+        spider = harvesting_spider(crawler)
+        found = link_policy_class(crawler.settings)
+        if found is EveryLink:
+            return cls(spider)
+        return cls(spider, build_from_crawler(found, crawler))
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
@@ -68,8 +81,17 @@ class DiscoverPipeline:
         if found is not NOTHING_FOUND:
             await self._take(document, found)
         if links:
-            document.n_links += await self._session.add_links(document, links)
+            await self._add_links(document, links)
         return document
+
+    async def _add_links(self, document: Document, links: set[bytes]) -> None:
+        """Queue those links that the policy of the user's chooses, if there is one."""
+        if self._link_policy is not None:
+            urls = [link.decode("utf-8", "surrogateescape") for link in links]
+            chosen = self._link_policy.choose(document, urls)
+            links &= {url.encode("utf-8", "surrogateescape") for url in chosen}
+        if links:
+            document.n_links += await self._session.add_links(document, links)
 
     async def _take(self, document: Document, found: Discovery) -> None:
         """Queue what was discovered, and account for it."""
@@ -155,9 +177,22 @@ class DiscoverPipeline:
             links.update(of_host.split(b"\n"))
 
     async def _hand_on(self, document: Document, links: set[bytes]) -> None:
-        document.n_links += await self._session.add_links(document, links)
+        await self._add_links(document, links)
         links.clear()
         await self._session.worker.room()
+
+
+def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
+    """Return the class that chooses among the links of documents.
+
+    Raises:
+        ConfigError: the setting names none, or one that is no policy.
+    """
+    path = settings.get("LINK_POLICY_CLASS")
+    found = load_setting("LINK_POLICY_CLASS", "class", path)
+    if not callable(getattr(found, "choose", None)):
+        raise ConfigError(f"LINK_POLICY_CLASS={path}: has no method `choose`")
+    return cast("type[EveryLink]", found)
 
 
 def _look_through(
