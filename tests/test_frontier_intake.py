@@ -278,6 +278,14 @@ def test_seen_only_has_the_same_fingerprint() -> None:
     assert mark.item == b"k"
 
 
+@pytest.mark.parametrize("spelled", ["https://b.example/%7ex", "HTTPS://b.example/~x"])
+def test_a_link_has_the_fingerprint_of_its_normal_form(spelled: str) -> None:
+    """If a link is not in its normal form, then it is the same URI as one that is."""
+    (link,) = new_intake().links([spelled.encode()], parent=Record(PAGE), url=PAGE)
+    plain = new_intake().candidate(Record("https://b.example/~x"), LINK_BAND)
+    assert link.fingerprint == plain.fingerprint
+
+
 def test_a_forgotten_link_is_offered_again() -> None:
     """If Redis may have lost what it took, then a repeated link goes on once more."""
     intake = new_intake()

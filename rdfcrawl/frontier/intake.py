@@ -445,7 +445,7 @@ class Intake:
         elif record.change:
             name = f"{name} {record.change}"
         item = band + pack(record, key, task)
-        mark = fingerprint(name or self._normalize(url))
+        mark = fingerprint(name)
         return Candidate(self._partition(key), key, mark, item, self._budget)
 
     def _link(self, url: str, name: str, depth: int, parent: str) -> Candidate:
@@ -461,7 +461,7 @@ class Intake:
         payload = pack_link(
             url, kind_of(url), depth, parent, profile=self._profile, key=key
         )
-        mark = fingerprint(name)
+        mark = fingerprint(name or self._normalize(url))
         item = LINK_BAND + payload
         return Candidate(self._partition(key), key, mark, item, self._budget)
 
