@@ -305,18 +305,6 @@ def test_table_has_all_rooms() -> None:
     assert {name for names, _ in rooms() for name in names} == found
 
 
-def test_rooms_import_what_is_below_them() -> None:
-    """If a room imports another one, then that is not above it in the table."""
-    row_of = {name: n for n, (names, _) in enumerate(rooms()) for name in names}
-    upward = [
-        (str(path.relative_to(ROOT)), module)
-        for path, room, module in imported()
-        if module.startswith("rdfcrawl") and room_of(module) in row_of
-        if row_of[room_of(module)] < row_of[room]
-    ]
-    assert upward == []
-
-
 def test_pure_rooms() -> None:
     """If a room is called pure, then it knows no framework and no connection."""
     pure = {name for names, is_pure in rooms() if is_pure for name in names}
