@@ -38,7 +38,7 @@ def judge(status: int) -> RobotsAccess:
     fewer requests is not one without rules.
 
     >>> judge(404), judge(503)
-    (<Access.ALLOW_ALL: 2>, <Access.UNREACHABLE: 3>)
+    (<RobotsAccess.ALLOW_ALL: 2>, <RobotsAccess.UNREACHABLE: 3>)
     """
     if 200 <= status < 300:
         return RobotsAccess.PARSE
