@@ -42,8 +42,8 @@ DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
 # The visit.
 DOWNLOAD_HANDLERS = {
     "visit": "rdfcrawl.fetch.handler.VisitHandler",
-    "http": "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler",
-    "https": "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler",
+    "http": "rdfcrawl.fetch.http.scrapy_handler.ScrapyHttpHandler",
+    "https": "rdfcrawl.fetch.http.scrapy_handler.ScrapyHttpHandler",
     "file": None,
     "data": None,
     "s3": None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extraction.job import Job
-from rdfcrawl.fetch.ftp_logins import NO_LOGINS, FtpLogins
+from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, FetchedResponse, Record
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
@@ -211,7 +211,7 @@ async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> D
 def _job(question: InspectionRequest, document: Document) -> Job:
     media_type = charset = ""
     if question.media_type:
-        from rdfcrawl.fetch.exchange import (  # noqa: PLC0415 (slow to import)
+        from rdfcrawl.fetch.http.exchange import (  # noqa: PLC0415 (slow to import)
             parse_content_type,
         )
 

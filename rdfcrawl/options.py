@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.fetch.ftp_logins import FtpLogins
+    from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.reservations import ReservationPolicy
 
 

@@ -133,9 +133,9 @@ _BY_NAME: Final = frozenset(
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
-_HTTP_HANDLER: Final = "rdfcrawl.fetch.scrapy_handler.ScrapyHttpHandler"
+_HTTP_HANDLER: Final = "rdfcrawl.fetch.http.scrapy_handler.ScrapyHttpHandler"
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
-_OUR_TUNNEL_ERROR: Final = "rdfcrawl.fetch.scrapy_handler.TunnelError"
+_OUR_TUNNEL_ERROR: Final = "rdfcrawl.fetch.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 

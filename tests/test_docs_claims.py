@@ -15,10 +15,10 @@ from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
 from rdfcrawl.errors import LOSSES, Reason
 from rdfcrawl.extraction.outcome import MAX_MEMBERS
 from rdfcrawl.extraction.reading import MAX_PAGE_BYTES
-from rdfcrawl.fetch.context_cache import MAX_SHARED_BYTES
-from rdfcrawl.fetch.context_manners import ContextOptions
-from rdfcrawl.fetch.ftp import FtpLimits
-from rdfcrawl.fetch.ftp_replies import status_of
+from rdfcrawl.fetch.contexts.cache import MAX_SHARED_BYTES
+from rdfcrawl.fetch.contexts.options import ContextOptions
+from rdfcrawl.fetch.ftp.exchange import FtpLimits
+from rdfcrawl.fetch.ftp.replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.content_encoding import PIECE_BYTES, Decoder
+from rdfcrawl.fetch.http.content_encoding import PIECE_BYTES, Decoder
 from tests.cpu_time import takes_at_most
 
 

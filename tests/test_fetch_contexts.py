@@ -18,15 +18,15 @@ from redis.backoff import NoBackoff
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.job import Job
 from rdfcrawl.extraction.sandbox import Sandbox
-from rdfcrawl.fetch.context_cache import (
+from rdfcrawl.fetch.contexts.cache import (
     MAX_SHARED,
     ContextEntry,
     MemoryContexts,
     SharedContexts,
 )
-from rdfcrawl.fetch.context_get import lifetime_secs
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts import ContextStore, open_contexts
+from rdfcrawl.fetch.contexts.download import lifetime_secs
+from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
+from rdfcrawl.fetch.contexts.store import ContextStore, open_contexts
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.policy import Guard, parse_networks

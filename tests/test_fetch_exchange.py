@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.exchange import HttpExchange, parse_content_type
+from rdfcrawl.fetch.http.exchange import HttpExchange, parse_content_type
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind
 

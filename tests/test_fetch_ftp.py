@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
-from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.ftp import FtpExchange, FtpLimits
-from rdfcrawl.fetch.ftp_address import parse_address, quote_name
-from rdfcrawl.fetch.ftp_container import ContainerWriter
-from rdfcrawl.fetch.ftp_listing import parse_facts, parse_list_line
-from rdfcrawl.fetch.ftp_logins import FtpLogins
-from rdfcrawl.fetch.ftp_replies import FtpRefused, status_of
+from rdfcrawl.fetch.ftp.address import parse_address, quote_name
+from rdfcrawl.fetch.ftp.container import ContainerWriter
+from rdfcrawl.fetch.ftp.exchange import FtpExchange, FtpLimits
+from rdfcrawl.fetch.ftp.listing import parse_facts, parse_list_line
+from rdfcrawl.fetch.ftp.logins import FtpLogins
+from rdfcrawl.fetch.ftp.replies import FtpRefused, status_of
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.policy import Guard
@@ -1005,7 +1005,7 @@ async def test_each_scheme_has_its_exchange(files: Path, fetch_options: Any) -> 
 
 def test_tls_is_checked_by_default() -> None:
     """If certificates are verified, then host names are as well."""
-    from rdfcrawl.fetch.ftp import _tls_context
+    from rdfcrawl.fetch.ftp.exchange import _tls_context
 
     assert _tls_context(verifies=True).check_hostname
     assert _tls_context(verifies=False).verify_mode is ssl.CERT_NONE

@@ -11,7 +11,7 @@ import pytest
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Ask, Question
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.redirects import ask_after, moved
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.records import Record, Visit

@@ -18,7 +18,7 @@ from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import Gate, GuardBlocked
 from rdfcrawl.guard.names import GuardedResolver
@@ -420,8 +420,8 @@ _connects = re.compile(
 # synthetic web; the socket of our own Redis.
 _MAY_CONNECT = {
     "guard/gate.py",
-    "fetch/exchange.py",
-    "fetch/ftp_wire.py",
+    "fetch/http/exchange.py",
+    "fetch/ftp/protocol.py",
     "fetch/own_trouble.py",
     "dataweb/server.py",
     "frontier/unix_socket.py",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.job import Job
 from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.fetch.exchange import MAX_HEADER_BYTES, HttpExchange
+from rdfcrawl.fetch.http.exchange import MAX_HEADER_BYTES, HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.http_links import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record, Visit

@@ -26,9 +26,9 @@ _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
     *("rdfcrawl.stores.reading", "rdfcrawl.harvest.resourcesync"),
-    *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.scrapy_handler"),
+    *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.http.scrapy_handler"),
 }
-_OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.exchange"}
+_OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"}
 _OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.harvest", "pyoxigraph"}
 _TOLD = """
 import atexit, sys
@@ -107,7 +107,7 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
 def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> None:
     """If a crawl sends its first request, then nothing heavy was imported for it."""
     imported = _imported_before_the_first_request(tmp_path)
-    assert {"aiohttp", "redis", "rdfcrawl.fetch.exchange"} <= imported
+    assert {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"} <= imported
     assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
 
 
@@ -122,7 +122,7 @@ def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:
     """If Scrapy's HTTP handler raises its `TunnelError`, it is retried as ever."""
     from scrapy.core.downloader.handlers.http11 import TunnelError as ScrapysError
 
-    from rdfcrawl.fetch.scrapy_handler import TunnelError
+    from rdfcrawl.fetch.http.scrapy_handler import TunnelError
 
     assert isinstance(ScrapysError("no tunnel"), TunnelError)
     assert not isinstance(ValueError("no tunnel"), TunnelError)

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts import open_contexts
-from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.ftp import FtpExchange
+from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
+from rdfcrawl.fetch.contexts.store import open_contexts
+from rdfcrawl.fetch.ftp.exchange import FtpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.fetch.contexts import ContextStore
-    from rdfcrawl.fetch.ftp_logins import FtpLogins
+    from rdfcrawl.fetch.contexts.store import ContextStore
+    from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.records import Document
 

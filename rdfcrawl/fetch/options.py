@@ -10,7 +10,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT, accept_also
 from rdfcrawl.fetch.answer import Ask
 from rdfcrawl.fetch.failing import FAILING
-from rdfcrawl.fetch.ftp_logins import FtpLogins
+from rdfcrawl.fetch.ftp.logins import FtpLogins
 from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard

@@ -12,22 +12,22 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.disk import Disk
 from rdfcrawl.fetch.clock import ClockCheck
-from rdfcrawl.fetch.context_cache import SharedContexts
-from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts import open_contexts
-from rdfcrawl.fetch.exchange import HttpExchange
-from rdfcrawl.fetch.ftp import FtpExchange
+from rdfcrawl.fetch.contexts.cache import SharedContexts
+from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
+from rdfcrawl.fetch.contexts.store import open_contexts
+from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import Hops
+from rdfcrawl.fetch.http.connector import OtherAddresses
+from rdfcrawl.fetch.http.exchange import HttpExchange
+from rdfcrawl.fetch.http.request_exchange import RequestExchange
+from rdfcrawl.fetch.http.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.pace import Sleepers
-from rdfcrawl.fetch.request_exchange import RequestExchange
 from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
-from rdfcrawl.fetch.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
-from rdfcrawl.fetch.turn_connector import OtherAddresses
 from rdfcrawl.fetch.visit import Visitor
 from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.guard.gate import Gate
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.fetch.answer import Exchange, Question
-    from rdfcrawl.fetch.contexts import ContextStore
+    from rdfcrawl.fetch.contexts.store import ContextStore
     from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.guard.policy import Why

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
     from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.http.plain_get import PlainResponse
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.fetch.plain_get import PlainResponse
 
 SWEEP_SECS: Final = 1.0
 _FLOW: Final = 16  # times the least rate: so much comes forward

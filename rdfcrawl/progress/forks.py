@@ -50,7 +50,7 @@ LOADED = (
     *("scrapy.spidermiddlewares.metacopy", "scrapy.extensions.spiderstate"),
     *("scrapy.spidermiddlewares.referer", "scrapy.spidermiddlewares.start"),
     *("scrapy.spidermiddlewares.urllength", "rdfcrawl.progress.stopping"),
-    *("rdfcrawl.fetch.handler", "rdfcrawl.fetch.scrapy_handler"),
+    *("rdfcrawl.fetch.handler", "rdfcrawl.fetch.http.scrapy_handler"),
     *("rdfcrawl.fetch.visit", "rdfcrawl.frontier.scheduler"),
     *("rdfcrawl.middlewares.robots", "rdfcrawl.pipelines.account"),
     *("rdfcrawl.pipelines.discover", "rdfcrawl.pipelines.extract"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import aiohttp
 import uvloop
 
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import Visitor

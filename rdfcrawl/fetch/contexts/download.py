@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Ask, answer_in_turn
-from rdfcrawl.fetch.context_cache import ContextEntry
+from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import RetryDecision, judge_answer
 from rdfcrawl.http_links import json_ld_alternate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.fetch.answer import Answer, Exchange
-    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
+    from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.robots.cache import RobotsCache
@@ -295,7 +295,7 @@ class _Course:
 def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
     """Return how long an answer is fresh (RFC 9111 section 5.2.2), within bounds.
 
-    >>> from rdfcrawl.fetch.context_manners import ContextOptions
+    >>> from rdfcrawl.fetch.contexts.options import ContextOptions
     >>> lifetime_secs("public, max-age=7200", ContextOptions())
     7200.0
     """

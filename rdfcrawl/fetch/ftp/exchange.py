@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.fetch.ftp_address import parse_address
-from rdfcrawl.fetch.ftp_connection import FtpConnection
-from rdfcrawl.fetch.ftp_course import Course
-from rdfcrawl.fetch.ftp_logins import NO_LOGINS, anonymous
-from rdfcrawl.fetch.ftp_wire import Broken, Manners, NoConnection
+from rdfcrawl.fetch.ftp.address import parse_address
+from rdfcrawl.fetch.ftp.connection import FtpConnection
+from rdfcrawl.fetch.ftp.logins import NO_LOGINS, anonymous
+from rdfcrawl.fetch.ftp.protocol import Broken, Manners, NoConnection
+from rdfcrawl.fetch.ftp.request import Course
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rdfcrawl.fetch.answer import Ask
-    from rdfcrawl.fetch.ftp_address import FtpAddress
-    from rdfcrawl.fetch.ftp_logins import FtpLogins, Login
+    from rdfcrawl.fetch.ftp.address import FtpAddress
+    from rdfcrawl.fetch.ftp.logins import FtpLogins, Login
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import Transfer
@@ -121,7 +121,7 @@ class FtpExchange:
         return self._watch.flowing() if self._watch is not None else frozenset()
 
     async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
-        """See `Exchange.get`; the statuses are those of `ftp_replies`."""
+        """See `Exchange.get`; the statuses are those of `ftp.replies`."""
         answer = Answer()
         async with self._room:
             if self._watch is None:

@@ -15,7 +15,7 @@ from aiohttp import hdrs
 from multidict import CIMultiDict
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.http.content_encoding import Decoder
 from rdfcrawl.fetch.parts import UnfitPart, check_rest, facts_of
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.http.plain_get import PlainResponse
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.plain_get import PlainResponse
     from rdfcrawl.fetch.spool import Sink, Spool
     from rdfcrawl.fetch.watch import Transfer
 

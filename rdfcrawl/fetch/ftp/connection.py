@@ -20,19 +20,19 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.ftp_greeting import Terms, greet
-from rdfcrawl.fetch.ftp_listing import Format, parse_facts, parse_time
-from rdfcrawl.fetch.ftp_replies import FtpRefused
-from rdfcrawl.fetch.ftp_wire import Broken, Wire, epsv_port
+from rdfcrawl.fetch.ftp.greeting import Terms, greet
+from rdfcrawl.fetch.ftp.listing import Format, parse_facts, parse_time
+from rdfcrawl.fetch.ftp.protocol import Broken, Wire, epsv_port
+from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.fetch.ftp_address import FtpAddress
-    from rdfcrawl.fetch.ftp_logins import Login
-    from rdfcrawl.fetch.ftp_wire import Manners
+    from rdfcrawl.fetch.ftp.address import FtpAddress
+    from rdfcrawl.fetch.ftp.logins import Login
+    from rdfcrawl.fetch.ftp.protocol import Manners
 
 T = TypeVar("T")
 

@@ -14,14 +14,14 @@ from yarl import URL
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
-from rdfcrawl.fetch.bounded_handler import BoundedHandler
-from rdfcrawl.fetch.content_encoding import Decoder
+from rdfcrawl.fetch.http.bounded_handler import BoundedHandler
+from rdfcrawl.fetch.http.connector import TurnConnector, TurnNames, connecting_for
+from rdfcrawl.fetch.http.content_encoding import Decoder
+from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
+from rdfcrawl.fetch.http.receiving import Receiving
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.parts import UnfitPart
-from rdfcrawl.fetch.plain_get import PlainGets, PlainResponse
-from rdfcrawl.fetch.receiving import Receiving
 from rdfcrawl.fetch.retry_after import by_its_own_clock
-from rdfcrawl.fetch.turn_connector import TurnConnector, TurnNames, connecting_for
 from rdfcrawl.fetch.watch import Transfer, Watch
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.names import GuardedResolver

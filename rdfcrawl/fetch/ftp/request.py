@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES
-from rdfcrawl.fetch.ftp_container import MEDIA_TYPE, ContainerWriter
-from rdfcrawl.fetch.ftp_replies import FtpRefused
-from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
+from rdfcrawl.fetch.ftp.container import MEDIA_TYPE, ContainerWriter
+from rdfcrawl.fetch.ftp.protocol import Broken, NoConnection
+from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.fetch.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
 from rdfcrawl.fetch.retry_after import backoff_secs
 from rdfcrawl.turns import NotSentError
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.answer import Answer, Ask
-    from rdfcrawl.fetch.ftp import FtpExchange
-    from rdfcrawl.fetch.ftp_address import FtpAddress
-    from rdfcrawl.fetch.ftp_connection import FileFacts, FtpConnection
-    from rdfcrawl.fetch.ftp_listing import Format
+    from rdfcrawl.fetch.ftp.address import FtpAddress
+    from rdfcrawl.fetch.ftp.connection import FileFacts, FtpConnection
+    from rdfcrawl.fetch.ftp.exchange import FtpExchange
+    from rdfcrawl.fetch.ftp.listing import Format
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.fetch.spool import Sink
     from rdfcrawl.fetch.watch import Transfer

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.ftp_replies import FtpRefused
-from rdfcrawl.fetch.ftp_wire import Broken, NoConnection
+from rdfcrawl.fetch.ftp.protocol import Broken, NoConnection
+from rdfcrawl.fetch.ftp.replies import FtpRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rdfcrawl.fetch.ftp_address import FtpAddress
-    from rdfcrawl.fetch.ftp_logins import Login
-    from rdfcrawl.fetch.ftp_wire import Wire
+    from rdfcrawl.fetch.ftp.address import FtpAddress
+    from rdfcrawl.fetch.ftp.logins import Login
+    from rdfcrawl.fetch.ftp.protocol import Wire
 
 EXPLICIT_PORT: Final = 21  # where ftps can only mean that TLS is asked for
 _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)

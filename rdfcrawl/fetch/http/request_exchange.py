@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import SourceFault
+from rdfcrawl.fetch.http.scrapy_exchange import OF_VISIT, ScrapyExchange, note_response
 from rdfcrawl.fetch.network_faults import note_fault
-from rdfcrawl.fetch.scrapy_exchange import OF_VISIT, ScrapyExchange, note_response
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.queued_requests import meta_of, request_of
 

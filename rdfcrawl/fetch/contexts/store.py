@@ -12,9 +12,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.context_cache import MemoryContexts, SharedContexts
-from rdfcrawl.fetch.context_get import ContextGet
-from rdfcrawl.fetch.exchange import HttpExchange
+from rdfcrawl.fetch.contexts.cache import MemoryContexts, SharedContexts
+from rdfcrawl.fetch.contexts.download import ContextGet
+from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.fetch.context_cache import ContextEntry
-    from rdfcrawl.fetch.context_manners import ContextOptions, Hosts
+    from rdfcrawl.fetch.contexts.cache import ContextEntry
+    from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.guard.gate import Gate

@@ -21,9 +21,9 @@ from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
-from rdfcrawl.fetch.exchange import note_headers
+from rdfcrawl.fetch.http.exchange import note_headers
+from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
-from rdfcrawl.fetch.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.fetch.watch import Watch
 from rdfcrawl.turns import FREE

@@ -9,8 +9,8 @@ from __future__ import annotations
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.fetch.ftp_address import has_control, quote_name
-from rdfcrawl.fetch.ftp_listing import (
+from rdfcrawl.fetch.ftp.address import has_control, quote_name
+from rdfcrawl.fetch.ftp.listing import (
     Format,
     FtpEntry,
     ListingLines,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.ftp_address import FTP_PORTS, has_control
+from rdfcrawl.fetch.ftp.address import FTP_PORTS, has_control
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""Contexts of JSON-LD documents: fetched politely, and kept for all workers."""
