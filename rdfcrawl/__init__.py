@@ -2,9 +2,9 @@
 
 `scrapy crawl linkeddata -a seeds=…` follows RDF links from document to document and
 leaves N-Quads with provenance; the command `rdfcrawl` does the same without a Scrapy
-project. The names in `__all__` are what other projects build on (`docs/api.md`). They
-are imported when they are first used, so that `import rdfcrawl` costs nothing. The
-rooms of the house, from the roof to the ground, are listed in `docs/architecture.md`.
+project. The names in `__all__` are the public API (`docs/reference/api.md`); each is
+imported at its first use, so that `import rdfcrawl` costs nothing. The packages and
+their order are listed in `docs/explanation/architecture.md`.
 """
 
 from __future__ import annotations

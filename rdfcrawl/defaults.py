@@ -1,4 +1,4 @@
-"""Default values of the settings; the reference of all of them is `docs/settings.md`.
+"""Default values of the settings; `docs/reference/settings.md` describes them all.
 
 They hold for our spiders in any project, and for all spiders of our own project. Each
 room reads its own in its `options.py`.

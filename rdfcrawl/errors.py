@@ -22,7 +22,7 @@ class Reason(StrEnum):
     """Why a URI or a part of its document was refused.
 
     A closed set: each member is a statistic (`fault/<reason>`) and a value in the
-    provenance, and is described in `docs/faults.md`.
+    provenance, and is described in `docs/reference/faults.md`.
     """
 
     # the URI

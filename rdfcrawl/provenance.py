@@ -1,8 +1,8 @@
 """What is known of one crawl of one document, as N-Quads.
 
 Each crawl of a document is a `prov:Activity` with a status, times, what the server
-answered, how the answer was read and what was wrong with it; `docs/provenance.md` has
-the terms. All is in one graph of its own, `GRAPH`, never in the document's.
+answered, how the answer was read and what was wrong with it; the terms are in
+`docs/reference/provenance.md`. All is in the graph `GRAPH`, never in the document's.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def activity_iri(document: Document, worker: WorkerAgent) -> str:
 
 
 def status_of(document: Document) -> Status:
-    """Return what became of a document, in a word; see `docs/provenance.md`."""
+    """Return the status of a document, as in `docs/reference/provenance.md`."""
     if document.is_deleted:
         return "DELETED"
     if document.is_unchanged:

@@ -2,7 +2,7 @@
 
 Robots directives stand in the header `X-Robots-Tag` or in a `<meta>` of a page, and
 the reservation of text and data mining in `tdm-reservation`, a header or a `<meta>`.
-`docs/politeness.md` says what each of them means for a crawl of data.
+`docs/explanation/politeness.md` says what each of them means for a crawl of data.
 
 Source: Robots meta tag and X-Robots-Tag specifications (Google Search Central); TDM
 Reservation Protocol, W3C Community Group Final Report of 10 May 2024.

@@ -3,7 +3,7 @@
 Defaults are added below what the project sets, and Scrapy's own settings are kept in
 force, told of, or refused where visits meet them. A visit is one request of Scrapy for
 many URIs. What acts on the request of one URI has no effect on it, unless
-`FETCH_WITH_SCRAPY` is on; `docs/scrapy.md` has the list.
+`FETCH_WITH_SCRAPY` is on; `docs/reference/scrapy.md` has the list.
 """
 
 from __future__ import annotations

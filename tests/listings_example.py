@@ -1,11 +1,11 @@
-"""The example of `docs/harvesters.md`, as a module that a crawl can import."""
+"""The example of `docs/how-to/own-harvesters.md`, as a module to import."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-_PAGE = (Path(__file__).parents[1] / "docs" / "harvesters.md").read_text("utf-8")
+from tests.pages import read_page
+
 _find = re.compile(r"^```python\n# listings.py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-(_EXAMPLE,) = _find.findall(_PAGE)
+(_EXAMPLE,) = _find.findall(read_page("own-harvesters.md"))
 exec(_EXAMPLE)

@@ -6,22 +6,23 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.stores.reading import iter_quads
 from tests.conftest import LOOPBACK_NETS
+from tests.pages import ROOT, read_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.crawl_webs import Loopback
 
-ROOT = Path(__file__).parents[1]
 _find_scripts = re.compile(
     r"^```python\n(import sys\n.*?)^```$", re.DOTALL | re.MULTILINE
 ).findall
-SCRIPTS = _find_scripts((ROOT / "docs" / "own-spiders.md").read_text("utf-8"))
+SCRIPTS = _find_scripts(read_page("own-spiders.md"))
 _SETTINGS = "settings = get_project_settings()\n"
 
 

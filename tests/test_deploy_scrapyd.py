@@ -1,4 +1,4 @@
-"""The project deployed to a real scrapyd: as `docs/deploy.md` says, from an egg."""
+"""The project deployed to a real scrapyd, as `docs/how-to/deploy.md` says."""
 
 from __future__ import annotations
 

@@ -33,34 +33,17 @@ from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.provenance import Status
 from tests.conftest import LOOPBACK_NETS
+from tests.pages import FENCES, PAGES, ROOT, blocks, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-PAGES = tuple(
-    sorted(
-        (*ROOT.glob("*.md"), *DOCS.glob("*.md")), key=lambda x: x.name != "README.md"
-    )
-)
-IDS = [page.name for page in PAGES]
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
-_fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _READERS = {"is_on", "one_of", "value_of"}  # of settings, beside those of numbers
 _code = re.compile(r"`([^`]+)`").findall
-
-
-def read(name: str) -> str:
-    """Return a page of `docs/`."""
-    return (DOCS / name).read_text(encoding="utf-8")
-
-
-def blocks(text: str, language: str) -> list[str]:
-    """Return the fenced blocks of a language."""
-    return [found[2] for found in _fences.finditer(text) if found[1] == language]
 
 
 def section(text: str, heading: str) -> str:
@@ -159,7 +142,7 @@ def test_settings_page_lists_all_settings_and_no_others() -> None:
     """If a setting is read or set by the project, then its page has it."""
     redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"} - {"REDIS_DECODE_RESPONSES"}
     expected = in_settings_py().keys() | (settings_read().keys() - scrapys()) | redis
-    assert names(read("settings.md"), "setting") == expected
+    assert names(read_page("settings.md"), "setting") == expected
 
 
 def test_settings_of_the_project_have_an_effect() -> None:
@@ -171,7 +154,7 @@ def test_settings_page_tells_the_defaults() -> None:
     """If the page gives a value as the default, then the project sets it."""
     told = {
         name: value_of(row["default"])
-        for row in rows(read("settings.md"), "setting")
+        for row in rows(read_page("settings.md"), "setting")
         for name in _code(row["setting"])
         if name in in_settings_py() and ("why" not in row or row["default"][0] == "`")
     }
@@ -182,7 +165,7 @@ def test_settings_page_tells_the_defaults() -> None:
 def test_settings_page_tells_the_ranges() -> None:
     """If the code refuses numbers out of a range, then the page tells it."""
     told = {}
-    for row in rows(read("settings.md"), "setting"):
+    for row in rows(read_page("settings.md"), "setting"):
         text = row.get("range", "").removeprefix("from ")
         if re.fullmatch(r"[\d.]+( to [\d.]+)?", text):
             least, _, most = text.partition(" to ")
@@ -196,19 +179,19 @@ def test_settings_page_tells_the_ranges() -> None:
 def test_spiders_page_lists_all_arguments() -> None:
     """If a spider takes an argument, then its page has it."""
     expected = {one.name for one in fields(CrawlArguments)}
-    assert names(read("spiders.md"), "argument") == expected
+    assert names(read_page("spiders.md"), "argument") == expected
 
 
 def test_spiders_page_lists_all_spiders() -> None:
     """If there is a spider, then the page has it."""
     paths = (ROOT / "rdfcrawl" / "spiders").glob("*.py")
     expected = {path.stem for path in paths} - {"__init__", "base", "frontier"}
-    assert names(read("spiders.md"), "spider") == expected
+    assert names(read_page("spiders.md"), "spider") == expected
 
 
 def test_faults_page_lists_all_reasons() -> None:
     """If a fault can have a reason, then its page has it."""
-    assert names(read("faults.md"), "reason") == {str(reason) for reason in Reason}
+    assert names(read_page("faults.md"), "reason") == {str(reason) for reason in Reason}
 
 
 def test_statistics_page_lists_all_keys() -> None:
@@ -229,13 +212,13 @@ def test_statistics_page_lists_all_keys() -> None:
                 if key.fullmatch(text):
                     counted.add(text)
     counted -= {f"fault/{reason}" for reason in Reason}  # the page has the pattern
-    told = names(read("statistics.md"), "key")
+    told = names(read_page("statistics.md"), "key")
     assert {re.sub(r"<\w+>", "*", name) for name in told} == counted
 
 
 def test_statistics_page_lists_the_variants() -> None:
     """If a key has a closed list of endings, then the page has all of them."""
-    page = read("statistics.md")
+    page = read_page("statistics.md")
     statuses: tuple[str, ...] = get_args(Status)
     assert names(page, "status") == {status.lower() for status in statuses}
     line = next(row for row in rows(page, "key") if "<format>" in row["key"])
@@ -277,7 +260,7 @@ def commands() -> list[str]:
 
 def test_commands_page_lists_all_commands() -> None:
     """If there is a command of ours, then its page has it."""
-    headings = re.findall(r"^## scrapy (.*)$", read("commands.md"), re.MULTILINE)
+    headings = re.findall(r"^## scrapy (.*)$", read_page("commands.md"), re.MULTILINE)
     assert sorted(name for name in headings if "," not in name) == commands()
 
 
@@ -285,9 +268,11 @@ def test_commands_page_lists_all_commands() -> None:
 def test_commands_page_lists_all_options(name: str) -> None:
     """If a command of ours has an option, then its section has it."""
     if name == "dataweb":
-        text = " ".join(_code(_fences.sub("", read("dataweb.md"))))
+        text = " ".join(_code(FENCES.sub("", read_page("dataweb.md"))))
     else:
-        text = " ".join(names(section(read("commands.md"), f"scrapy {name}"), "option"))
+        text = " ".join(
+            names(section(read_page("commands.md"), f"scrapy {name}"), "option")
+        )
     told = set(re.findall(r"(?<!\S)--?[A-Za-z][a-z-]*", text))
     options = options_of(import_module(f"rdfcrawl.commands.{name}").Command())
     everywhere = set().union(*options_of(_Plain()))
@@ -308,7 +293,7 @@ def test_make_goals_exist() -> None:
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page, as GitHub makes them of headings."""
-    text = _fences.sub("", page.read_text(encoding="utf-8"))
+    text = FENCES.sub("", page.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.replace(" ", "-") for heading in kept}
@@ -317,7 +302,7 @@ def anchors(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_internal_links_lead_somewhere(page: Path) -> None:
     """If a page links to a file or a heading, then it is there."""
-    text = _fences.sub("", page.read_text(encoding="utf-8"))
+    text = FENCES.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in target:
             continue
@@ -327,10 +312,13 @@ def test_internal_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_readme_links_all_pages() -> None:
-    """If there is a page, then the README leads to it."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"{page.name})" not in readme] == []
+def test_index_links_all_pages() -> None:
+    """If there is a page, then the index of the documentation leads to it."""
+    index = ROOT / "docs" / "README.md"
+    targets = re.findall(r"\]\(([^)#\s]+)", index.read_text(encoding="utf-8"))
+    linked = {(index.parent / target).resolve() for target in targets}
+    pages = {page for page in PAGES if page.parent != ROOT} - {index}
+    assert pages <= linked
 
 
 # -- examples ------------------------------------------------------------------------
@@ -376,7 +364,7 @@ def test_commands_in_pages_are_accepted(
     for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt"):
         Path(name).touch()
     Path("people.rq").write_text("SELECT ?s ?p ?o { ?s ?p ?o }", encoding="utf-8")
-    told = names(read("settings.md"), "setting")
+    told = names(read_page("settings.md"), "setting")
     for line in block.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] not in (["scrapy"], ["rdfcrawl"]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,11 +38,12 @@ from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS
 from rdfcrawl.seeds import TYPES
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.stores.segments import SegmentLimits
+from tests.pages import ROOT, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
 KIB, MIB = 2**10, 2**20
 WORDS = {"three": 3, "five": 5}
 CONNECTING = {"aiohttp", "http", "requests", "socket", "ssl", "urllib3"}
@@ -126,14 +126,9 @@ NUMBERS = [
 ]
 
 
-def read(page: str) -> str:
-    """Return a page of `docs/`."""
-    return (ROOT / "docs" / page).read_text(encoding="utf-8")
-
-
 def cells(page: str, heading: str) -> list[list[str]]:
     """Return the rows of the first table under a heading."""
-    text = read(page).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    text = read_page(page).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[x.strip() for x in line[1:-1].split("|")] for line in lines[2:]]
 
@@ -149,7 +144,7 @@ def in_code(text: str) -> list[str]:
 def test_numbers(page: str, sentence: str, values: list[float]) -> None:
     """If a page states a limit, then it is the one that the code keeps."""
     pattern = r"(\d[\d,]*|three|five)".join(map(re.escape, sentence.split("#")))
-    found = re.search(pattern.replace(r"\ ", r"\s+"), read(page))
+    found = re.search(pattern.replace(r"\ ", r"\s+"), read_page(page))
     assert found, sentence
     told = [WORDS.get(x) or float(x.replace(",", "")) for x in found.groups()]
     assert told == values
@@ -158,7 +153,9 @@ def test_numbers(page: str, sentence: str, values: list[float]) -> None:
 def test_statements_of_one_document() -> None:
     """If a document may have so many statements, then the page says how many."""
     assert ParseLimits().n_quads == 10**9
-    assert "more statements than are read of one document (10^9)" in read("faults.md")
+    assert "more statements than are read of one document (10^9)" in read_page(
+        "faults.md"
+    )
 
 
 def test_what_is_kept_over_a_budget() -> None:
@@ -167,7 +164,7 @@ def test_what_is_kept_over_a_budget() -> None:
     found = re.search(r"MOST_OVER_OF_KEY = (\d+)", script.read_text(encoding="utf-8"))
     assert found is not None
     told = f"up to {int(found[1]):,} URIs of a host or domain and about a million of"
-    assert told in read("spiders.md")
+    assert told in read_page("spiders.md")
     assert adding.MAX_REFUSED == 10**6
 
 
@@ -175,25 +172,27 @@ def test_hosts_that_make_a_crowd() -> None:
     """If so many hosts of a domain stand for themselves, then the page says so."""
     script = ROOT / "rdfcrawl" / "frontier" / "lua" / "prelude.lua"
     assert "CROWD_AFTER = 16\n" in script.read_text(encoding="utf-8")
-    assert "beyond the first 16 of a partition are a *crowd*" in read("frontier.md")
+    assert "beyond the first 16 of a partition are a *crowd*" in read_page(
+        "frontier.md"
+    )
 
 
 def test_margin_of_portals() -> None:
     """If a harvest of a portal looks back by an hour, then the page says so."""
     assert MARGIN_SECS == 3600
-    assert "with an hour's margin" in read("sources.md")
+    assert "with an hour's margin" in read_page("sources.md")
 
 
 def test_statuses_that_are_tried_again() -> None:
     """If a status is tried again, or ends the visit, then the page has it there."""
-    text = read("politeness.md")
+    text = read_page("politeness.md")
     again = re.search(r"\*\*Retries\.\*\* ([\d, ]+), timeouts", text)
     busy = re.search(r"\*\*(\d+) and (\d+)\*\* end the visit", text)
     assert again is not None
     assert busy is not None
     assert set(map(int, again[1].split(", "))) == _fetch.retry_codes
     assert set(map(int, busy.groups())) == _fetch.busy_codes
-    told = re.search(r"5xx except 503; ([\d, and]+) after", read("faults.md"))
+    told = re.search(r"5xx except 503; ([\d, and]+) after", read_page("faults.md"))
     assert told is not None
     after_tries = {int(x) for x in re.findall(r"\d+", told[1])}
     assert after_tries == {x for x in _fetch.retry_codes if x >= 500}
@@ -201,7 +200,7 @@ def test_statuses_that_are_tried_again() -> None:
 
 def test_faults_that_make_a_document_partial() -> None:
     """If a fault makes a document partial, then the page has it among these."""
-    text = read("faults.md").partition("that is so for ")[2]
+    text = read_page("faults.md").partition("that is so for ")[2]
     assert set(in_code(text.partition(", and for ")[0])) == {str(x) for x in LOSSES}
     assert text.partition(", and for ")[2].startswith(f"`{Reason.BAD_CHARSET}`")
 
@@ -227,7 +226,7 @@ def test_names_of_archives() -> None:
 
 def test_fields_of_feeds() -> None:
     """If a row of a feed has a field, then the page has it."""
-    table = read("commands.md").partition("A row of a feed has these fields:")[2]
+    table = read_page("commands.md").partition("A row of a feed has these fields:")[2]
     lines = table.partition("\n## ")[0].splitlines()
     told = [in_code(line.split("|")[1]) for line in lines if line.startswith("| `")]
     assert {name for names in told for name in names} == set(FIELDS)
@@ -235,7 +234,7 @@ def test_fields_of_feeds() -> None:
 
 def test_types_of_seeds() -> None:
     """If a table of seeds may name a type, then the page has it."""
-    text = read("spiders.md").partition("| type | what the URI is |")[2]
+    text = read_page("spiders.md").partition("| type | what the URI is |")[2]
     told = in_code(re.sub(r"\|[^|\n]*\|\n", "|\n", text.partition("\n\n")[0]))
     assert set(told) == TYPES.keys() - {""}
 

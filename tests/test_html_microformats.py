@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +17,7 @@ from rdfcrawl.html.microformats.values import time_term
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.rdf.checking import iter_checked
 from tests.examples import examples
+from tests.pages import read_page
 
 PREFIXES = {
     "a": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
@@ -501,7 +501,7 @@ def test_any_markup_gives_statements_or_faults(
 
 def test_table_of_the_documentation_is_the_table() -> None:
     """If a type or property is mapped, then the documentation says to what."""
-    text = Path(__file__).parent.parent.joinpath("docs/microformats.md").read_text()
+    text = read_page("microformats.md")
     flags = re.MULTILINE | re.DOTALL
     sections = dict(re.findall(r"^## (h-\S+)\n(.*?)(?=^## |\Z)", text, flags))
     row = re.compile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyoxigraph
@@ -19,11 +18,13 @@ from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.records import Link, Relation
 from tests.examples import examples
+from tests.pages import read_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rdfcrawl.html.rules import RuleSet
 
-DOCS = Path(__file__).parents[1] / "docs"
 URL = "https://data.example.org/dataset/roads?lang=de"
 EX = "https://e.example/"
 
@@ -31,8 +32,8 @@ _fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def documented(language: str) -> str:
-    """Return the first block of a language in `docs/scraping.md`."""
-    page = (DOCS / "scraping.md").read_text(encoding="utf-8")
+    """Return the first block of a language in `docs/reference/scraping.md`."""
+    page = read_page("scraping.md")
     return next(found[2] for found in _fences.finditer(page) if found[1] == language)
 
 

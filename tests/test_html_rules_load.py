@@ -16,11 +16,11 @@ from rdfcrawl.html.rules import load, load_rules
 from rdfcrawl.html.rules.nodes import MAX_NODES
 from rdfcrawl.html.rules.patterns import MAX_URL_CHARS, glob
 from tests.examples import examples
+from tests.pages import read_page
 
 if TYPE_CHECKING:
     from rdfcrawl.html.rules import RuleSet
 
-DOCS = Path(__file__).parents[1] / "docs"
 RULE = "rules:\n  a:\n    match: e.example\n    properties: {dct:title: h1}\n"
 
 Load = Callable[[str | bytes], "RuleSet"]
@@ -333,7 +333,7 @@ def test_fuzz_bytes(
     data: st.DataObject, edits: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """If bytes of the documented rules are changed, they are read or refused."""
-    page = (DOCS / "scraping.md").read_text(encoding="utf-8")
+    page = read_page("scraping.md")
     files = [text.encode() for text in _yaml.findall(page)]
     content = data.draw(st.sampled_from(files))
     for edit in edits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,8 +13,11 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rules import RuleSet, load_rules, scrape
 from rdfcrawl.rdf.checking import iter_checked
+from tests.pages import read_page
 
-DOCS = Path(__file__).parents[1] / "docs"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 URL = "https://www.portal.example/Details/roads/?session=1"
 
 Load = Callable[[str], RuleSet]
@@ -53,7 +56,7 @@ def scraped(
 
 def test_the_example_of_the_docs(tmp_path: Path) -> None:
     """If the documented file meets a page, all of its notation is understood."""
-    docs = (DOCS / "scraping.md").read_text(encoding="utf-8")
+    docs = read_page("scraping.md")
     text = re.findall(r"^```yaml\n(.*?)^```$", docs, re.MULTILINE | re.DOTALL)[1]
     path = tmp_path / "portal.yaml"
     path.write_text(text, encoding="utf-8")

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.pages import read_page
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -170,7 +172,7 @@ def test_pure_rooms_import_no_network() -> None:
 
 
 def test_docs_name_each_room() -> None:
-    """If a room stands in the order, then `docs/architecture.md` says what it is."""
-    text = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """If a room stands in the order, then `architecture.md` says what it is."""
+    text = read_page("architecture.md")
     rooms = {room for room in rows() if "." not in room} - {"__main__"}
     assert not {x for x in rooms if f"`{x}/`" not in text and f"`{x}.py`" not in text}

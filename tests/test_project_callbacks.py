@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.pages import read_page
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
     from tests.project import Project
     from tests.project_fixtures import StartProject
 
-PAGE = Path(__file__).parents[1] / "docs" / "own-spiders.md"
 _fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SPIDERS = [x for x in _fences.findall(PAGE.read_text("utf-8")) if "class " in x]
+SPIDERS = [x for x in _fences.findall(read_page("own-spiders.md")) if "class " in x]
 NAME = b"<> <http://xmlns.com/foaf/0.1/name> "
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ from scrapy.http import Response
 
 import rdfcrawl
 from rdfcrawl.uri import host_of
+from tests.pages import read_page
 from tests.project import LAB
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from tests.project import Project
     from tests.project_fixtures import StartProject
 
-PAGE = Path(__file__).parents[1] / "docs" / "project.md"
 _fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-(SPIDER,) = (x for x in _fences.findall(PAGE.read_text("utf-8")) if "EventsS" in x)
+(SPIDER,) = (x for x in _fences.findall(read_page("project.md")) if "EventsS" in x)
 EVENT = b"""<html><head><link rel=alternate type=text/turtle href=/more></head><body
     vocab="http://schema.org/" typeof=Event resource="/#e"><b property=name>%s</b>"""
 

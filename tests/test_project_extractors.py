@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,7 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extraction.options import ExtractOptions
+from tests.pages import read_page
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from tests.project import Project
     from tests.project_fixtures import StartProject
 
-PAGE = Path(__file__).parents[1] / "docs" / "own-extractors.md"
 _fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SETTINGS, MODULE = _fences.findall(PAGE.read_text("utf-8"))
+SETTINGS, MODULE = _fences.findall(read_page("own-extractors.md"))
 CSV = "application/vnd.example.readings+csv"
 READINGS = b"sensor,value\na,1\nb,2\n"
 SHOP = (

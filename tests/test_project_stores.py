@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,13 +13,13 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.stores.options import store_class
+from tests.pages import read_page
 
 if TYPE_CHECKING:
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
     from tests.project_fixtures import StartProject
 
-PAGE = Path(__file__).parents[1] / "docs" / "own-stores.md"
 _fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FAILING = "tests.failing_store."
 
@@ -36,7 +35,7 @@ def test_store_of_the_page_has_the_documents(
             "/bad": loopback.response(b"<> <urn:x:p> 1 . <> <urn:x:p"),
         }
     )
-    settings, module = _fences.findall(PAGE.read_text("utf-8"))
+    settings, module = _fences.findall(read_page("own-stores.md"))
     project = start_project("lab")
     project.add_settings(settings)
     project.write("stores.py", module)
@@ -54,7 +53,7 @@ def test_store_of_the_page_has_the_documents(
 
 def test_example_of_the_page_is_short() -> None:
     """If somebody reads the page, then a store is no more than 30 lines of code."""
-    _, module = _fences.findall(PAGE.read_text("utf-8"))
+    _, module = _fences.findall(read_page("own-stores.md"))
     assert len([line for line in module.splitlines() if line.strip()]) <= 30
 
 

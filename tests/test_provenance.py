@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +29,12 @@ from rdfcrawl.rdf.terms import literal
 from rdfcrawl.records import BodyReading, Document, FetchedResponse, Kind, Record
 from rdfcrawl.tasks.source import SourceTask
 from tests.examples import examples
+from tests.pages import page_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DOCS = Path(__file__).parent.parent / "docs" / "provenance.md"
+DOCS = page_path("provenance.md")
 PROV = "http://www.w3.org/ns/prov#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -1,4 +1,4 @@
-"""Scrapy's middlewares, extensions and settings on visits: `docs/scrapy.md`."""
+"""Scrapy's components and settings on visits, as in `docs/reference/scrapy.md`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 import socketserver
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -29,9 +28,11 @@ from rdfcrawl.scrapy_settings import (
     iter_warnings,
 )
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
+from tests.pages import read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from scrapy.settings import Settings
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from tests.crawl_fixtures import Commands
     from tests.crawl_webs import Loopback
 
-PAGE = Path(__file__).parents[1] / "docs" / "scrapy.md"
 # A value that is not the default, for each setting that has no effect.
 OTHERS: dict[str, Any] = {
     "AUTOTHROTTLE_ENABLED": True,
@@ -151,7 +151,7 @@ def test_values_are_at_hand_for_all_settings() -> None:
 
 def test_page_names_all_of_them() -> None:
     """If a setting or an attribute has no effect on visits, then the page says so."""
-    told = set(re.findall(r"`([A-Za-z_]+)`", PAGE.read_text(encoding="utf-8")))
+    told = set(re.findall(r"`([A-Za-z_]+)`", read_page("scrapy.md")))
     assert OTHERS.keys() | ATTRIBUTES.keys() <= told
 
 

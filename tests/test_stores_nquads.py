@@ -15,11 +15,12 @@ from rdfcrawl.errors import StoreFault
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.reading import iter_latest, iter_quads
 from rdfcrawl.stores.segments import SegmentLimits
+from tests.pages import page_path
 
 if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import Store
 
-DOCS = Path(__file__).parent.parent / "docs" / "stores.md"
+DOCS = page_path("stores.md")
 
 
 def quads_of(graph: str, *values: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A document as an extractor of the user's gets it; see `docs/own-extractors.md`."""
+"""A document as a user's extractor gets it; see `docs/how-to/own-extractors.md`."""
 
 from __future__ import annotations
 

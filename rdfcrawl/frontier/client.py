@@ -84,7 +84,7 @@ class Counts:
 
 
 class Frontier:
-    """The operations of one crawl (data model: `docs/frontier.md`)."""
+    """The operations of one crawl (data model: `docs/explanation/frontier.md`)."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The base of harvesters of the user's; `docs/harvesters.md` shows how to write one."""
+"""Base class of a user's harvesters; see `docs/how-to/own-harvesters.md`."""
 
 from __future__ import annotations
 

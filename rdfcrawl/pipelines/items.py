@@ -39,7 +39,7 @@ def _faults(document: Document) -> list[dict[str, object]]:
     ]
 
 
-# Column of a feed -> its value; the page `docs/commands.md` has the list.
+# Column of a feed -> its value; the page `docs/reference/commands.md` has the list.
 FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
     "url": lambda document: document.url,
     "requested": lambda document: document.record.url,

@@ -57,7 +57,7 @@ _SEEDS_AT_ONCE = 500
 
 
 class RdfSpider(Spider):
-    """A spider that visits hosts; `docs/spiders.md` lists its arguments.
+    """A spider that visits hosts; `docs/reference/spiders.md` lists its arguments.
 
     Attributes:
         arguments: what was given by `-a`, parsed.

@@ -1,4 +1,4 @@
-"""What every store promises to the crawl; `docs/own-stores.md` shows how to write one.
+"""What every store promises to the crawl; see `docs/how-to/own-stores.md`.
 
 * **Whole or not at all.** A document is in the store as a whole after `end`, and
   nothing of it is after `abandon` or a crash.

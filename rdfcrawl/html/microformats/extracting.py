@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     """Yield the statements of a page's microformats as lines of N-Quads.
 
-    `docs/microformats.md` says which. Nothing is fetched.
+    `docs/reference/microformats.md` says which. Nothing is fetched.
 
     Args:
         page: read through its `tree`, `base`, `url` and `default_language`.

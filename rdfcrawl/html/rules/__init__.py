@@ -1,12 +1,12 @@
 """Scraping rules: YAML files that say which parts of a page are which statements.
 
-The notation is described in `docs/scraping.md`. Rules are read once, at start, and
-what is wrong with them is a `ConfigError` that names file, line and rule; whatever a
-page holds is never more than a fault. Nothing in a rule is evaluated as code. Rule
-files of Squirrel are read too, as far as their notation can be carried over.
+The notation is described in `docs/reference/scraping.md`. Rules are read once, at
+start; an error in them is a `ConfigError` that names file, line and rule, whereas
+the content of a page can only cause a fault. Nothing in a rule is evaluated as code.
+Rule files of Squirrel are read too, as far as their notation has an equivalent.
 
-Selectors can take a time that grows with the square of a page: rules are applied in a
-process that has bounds.
+The time of a selector can grow with the square of the page: rules are applied in a
+process with limits.
 """
 
 from rdfcrawl.html.rules.load import Refusal, RuleSet, load_rules

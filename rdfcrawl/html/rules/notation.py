@@ -1,4 +1,4 @@
-"""Reads rules in our own notation: `docs/scraping.md`."""
+"""Reads rules in our own notation: `docs/reference/scraping.md`."""
 
 from __future__ import annotations
 
