@@ -18,14 +18,18 @@ from hypothesis import HealthCheck, settings
 
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.policy import MAX_PORT, Guard, parse_networks
-from tests.conformance_suites import Suites
+from tests.support.conformance_suites import Suites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
 
-pytest_plugins = ["crawl_fixtures", "project_fixtures", "redis_fixtures"]
+pytest_plugins = [
+    "tests.support.crawl_fixtures",
+    "tests.support.project_fixtures",
+    "tests.support.redis_fixtures",
+]
 
 # The commands that tests start keep their bytecode, as installed ones do: to compile
 # it anew is a third of the CPU of a small crawl.
@@ -43,25 +47,52 @@ settings.register_profile("soak", _EASY)
 settings.load_profile("steady")
 
 # Begun first, the longest foremost: whatever runs long and begins last runs alone.
-_LONGEST = {
-    f"test_{name}.py": place
-    for place, name in enumerate(
-        (
-            *("crawl_chaos", "crawl_outages", "crawl_sparql", "docs"),
-            *("crawl_redis_back",),
-            *("sparql_services", "crawl_resourcesync", "crawl_threats"),
-            *("frontier_worker", "crawl_ckan", "deploy_scrapyd", "crawl_hostile"),
-            *("crawl_sitemap", "crawl_lives", "crawl_otherweb", "crawl_forks"),
-            *("crawl_datasets", "crawl_progress", "crawl_leaving"),
-            *("crawl_life", "html_rdfa", "crawl_ground", "scrapy_settings"),
-            *("command_rdf", "crawl_consent", "unpack_documents", "fetch_ftp"),
-            *("crawl_ways", "extract_sandbox", "html_rdfa_conformance", "ckan_plan"),
-            *("rdf_conformance", "crawl_runs", "frontier_invariants", "crawl_disk"),
-            *("crawl_clock", "crawl_parts", "crawl_redis", "crawl_slow"),
-            *("sitemaps_slicing", "crawl_arguments", "unpack_codecs", "project_addon"),
-        )
-    )
-}
+_LONGEST = (
+    "crawl/failures/chaos",
+    "crawl/failures/outages",
+    "crawl/sources/sparql",
+    "gates/docs",
+    "crawl/failures/redis_back",
+    "catalogs/sparql/services",
+    "crawl/sources/resourcesync",
+    "crawl/threats/threats",
+    "frontier/worker",
+    "crawl/sources/ckan",
+    "deploy/scrapyd",
+    "crawl/threats/hostile",
+    "crawl/sources/sitemap",
+    "crawl/failures/lives",
+    "crawl/sources/otherweb",
+    "crawl/operation/forks",
+    "crawl/sources/datasets",
+    "crawl/operation/progress",
+    "crawl/manners/leaving",
+    "crawl/operation/life",
+    "html/rdfa",
+    "crawl/failures/ground",
+    "scrapy_settings",
+    "commands/rdf",
+    "crawl/sources/consent",
+    "unpack/documents",
+    "fetch/ftp",
+    "crawl/sources/ways",
+    "extraction/sandbox",
+    "html/rdfa_conformance",
+    "catalogs/ckan/plan",
+    "rdf/conformance",
+    "crawl/sources/runs",
+    "frontier/invariants",
+    "crawl/failures/disk",
+    "crawl/manners/clock",
+    "crawl/documents/parts",
+    "crawl/failures/redis",
+    "crawl/manners/slow",
+    "sitemaps/slicing",
+    "crawl/operation/arguments",
+    "unpack/codecs",
+    "project/addon",
+)
+_PLACES = {f"tests/{path}": place for place, path in enumerate(_LONGEST)}
 
 _TCP_INFO = struct.Struct("=52xI")  # up to tcpi_last_data_recv, of linux/tcp.h
 
@@ -69,7 +100,12 @@ _TCP_INFO = struct.Struct("=52xI")  # up to tcpi_last_data_recv, of linux/tcp.h
 @pytest.hookimpl(trylast=True)  # once pytest has ordered by parameters
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first; all others stay as they are."""
-    items.sort(key=lambda item: _LONGEST.get(item.path.name, len(_LONGEST)))
+
+    def place(item: pytest.Item) -> int:
+        path = item.nodeid.partition("::")[0].removesuffix(".py").replace("/test_", "/")
+        return _PLACES.get(path, len(_PLACES))
+
+    items.sort(key=place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 # What `scrapy startproject` writes, and what projects set for spiders of theirs.
 PROJECT: dict[str, Any] = {
     "BOT_NAME": "people",
-    "SPIDER_MODULES": ["tests.slow_spiders"],
+    "SPIDER_MODULES": ["tests.support.slow_spiders"],
     "ADDONS": {PATH: 500},
     "ROBOTSTXT_OBEY": False,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
@@ -74,11 +74,13 @@ def settings_of(spider: type[scrapy.Spider], **changes: Any) -> Settings:
 
 def test_spiders_of_ours_stand_beside_those_of_the_project() -> None:
     """If a project has the add-on, then its spider loader finds our spiders, too."""
-    project = Settings(PROJECT | {"SPIDER_MODULES": "tests.test_crawl_own_spiders"})
+    project = Settings(
+        PROJECT | {"SPIDER_MODULES": "tests.crawl.doors.test_own_spiders"}
+    )
     AddonManager.load_pre_crawler_settings(project)
     AddonManager.load_pre_crawler_settings(project)
     modules = project.getlist("SPIDER_MODULES")
-    assert modules == ["rdfcrawl.spiders", "tests.test_crawl_own_spiders"]
+    assert modules == ["rdfcrawl.spiders", "tests.crawl.doors.test_own_spiders"]
     assert {"linkeddata", "ckan", "portals"} <= set(get_spider_loader(project).list())
 
 
@@ -86,8 +88,11 @@ def test_other_spiders_keep_their_settings() -> None:
     """If a project has the add-on, then other spiders see no other setting change."""
     without = Settings(PROJECT).copy_to_dict()
     found = settings_of(PlainSpider).copy_to_dict()
-    assert found.pop("SPIDER_MODULES") == ["rdfcrawl.spiders", "tests.slow_spiders"]
-    assert without.pop("SPIDER_MODULES") == ["tests.slow_spiders"]
+    assert found.pop("SPIDER_MODULES") == [
+        "rdfcrawl.spiders",
+        "tests.support.slow_spiders",
+    ]
+    assert without.pop("SPIDER_MODULES") == ["tests.support.slow_spiders"]
     assert found == without
 
 

@@ -22,7 +22,7 @@ from rdfcrawl.records import Kind, Record
 from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
 from rdfcrawl.sitemaps.resourcesync.runs import Part
 from rdfcrawl.tasks.records import decode_record, encode_record
-from tests.task_values import tasks, values
+from tests.support.task_values import tasks, values
 
 KEPT = [
     BegunRun,

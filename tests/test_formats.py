@@ -6,7 +6,7 @@ import pytest
 
 from rdfcrawl import formats
 from rdfcrawl.formats import FORMATS, Packing, decide
-from tests.cpu_time import takes_at_most
+from tests.support.cpu_time import takes_at_most
 
 URL = "http://example.org/doc"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -23,7 +23,7 @@ from rdfcrawl.links import (
 )
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Link, Relation
-from tests.frontier_state import scope_of
+from tests.support.frontier_state import scope_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,8 +28,8 @@ from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import literal
 from rdfcrawl.records import BodyReading, Document, FetchedResponse, Kind, Record
 from rdfcrawl.tasks.source import SourceTask
-from tests.examples import examples
-from tests.pages import page_path
+from tests.support.examples import examples
+from tests.support.pages import page_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,7 +28,7 @@ from rdfcrawl.scrapy_settings import (
     iter_warnings,
 )
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
-from tests.pages import read_page
+from tests.support.pages import read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from tests.conftest import RawRequest, RawServer
-    from tests.crawl_fixtures import Commands
-    from tests.crawl_webs import Loopback
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
 
 # A value that is not the default, for each setting that has no effect.
 OTHERS: dict[str, Any] = {

@@ -23,7 +23,7 @@ from statistics import fmean
 
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import count_lines, run_measured
-from tests.processes import children, peak_bytes
+from tests.support.processes import children, peak_bytes
 
 BASE = "http://data.example.org/resource/"
 VOCABULARY = "http://data.example.org/ontology#"

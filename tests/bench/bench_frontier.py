@@ -26,7 +26,7 @@ from rdfcrawl.links import LinkFilter, Scope
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey
 from tests.bench.figures import Figure, judge
-from tests.redis_fixtures import RedisServer, frontier_on
+from tests.support.redis_fixtures import RedisServer, frontier_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tests.bench.figures import Figure, judge
-from tests.crawl_webs import Loopback
+from tests.support.crawl_webs import Loopback
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

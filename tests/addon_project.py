@@ -1,4 +1,0 @@
-"""The settings of a project that has the add-on, and nothing else of ours."""
-
-SPIDER_MODULES = ["tests.slow_spiders"]
-ADDONS = {"rdfcrawl.Addon": 500}

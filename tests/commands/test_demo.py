@@ -1,0 +1,39 @@
+"""`scrapy demo`, where it cannot run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "demo", "--dir", str(folder), *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def test_missing_redis_is_the_only_thing_told(tmp_path: Path) -> None:
+    """If there is no Redis, then one line says so before anything is served."""
+    done = demo(tmp_path, "-s", "REDIS_SERVER=/nowhere/redis")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "REDIS_SERVER='/nowhere/redis'" in line
+
+
+def test_crawl_that_cannot_begin_is_not_judged(tmp_path: Path) -> None:
+    """If the crawl refuses its settings, then its line is the last one."""
+    done = demo(tmp_path, "-s", "FRONTIER_LEASE_SECS=long")
+    assert done.returncode == 2
+    assert "FRONTIER_LEASE_SECS" in done.stderr.splitlines()[-1]
+    assert "recall" not in done.stdout

@@ -1,0 +1,196 @@
+"""`scrapy rdf`, as a person runs it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+
+from tests.conftest import LOOPBACK_NETS
+
+if TYPE_CHECKING:
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import RunRdf
+    from tests.support.crawl_webs import Loopback
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
+PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
+<link rel="alternate" type="text/turtle" href="/data.ttl">
+<script type="application/ld+json">
+{"@context": {"@vocab": "http://schema.org/"}, "@id": "#me", "@type": "Person",
+ "name": "A \\u001b[31m"}</script></head>
+<body><div itemscope itemtype="http://schema.org/Book"><b itemprop="name">B</b></div>
+</body></html>"""
+TURTLE = b"@prefix e: <http://a.example/> . e:s e:p e:o , 1 , 'x'@en .\n"
+
+
+def triples(turtle: str) -> set[ox.Triple]:
+    """Return the triples of a text."""
+    return {quad.triple for quad in ox.parse(turtle, format=ox.RdfFormat.TURTLE)}
+
+
+@pytest.fixture(scope="module")
+def server(loopback: Loopback) -> RawServer:
+    """Return a server with some documents."""
+    response = loopback.response
+    return loopback(
+        {
+            "/page": response(PAGE, "text/html"),
+            "/moved": loopback.redirect("/page"),
+            "/empty": response(b"<!DOCTYPE html><p>nothing", "text/html"),
+            "/data.ttl": response(TURTLE, "text/turtle"),
+            "/secret": response(TURTLE, "text/turtle"),
+            "/robots.txt": response(b"User-agent: *\nDisallow: /secret", "text/plain"),
+        },
+        host="127.0.78.1",
+    )
+
+
+def test_page_is_told_in_full(rdf: RunRdf, server: RawServer) -> None:
+    """If a page is annotated, then the command tells how it was read, and its links."""
+    done = rdf(server.url("/moved"))
+    assert done.returncode == 0, done.stderr
+    assert "schema:Person" in done.stdout
+    assert "schema:Book" in done.stdout
+    told = " ".join(done.stderr.split())
+    assert f"document {server.url('/page')}" in told
+    assert f"redirected {server.url('/moved')}" in told
+    assert "read as HTML, decided by content-type" in told
+    assert "extractor json-ld: 2 statements" in told
+    assert "extractor microdata: 2 statements" in told
+    assert f"{server.url('/data.ttl')} (alternate)" in told
+
+
+def test_nothing_of_the_web_steers_the_terminal(server: RawServer) -> None:
+    """If a literal has an escape sequence, then it is not sent to a terminal."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "rdf", LAB, server.url("/page")],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    )
+    os.close(follower)
+    shown = b""
+    try:
+        while piece := os.read(leader, 65536):
+            shown += piece
+    except OSError:  # Linux: the other end is closed
+        pass
+    os.close(leader)
+    assert process.wait(600) == 0
+    assert b"schema:" in shown
+    assert b"\x1b[" in shown, "coloured"
+    assert b"A \x1b[31m" not in shown
+
+
+def test_page_without_annotation_is_told(rdf: RunRdf, server: RawServer) -> None:
+    """If there is nothing in a page, then the command says so, and exits with 1."""
+    done = rdf(server.url("/empty"))
+    assert done.returncode == 1
+    assert "no annotation" in done.stderr
+    assert done.stdout == ""
+
+
+def test_robots_are_obeyed_unless_told_otherwise(
+    rdf: RunRdf, server: RawServer
+) -> None:
+    """If robots.txt forbids a document, then it is not read, except by a setting."""
+    done = rdf(server.url("/secret"))
+    assert done.returncode == 1
+    assert "robots_disallowed" in done.stderr
+    done = rdf(server.url("/secret"), "-s", "ROBOTSTXT_OBEY=0")
+    assert triples(done.stdout) == triples(TURTLE.decode())
+
+
+def test_file_is_unpacked_and_written_as_hdt(rdf: RunRdf, tmp_path: Path) -> None:
+    """If a dump becomes an HDT file, then that has the same statements."""
+    dump, target = tmp_path / "d.ttl.gz", tmp_path / "d.hdt"
+    dump.write_bytes(gzip.compress(TURTLE))
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "gzip" in done.stderr
+    again = rdf(target)
+    assert "HDT" in again.stderr
+    assert triples(again.stdout) == triples(TURTLE.decode())
+
+
+def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
+    """If a statement cannot be written, then the command says so, and writes others."""
+    dump, target = tmp_path / "d.nt", tmp_path / "d.hdt"
+    dump.write_text('<http://a> <http://b> "\\u0000" .\n<http://a> <http://b> "x" .\n')
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "\nnot written " in done.stderr
+    assert len(triples(rdf(target).stdout)) == 1
+
+
+@pytest.mark.parametrize("suffix", [".nt", ".hdt"])
+def test_graph_names_that_a_file_cannot_hold_are_told(
+    rdf: RunRdf, tmp_path: Path, suffix: str
+) -> None:
+    """If a format has no graphs, then triples are written and lost names are told."""
+    dump, target = tmp_path / "d.nq", tmp_path / f"d{suffix}"
+    dump.write_text(
+        '<http://a> <http://b> "x <http://g> ." <http://g> .\n'
+        "<http://a> <http://b> <http://c> .\n"
+        "_:a <http://b> _:a <http://g> .\n"
+    )
+    done = rdf(dump, "--to", target)
+    assert done.returncode == 0, done.stderr
+    assert "\nnot written the graph names of 2 statements" in done.stderr
+    found = list(ox.parse(rdf(target).stdout, format=ox.RdfFormat.TURTLE))
+    assert len(found) == 3
+    if suffix == ".nt":
+        assert len(list(ox.parse(path=target))) == 3
+    quads = tmp_path / "e.nq"
+    assert "not written" not in rdf(dump, "--to", quads).stderr
+    assert len({quad.graph_name for quad in ox.parse(path=quads)}) == 2
+
+
+def test_limit_cuts_what_is_shown(rdf: RunRdf, tmp_path: Path) -> None:
+    """If there are more statements than are to be shown, then it says how many."""
+    path = tmp_path / "d.ttl"
+    path.write_bytes(TURTLE)
+    done = rdf(path, "--limit", "2")
+    assert len(triples(done.stdout)) == 2
+    assert "2 of 3 statements" in done.stderr
+
+
+def test_rules_are_used(rdf: RunRdf, server: RawServer, tmp_path: Path) -> None:
+    """If the rules are wrong, then one line names the file, and the exit code is 2."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- [")
+    done = rdf(server.url("/page"), "--rules", str(rules))
+    assert done.returncode == 2
+    assert str(rules) in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["a", "b"],
+        ["/no/such/file"],
+        ["http://"],
+        ["x.ttl", "--follow", "nonsense"],
+        ["x.ttl", "--limit", "-1"],
+        [str(ROOT / "LICENSE"), "--to", "x.hdt", "--base", "b"],
+    ],
+)
+def test_wrong_usage_is_one_line(rdf: RunRdf, words: list[str]) -> None:
+    """If the command cannot be done, then one line says why, and the code is 2."""
+    done = rdf(*words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

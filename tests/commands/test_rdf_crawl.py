@@ -1,0 +1,183 @@
+"""`scrapy rdf` and the crawl make the same of the same bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+
+from tests.support.command_forks import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands, CrawlResult, RunRdf
+    from tests.support.crawl_webs import Loopback
+
+HOST = "127.0.78.3"
+RULES = f"""
+rules:
+  page:
+    match: {{regex: "http://{HOST}:[0-9]+/p.*"}}
+    subject: "{{url}}#it"
+    properties: {{dct:title: h1}}
+"""
+PAGE = """<!DOCTYPE html><html vocab="http://schema.org/"><head><title>t</title>
+<meta property="og:title" content="Öl"><meta name="DC.title" content="D">
+<script type="application/ld+json">{"@context": {"@vocab": "http://schema.org/"},
+ "@id": "#me", "name": "Ö", "knows": {"name": "K"}}</script></head>
+<body><h1>Größe</h1><div itemscope itemtype="http://schema.org/Book"><b
+itemprop="name">B</b><a itemprop="url" href="../x">x</a></div>
+<p typeof="Person"><b property="name">R</b><a rel="knows" href="/k">k</a></p>
+<p class="h-card"><b class="p-name">M</b><a class="u-url" href="m">m</a></p>
+</body></html>"""
+XHTML = b"""<html xmlns="http://www.w3.org/1999/xhtml" xmlns:e="http://e/"><head/>
+<body about="" property="e:p"><b>x</b></body></html>"""
+TURTLE = b"@base <sub/> . <a> <p> [ <p> <#b> , 'x'@en ] .\n"
+
+
+def _zip() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("a.ttl", TURTLE)
+        file.writestr("b.html", PAGE)
+        file.writestr("c.jsonld", '{"@context": {"@vocab": "v#"}, "@id": "x", "a": 1}')
+    return buffer.getvalue()
+
+
+DOCUMENTS = {
+    "/p/html": (PAGE.encode("latin-1"), "text/html; charset=ISO-8859-1"),
+    "/p/xhtml": (XHTML, "application/xhtml+xml"),
+    "/d/zip": (_zip(), "application/zip"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(loopback: Loopback) -> RawServer:
+    """Return a server with the documents."""
+    pages = {path: loopback.response(*each) for path, each in DOCUMENTS.items()}
+    return loopback(pages, host=HOST)
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of scraping rules."""
+    path = tmp_path_factory.mktemp("rules") / "rules.yaml"
+    path.write_text(RULES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def crawled(commands: Commands, server: RawServer, rules: Path) -> CrawlResult:
+    """Return a crawl of the documents."""
+    seeds = [server.url(path) for path in DOCUMENTS]
+    return commands.crawl(
+        seeds, arguments={"depth": 0}, FRONTIER_HOST_KEY="host", SCRAPING_RULES=rules
+    )
+
+
+def canonical(data: bytes) -> set[ox.Triple]:
+    """Return the triples of N-Quads, with canonical blank nodes."""
+    quads = ox.parse(data, format=ox.RdfFormat.N_QUADS)
+    dataset = ox.Dataset(ox.Quad(*quad.triple) for quad in quads)
+    dataset.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
+    return {quad.triple for quad in dataset}
+
+
+@pytest.mark.parametrize("path", ["/p/html", "/d/zip"])
+def test_url_gives_what_the_crawl_stores(
+    rdf: RunRdf,
+    path: str,
+    server: RawServer,
+    crawled: CrawlResult,
+    rules: Path,
+    tmp_path: Path,
+) -> None:
+    """If the command asks for a URL, then it writes what a crawl stores."""
+    target = tmp_path / "out.nq"
+    done = rdf(server.url(path), "--rules", rules, "--to", target)
+    assert done.returncode == 0, done.stderr
+    stored = canonical(crawled.raw(server.url(path)))
+    assert stored
+    assert canonical(target.read_bytes()) == stored
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+def test_file_with_a_base_gives_what_the_crawl_stores(
+    rdf: RunRdf,
+    path: str,
+    server: RawServer,
+    crawled: CrawlResult,
+    rules: Path,
+    tmp_path: Path,
+) -> None:
+    """If a file has base and media type, then it gives what a crawl stores."""
+    body, media_type = DOCUMENTS[path]
+    file, target = tmp_path / "file", tmp_path / "out.nq"
+    file.write_bytes(body)
+    url = server.url(path)
+    words = ("--base", f"{url}#part", "--media-type", media_type)
+    done = rdf(file, *words, "--rules", rules, "--to", target)
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stderr.split())
+    is_page = path.startswith("/p")
+    assert ("rules page" if is_page else f"rules none of 1 is for {url} ") in told
+    assert canonical(target.read_bytes()) == canonical(crawled.raw(url))
+
+
+def test_refused_rules_are_told_when_a_file_is_written(
+    rdf: RunRdf, tmp_path: Path
+) -> None:
+    """If a rule is refused, then the command says so, whatever it writes to."""
+    rules, page = tmp_path / "squirrel.yaml", tmp_path / "page.html"
+    rules.write_text(
+        "file_descriptor:\n  check: {domain: a.example}\n"
+        "  bad: {regex: x}\n  good:\n    regex: Page\n    resources:\n"
+        "      $uri: {http://p.example/: h1}\n"
+    )
+    page.write_text("<h1>x</h1>")
+    url = "http://a.example/Page"
+    target = tmp_path / "out.nq"
+    done = rdf(page, "--rules", rules, "--base", url, "--to", target)
+    assert "rule bad: `resources` is missing" in done.stderr
+    assert target.read_text() == f'<{url}> <http://p.example/> "x" .\n'
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/fd/0"])
+def test_standard_input_is_a_file(name: str) -> None:
+    """If a document comes through a pipe, then it is read as a file is."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "rdf",
+            name,
+            "--base",
+            "http://a.example/b",
+            "--media-type",
+            "text/turtle",
+        ],
+        cwd=ROOT,
+        input="<> <p> <#q> .",
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env={**os.environ},
+    )
+    assert done.returncode == 0, done.stderr
+    assert canonical(done.stdout.encode()) == {
+        ox.Triple(
+            ox.NamedNode("http://a.example/b"),
+            ox.NamedNode("http://a.example/p"),
+            ox.NamedNode("http://a.example/b#q"),
+        )
+    }

@@ -1,0 +1,44 @@
+"""Classes of users that choose among links: the example of the docs, and errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.pipelines.discover import link_policy_class
+from rdfcrawl.records import Document  # noqa: TC001
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+
+class EvenLinks:
+    """Follows what ends in an even digit."""
+
+    def choose(self, _document: Document, urls: list[str]) -> list[str]:
+        """Return those URLs."""
+        return [url for url in urls if url[-1] in "02468"]
+
+
+def test_policy_of_the_user_chooses_links(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a class of the user's chooses links, then only these are followed."""
+    server = loopback({"/": loopback.response(b"<> <urn:x:p> <1>, <2>, <3>, <4> .")})
+    for n in range(1, 5):
+        server.pages[f"/{n}"] = loopback.response(b"<> <urn:x:p> 1 .")
+    name = f"{__name__}.EvenLinks"
+    result = commands.crawl([server.url("/")], LINK_POLICY_CLASS=name)
+    assert result.code == 0, result.stderr
+    assert {x for x in server.targets if x != "/robots.txt"} == {"/", "/2", "/4"}
+
+
+@pytest.mark.parametrize("path", ["nowhere.to.be.Found", "json.JSONDecoder"])
+def test_wrong_policy_is_told(path: str) -> None:
+    """If `LINK_POLICY_CLASS` has a wrong class, then the setting is named."""
+    with pytest.raises(ConfigError, match="LINK_POLICY_CLASS"):
+        link_policy_class(Settings({"LINK_POLICY_CLASS": path}))

@@ -1,0 +1,314 @@
+"""Scrapy as everybody knows it, beside the visits and underneath them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl import settings as project_settings
+from rdfcrawl.spiders.linkeddata import LinkedDataSpider
+from tests.support.crawl_webs import TreeWeb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from rdfcrawl import ParsedDocument
+    from rdfcrawl.records import Document
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+GOOD = b"<> <urn:x:p> <other>, [] ."
+SPIDER = """
+import scrapy
+
+
+class PlainSpider(scrapy.Spider):
+    name = "plain"
+
+    def __init__(self, url, **kwargs):
+        super().__init__(**kwargs)
+        self.start_urls = [url]
+
+    def parse(self, response):
+        yield {"title": response.css("title::text").get(), "url": response.url}
+        for link in response.css("a::attr(href)"):
+            yield response.follow(link, self.parse_linked, cb_kwargs={"n": 1})
+
+    def parse_linked(self, response, n):
+        yield {"title": response.css("title::text").get(), "url": response.url}
+"""
+
+
+class FailsWithFirstVisit:
+    """A downloader middleware with a bug."""
+
+    def __init__(self) -> None:
+        self._n_visits = 0
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Fail once."""
+        if "visit" in request.meta:
+            self._n_visits += 1
+            if self._n_visits == 1:
+                raise RuntimeError("a bug")
+        return response
+
+
+class FailsWithFirstDocument:
+    """A pipeline with a bug, and a look at the spool."""
+
+    def __init__(self) -> None:
+        self._n_documents = 0
+
+    def process_item(self, item: Document) -> Document:
+        """Fail once, and again if the spool has more than this document's body."""
+        self._n_documents += 1
+        files = list(item.response.path.parent.iterdir()) if item.response.path else []
+        if self._n_documents == 1 or len(files) != 1:
+            raise RuntimeError(f"a bug, {len(files)} files")
+        return item
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return the server of an ordinary web site with a robots.txt."""
+
+    def page(title: str, *links: str) -> bytes:
+        anchors = "".join(f"<a href='{link}'>x</a>" for link in links)
+        html = f"<html><head><title>{title}</title></head><body>{anchors}</body></html>"
+        return loopback.response(html.encode(), "text/html")
+
+    return loopback(
+        {
+            "/robots.txt": loopback.response(
+                b"User-agent: *\nDisallow: /private\n", "text/plain"
+            ),
+            "/": page("home", "/a", "/private/b"),
+            "/a": page("a"),
+            "/private/b": page("b"),
+        }
+    )
+
+
+def test_scrapys_downloader_gives_the_same_quads(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If records are fetched by Scrapy's downloader, then the quads are the same."""
+    web = TreeWeb(loopback, "127.0.41", n_hosts=2, n_docs=6, secs=0)
+    response = loopback.response
+    large = b"".join(b"<s%d> <urn:x:p> <urn:x:o> .\n" % n for n in range(20_000))
+    odd = loopback(
+        {
+            "/packed": response(gzip.compress(GOOD), Content_Encoding="gzip"),
+            "/moved": loopback.redirect("/doc"),
+            "/doc": response(GOOD),
+            "/away": loopback.redirect(web.seed),
+            "/large": response(large),
+            "/broken": response(GOOD + b" <a> <b"),
+            "/410": response(b"", status="410 Gone"),
+            "/robots.txt": response(b"User-agent: *\nDisallow: /no", "text/plain"),
+            "/no": response(GOOD),
+        }
+    )
+    targets = ["/packed", "/moved", "/away", "/large", "/broken", "/410", "/no"]
+    seeds = [*map(odd.url, targets), "http://127.0.41.99:9/refused", web.seed]
+    arguments = {"follow": "object"}
+    both = [
+        commands.start_crawl(seeds, arguments=arguments, FETCH_WITH_SCRAPY=flag)
+        for flag in (False, True)
+    ]
+    visits, scrapys = (running.wait() for running in both)
+    assert visits.code == scrapys.code == 0, scrapys.stderr
+    assert visits.graphs >= {*web.documents, odd.url("/doc"), odd.url("/large")}
+    assert scrapys.quads == visits.quads
+    faults = (
+        "?a sq:crawled ?u ; rc:fault/rc:reason ?r . BIND(CONCAT(STR(?u), ?r) AS ?x)"
+    )
+    assert sorted(scrapys.ask(faults)) == sorted(visits.ask(faults))
+    assert scrapys.statistics["downloader/response_count"] > 20
+
+
+def test_large_documents_take_the_spool_to_the_same_quads(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a body is over the spool's border, then its quads are those of a small one."""
+    body = b"".join(
+        b"<s%d> <urn:x:p> [ <urn:x:q> %d ] .\n" % (n, n) for n in range(9000)
+    )
+    assert len(body) > 256 * 1024
+    server = loopback({"/large": loopback.response(body)})
+    both = [
+        commands.start_crawl(
+            [server.url("/large")], arguments={"follow": "none"}, VISIT_SPOOL_BYTES=n
+        )
+        for n in (256 * 1024, 2**30)
+    ]
+    spooled, inline = (running.wait() for running in both)
+    assert len(spooled.quads) == 18_000
+    assert spooled.raw(server.url("/large")) == inline.raw(server.url("/large"))
+    assert not list((spooled.folder / "spool").iterdir())
+
+
+class TestOrdinarySpider:
+    """A spider with callbacks and items, in a project with our settings."""
+
+    def test_crawls_as_ever(
+        self, commands: Commands, site: RawServer, tmp_path: Path
+    ) -> None:
+        """If a spider is none of ours, then its callbacks and items work as ever."""
+        (tmp_path / "plain.py").write_text(SPIDER)
+        items = tmp_path / "items.jl"
+        n_before = len(site.targets)
+        running = commands.start(
+            *("runspider", str(tmp_path / "plain.py"), f"-aurl={site.url('/')}"),
+            *("-o", str(items)),
+        )
+        result = running.wait()
+        assert result.code == 0, result.stderr
+        assert "Traceback" not in result.stderr, result.stderr
+        titles = [json.loads(line)["title"] for line in items.read_text().splitlines()]
+        assert sorted(titles) == ["a", "home"]
+        assert sorted(site.targets[n_before:]) == ["/", "/a", "/robots.txt"]
+        assert not (result.folder / "frontier").exists()
+
+    def test_fetch(self, commands: Commands, site: RawServer) -> None:
+        """If a URL is fetched on the command line, then its body is printed."""
+        result = commands.start("fetch", "--nolog", site.url("/a")).wait()
+        assert result.code == 0, result.stderr
+        assert "<title>a</title>" in result.stderr
+
+    def test_shell(self, commands: Commands, site: RawServer) -> None:
+        """If a URL is opened in the shell, then the response is at hand."""
+        code = "print(response.status, response.css('title::text').get())"
+        result = commands.start("shell", "--nolog", "-c", code, site.url("/a")).wait()
+        assert result.code == 0, result.stderr
+        assert "200 a" in result.stderr
+
+
+@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.support.addon_project"])
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (("fetch", "--nolog", "--spider", "linkeddata"), "<title>a</title>"),
+        (
+            ("shell", "--nolog", "--spider", "linkeddata", "-c", "response.status"),
+            "200",
+        ),
+        (("parse", "--spider", "linkeddata", "--nocolour"), "'format': 'HTML'"),
+    ],
+    ids=["fetch", "shell", "parse"],
+)
+def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
+    commands: Commands,
+    site: RawServer,
+    words: tuple[str, ...],
+    printed: str,
+    project: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a page is looked at with a visiting spider, then its crawl is left alone."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", project)
+    folder = commands.folder()
+    result = commands.start(*words, site.url("/a"), folder=folder).wait()
+    assert result.code == 0, result.stderr
+    assert printed in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not result.folder.exists()
+
+
+class CheckedSpider(LinkedDataSpider):
+    """Has a callback with a contract; its URL is known when the test runs."""
+
+    name = "checked"
+
+    def parse_page(self, response: Response) -> Any:
+        """Return the title."""
+        return {"title": response.css("title::text").get()}
+
+    def parse_document(self, document: ParsedDocument) -> Any:
+        """Return the objects."""
+        return {"objects": sorted(str(quad.object) for quad in document.quads())}
+
+    parse_page.__doc__ = f"""
+        @url {os.environ.get("CHECKED_URL", "http://127.0.0.1:9/")}
+        @returns items 1 1
+        @scrapes title
+    """
+
+
+def test_parse_shows_what_a_crawl_would_make_of_a_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page is parsed by hand, its row, own items and links are shown."""
+    server = loopback({"/a": loopback.response(GOOD)})
+    folder = commands.folder()
+    words = ("parse", "--spider", "checked", "--nocolour", server.url("/a"))
+    result = commands.start(*words, folder=folder, SPIDER_MODULES=__name__).wait()
+    assert result.code == 0, result.stderr
+    assert "Traceback" not in result.stderr, result.stderr
+    told = result.stderr
+    assert "'quads': 2" in told
+    assert "'status': 'successful'" in told
+    assert re.search(rf"'objects': \['<{server.url('/other')}>', '_:\w+'\]", told)
+    assert f"[<GET {server.url('/other')}>]" in told
+    assert server.targets == ["/robots.txt", "/a"]
+    assert not result.folder.exists()
+
+
+@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.support.addon_project"])
+def test_contracts_of_a_spider_of_ours_are_checked(
+    commands: Commands, site: RawServer, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a callback has a contract, `scrapy check` checks it, and begins no crawl."""
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", project)
+    monkeypatch.setenv("CHECKED_URL", site.url("/a"))
+    folder = commands.folder()
+    running = commands.start(
+        "check", "checked", folder=folder, SPIDER_MODULES=__name__, CRAWL_ID="checked"
+    )
+    result = running.wait()
+    assert result.code == 0, result.stderr
+    assert "Ran 2 contracts" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not result.folder.exists()
+
+
+def test_documents_that_reach_no_pipeline_are_fetched_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a middleware fails with a visit, then its documents are not taken for done."""
+    server = loopback({"/a": loopback.response(GOOD), "/b": loopback.response(GOOD)})
+    urls = {server.url("/a"), server.url("/b")}
+    own = {f"{__name__}.FailsWithFirstVisit": 50}
+    standard = project_settings.DOWNLOADER_MIDDLEWARES
+    result = commands.crawl(
+        sorted(urls), DOWNLOADER_MIDDLEWARES=json.dumps({**standard, **own})
+    )
+    assert result.code == 0, result.stderr
+    assert result.graphs == urls
+    assert server.targets.count("/a") == 2
+
+
+def test_bodies_of_documents_that_failed_are_let_go(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a pipeline fails with a document, then its body does not stay in the spool."""
+    server = loopback({"/a": loopback.response(GOOD)})
+    own = {f"{__name__}.FailsWithFirstDocument": 600}
+    standard = project_settings.ITEM_PIPELINES
+    result = commands.crawl(
+        [server.url("/a")],
+        ITEM_PIPELINES=json.dumps({**standard, **own}),
+        VISIT_SPOOL_BYTES=1,
+    )
+    assert result.code == 0, result.stderr
+    assert result.graphs == {server.url("/a")}

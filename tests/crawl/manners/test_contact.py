@@ -1,0 +1,106 @@
+"""No crawl of the open web without somebody who can be reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl.contact import names_contact
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+GOOD = b"<http://a.example/s> <http://a.example/p> <http://a.example/o> .\n"
+CONTACT = "lab/1 (+https://lab.example.org/crawl)"
+# A public address that answers to nobody: what is sent there is dropped (RFC 7535).
+PUBLIC = "http://192.31.196.1/x"
+STRICT: dict[str, Any] = {"CONTACT_REQUIRED": True, "GUARD_ALLOW_NETS": ""}
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "is_reachable"),
+    [
+        ("lab/1 (+https://lab.example.org/crawl)", True),
+        ("lab/1 (crawl@lab.example.org)", True),
+        ("Mozilla/5.0 (compatible; lab/1; +http://lab.example/)", True),
+        ("lab/1", False),
+        ("", False),
+        ("lab@home", False),
+        ("rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)", False),
+        ("Scrapy/2.13.0 (+https://scrapy.org)", False),
+        ("a" * 100_000, False),
+        ("rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl; me@a.example)", True),
+    ],
+)
+def test_contact_is_a_page_or_an_address(user_agent: str, is_reachable: bool) -> None:
+    """If a User-Agent has a URL or a mail address of one's own, it is a contact."""
+    assert names_contact(user_agent) is is_reachable
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("crawl", "linkeddata", f"-aseeds={PUBLIC}"),
+        ("workers", "-n2", "linkeddata", f"-aseeds={PUBLIC}"),
+        ("crawl", "sitemap", f"-asites={PUBLIC}"),
+    ],
+)
+@pytest.mark.parametrize("user_agent", ["", "lab/1"])
+def test_nobody_crawls_the_open_web_unknown(
+    commands: Commands, words: tuple[str, ...], user_agent: str
+) -> None:
+    """If USER_AGENT names no contact, then one line says so and nothing starts."""
+    given: dict[str, Any] = {"USER_AGENT": user_agent} if user_agent else {}
+    result = commands.start(*words, **STRICT, **given).wait()
+    assert result.code == 2
+    (line,) = result.stderr.splitlines()
+    assert "USER_AGENT=" in line
+    assert "CONTACT_REQUIRED=False" in line
+    assert not (result.folder / "quads").exists()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"USER_AGENT": CONTACT}, {"CONTACT_REQUIRED": False}]
+)
+def test_who_can_be_reached_may_crawl(
+    commands: Commands, settings: dict[str, Any]
+) -> None:
+    """If there is a contact, or the operator does not want one, the crawl starts."""
+    result = commands.crawl(
+        [], arguments={"seeds": "http://nowhere.invalid/"}, **(STRICT | settings)
+    )
+    assert result.code == 0
+    assert result.faults("http://nowhere.invalid/")[:1] == ["dns"]
+
+
+@pytest.mark.parametrize("with_scrapy", [False, True])
+def test_lab_needs_no_contact_and_is_not_left(
+    commands: Commands, loopback: Loopback, with_scrapy: bool
+) -> None:
+    """If only GUARD_ALLOW_NETS are crawled, no contact is asked for, and links end."""
+    server = loopback()
+    server.pages |= {
+        "/a": loopback.response(f"<> <urn:x:p> <{PUBLIC}> .".encode()),
+        "/b": loopback.redirect(PUBLIC + "2"),
+    }
+    result = commands.crawl(
+        [server.url("/a"), server.url("/b")],
+        CONTACT_REQUIRED=True,
+        FETCH_WITH_SCRAPY=with_scrapy,
+    )
+    assert result.code == 0
+    assert server.url("/a") in result.graphs
+    for url in (PUBLIC, PUBLIC + "2"):
+        assert result.faults(url) == ["guard_blocked"]
+        assert "USER_AGENT names no contact" in result.details(url)[0]
+    assert result.statistics["guard/no_contact"] > 0
+
+
+def test_seed_outside_of_the_lab_is_refused(commands: Commands) -> None:
+    """If a seed lies outside of GUARD_ALLOW_NETS, a contact is asked for."""
+    result = commands.crawl([], arguments={"seeds": PUBLIC}, CONTACT_REQUIRED=True)
+    assert result.code == 2
+    (line,) = result.stderr.splitlines()
+    assert "USER_AGENT names no contact" in line

@@ -1,0 +1,424 @@
+"""What publishers ask of robots and of miners, through the crawl."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import RawServer, Reply
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+PAST = "25 Jun 2010 15:00:00 GMT"
+FUTURE = "Saturday, 01-Jan-2050 00:00:00 GMT"
+# Name -> lines of `X-Robots-Tag`, whether it is stored, whether its link is followed.
+TAGS: dict[str, tuple[list[str], bool, bool]] = {
+    "plain": ([], True, True),
+    "noindex": (["noindex"], False, True),
+    "nofollow": (["nofollow"], True, False),
+    "none": (["NONE"], False, False),
+    "noarchive": (["noarchive"], True, True),
+    "two-lines": (["otherbot: nofollow", "noindex"], False, True),
+    "other": (["otherbot: noindex, nofollow"], True, True),
+    "ours": (["otherbot: nofollow", "RdfCrawl: noindex"], False, True),
+    "one-line": (["otherbot: nofollow, rdfcrawl: noindex"], False, True),
+    "over": ([f"unavailable_after: {PAST}"], False, True),
+    "not-over": ([f"unavailable_after: {FUTURE}"], True, True),
+    "no-date": (["unavailable_after: soon"], True, True),
+    "bad": ([":, ,:noindex:,\xe9:", "max-snippet: -1, index"], True, True),
+}
+# Name -> what is in the head of a page, and the same.
+METAS: dict[str, tuple[str, bool, bool]] = {
+    "m-noindex": ("<meta name=robots content=noindex>", False, True),
+    "m-nofollow": ("<meta name='ROBOTS' content='index, NoFollow'>", True, False),
+    "m-none": ("<meta content=none name=robots>", False, False),
+    "m-ours": ("<meta name=rdfcrawl content=noindex>", False, True),
+    "m-other": ("<meta name=otherbot content=none>", True, True),
+    "m-body": ("</head><body><meta name=robots content=noindex>", False, True),
+    "m-tdm": ("<meta name=tdm-reservation content=1>", False, False),
+    "m-tdm-0": ("<meta name=tdm-reservation content=0>", True, True),
+    # Only a child process reads it; a crawl must not store it before that is done.
+    "m-rdfa": ("<meta name=robots content=noindex><p vocab=urn:v:>", False, True),
+}
+# Name -> headers, and the same.
+TDM: dict[str, tuple[dict[str, str], bool, bool]] = {
+    "t-1": ({"tdm-reservation": "1", "tdm-policy": "/policy.json"}, False, False),
+    "t-0": ({"tdm-reservation": "0"}, True, True),
+    "t-odd": ({"tdm-reservation": "yes"}, True, True),
+    "t-policy": ({"tdm-policy": "/policy.json"}, True, True),
+}
+
+
+def triple(server: RawServer, name: str) -> bytes:
+    """Return the statement of a document, which is a link as well."""
+    return f"<> <urn:x:p> <{server.url(f'/to/{name}')}> .".encode()
+
+
+def page(server: RawServer, name: str, head: str) -> bytes:
+    """Return a page that says the same in JSON-LD."""
+    body = f'{{"@id": "", "urn:x:p": {{"@id": "{server.url(f"/to/{name}")}"}}}}'
+    text = f"<html><head>{head}<script type=application/ld+json>{body}</script></html>"
+    return text.encode()
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """A crawl of all of them."""
+
+    result: CrawlResult
+    server: RawServer
+
+    def is_stored(self, name: str) -> bool:
+        """Tell whether a document has statements in the store."""
+        return self.server.url(f"/{name}") in self.result.graphs
+
+    def is_followed(self, name: str) -> bool:
+        """Tell whether its link was asked for."""
+        return f"/to/{name}" in self.server.targets
+
+
+@pytest.fixture(scope="module")
+def crawl(commands: Commands, loopback: Loopback) -> Callable[..., Crawled]:
+    """Return what crawls all documents, with some settings."""
+
+    def run(**settings: Any) -> Crawled:
+        server = loopback()
+        pages: dict[str, Reply] = {}
+        names = []
+        for name, (tags, _, _) in TAGS.items():
+            lines = "".join(f"\r\nX-Robots-Tag: {tag}" for tag in tags)
+            reply = loopback.response(triple(server, name))
+            pages[f"/{name}"] = reply.replace(
+                b"\r\nContent-Type", lines.encode("latin-1") + b"\r\nContent-Type", 1
+            )
+            names.append(name)
+        for name, (head, _, _) in METAS.items():
+            body = page(server, name, head)
+            pages[f"/{name}"] = loopback.response(body, "text/html")
+            names.append(name)
+        for name, (headers, _, _) in TDM.items():
+            given: Any = {key.replace("-", "_"): text for key, text in headers.items()}
+            pages[f"/{name}"] = loopback.response(triple(server, name), **given)
+            names.append(name)
+        server.pages.update(pages)
+        seeds = [server.url(f"/{name}") for name in names]
+        return Crawled(commands.crawl(seeds, **settings), server)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def crawled(crawl: Callable[..., Crawled]) -> Crawled:
+    """Return a crawl as it is by default."""
+    return crawl(TDM_POLICY="respect")
+
+
+ALL: dict[str, tuple[Any, bool, bool]] = {**TAGS, **METAS, **TDM}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_wish_is_obeyed(crawled: Crawled, name: str) -> None:
+    """If a publisher asks not to store or not to follow, then that is done."""
+    _, is_stored, is_followed = ALL[name]
+    assert crawled.is_stored(name) is is_stored
+    assert crawled.is_followed(name) is is_followed
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("noindex", "noindex"),
+        ("m-noindex", "noindex"),
+        ("m-rdfa", "noindex"),
+        ("t-1", "tdm_reserved"),
+        ("m-tdm", "tdm_reserved"),
+    ],
+)
+def test_what_is_not_stored_has_a_reason(
+    crawled: Crawled, name: str, reason: str
+) -> None:
+    """If statements are not stored, then a named fault says why."""
+    url = crawled.server.url(f"/{name}")
+    assert crawled.result.faults(url) == [reason]
+    assert crawled.result.statuses(url) == ["FAILED"]
+    assert crawled.result.ask(
+        f"?a sq:crawled <{url}> ; sq:approxNumberOfTriples ?x ."
+    ) == ["0"]
+
+
+def test_wishes_are_kept_and_counted(crawled: Crawled) -> None:
+    """If a publisher asks for something, then provenance and statistics have it."""
+    result, url = crawled.result, crawled.server.url
+
+    def asked(name: str, term: str) -> list[str]:
+        return result.ask(f"?a sq:crawled <{url(f'/{name}')}> ; rc:{term} ?x .")
+
+    assert sorted(asked("none", "robotsDirective")) == ["nofollow", "noindex"]
+    assert asked("over", "robotsDirective") == ["unavailable_after"]
+    assert asked("m-nofollow", "robotsDirective") == ["nofollow"]
+    assert asked("noarchive", "robotsDirective") == ["noarchive"]
+    assert asked("t-1", "tdmReservation") == ["1"]
+    assert asked("t-1", "tdmPolicy") == ["/policy.json"]
+    assert asked("m-tdm-0", "tdmReservation") == ["0"]
+    assert not asked("other", "robotsDirective")
+    counted = result.statistics
+    assert counted["robots_tag/noindex"] == 10
+    assert counted["robots_tag/nofollow"] == 4
+    assert counted["robots_tag/unavailable_after"] == 2
+    assert counted["tdm/reserved"] == 2
+    assert counted["tdm/not_reserved"] == 2
+    assert counted["fault/noindex"] == 11
+    assert counted["fault/tdm_reserved"] == 2
+    assert counted["link/nofollow"] == 8  # subjects and objects
+
+
+def test_wishes_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> None:
+    """If the operator only records wishes, then all is stored and followed."""
+    crawled = crawl(XROBOTS_POLICY="record", TDM_POLICY="record")
+    assert all(map(crawled.is_stored, ALL))
+    assert all(map(crawled.is_followed, ALL))
+    assert crawled.result.statistics["robots_tag/noindex"] == 10
+    assert crawled.result.statistics["tdm/reserved"] == 2
+    assert "fault/noindex" not in crawled.result.statistics
+
+
+def test_wishes_can_be_ignored(crawl: Callable[..., Crawled]) -> None:
+    """If the operator ignores wishes, then nothing is kept of them."""
+    crawled = crawl(XROBOTS_POLICY="ignore", TDM_POLICY="ignore")
+    assert all(map(crawled.is_stored, ALL))
+    assert not crawled.result.ask("?y rc:robotsDirective ?x .")
+    assert not crawled.result.ask("?y rc:tdmReservation ?x .")
+    assert not [x for x in crawled.result.statistics if x.startswith("robots_tag/")]
+
+
+def test_page_goes_before_its_header(commands: Commands, loopback: Loopback) -> None:
+    """If page and header differ about mining, then the page is believed."""
+    server = loopback()
+    for name, header, meta in (("open", "1", "0"), ("shut", "0", "1")):
+        head = f"<meta name=tdm-reservation content={meta}>"
+        server.pages[f"/{name}"] = loopback.response(
+            page(server, name, head), "text/html", tdm_reservation=header
+        )
+    crawled = Crawled(
+        commands.crawl(
+            [server.url("/open"), server.url("/shut")], TDM_POLICY="respect"
+        ),
+        server,
+    )
+    assert crawled.is_stored("open")
+    assert crawled.is_followed("open")
+    assert not crawled.is_stored("shut")
+    assert not crawled.is_followed("shut")
+
+
+def test_our_name_is_that_of_robots_txt(commands: Commands, loopback: Loopback) -> None:
+    """If the crawl goes by another product token, then directives for that count."""
+    server = loopback()
+    for name, tag in (("ours", "labbot: noindex"), ("theirs", "rdfcrawl: noindex")):
+        server.pages[f"/{name}"] = loopback.response(
+            triple(server, name), X_Robots_Tag=tag
+        )
+    server.pages["/page"] = loopback.response(
+        page(server, "page", "<meta name=LabBot content=noindex>"), "text/html"
+    )
+    seeds = [server.url(f"/{name}") for name in ("ours", "theirs", "page")]
+    crawled = Crawled(commands.crawl(seeds, ROBOTSTXT_USER_AGENT="LabBot"), server)
+    assert crawled.result.graphs & set(seeds) == {server.url("/theirs")}
+
+
+def test_nofollow_yields_to_who_wants_it(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If `follow` names `nofollow`, then links that nobody vouches for are followed."""
+    server = loopback()
+    server.pages["/a"] = loopback.response(
+        b"<meta name=robots content=nofollow><a href=/b>b</a>", "text/html"
+    )
+    commands.crawl([server.url("/a")], arguments={"follow": "hyperlink,nofollow"})
+    assert "/b" in server.targets
+
+
+def test_sitemap_that_is_not_to_be_shown_is_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap has `noindex`, as many have, then its pages are crawled."""
+    server = loopback()
+    for name, tag in (("follow", "noindex, follow"), ("not", "noindex, nofollow")):
+        text = f"<urlset><url><loc>{server.url(f'/{name}.ttl')}</loc></url></urlset>"
+        server.pages[f"/{name}.xml"] = loopback.response(
+            text.encode(), "application/xml", X_Robots_Tag=tag
+        )
+        server.pages[f"/{name}.ttl"] = loopback.response(triple(server, name))
+    found = commands.crawl(
+        spider="sitemap",
+        arguments={"sites": f"{server.url('/follow.xml')},{server.url('/not.xml')}"},
+    )
+    assert "/follow.ttl" in server.targets
+    assert "/not.ttl" not in server.targets
+    assert not found.graphs & {server.url("/follow.xml"), server.url("/not.xml")}
+
+
+def test_page_in_an_archive_speaks_for_itself(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If one page of an archive is not to be stored, then the others are."""
+    server = loopback()
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, head in (("a", ""), ("b", "<meta name=robots content=none>")):
+            content = page(server, name, head)
+            entry = tarfile.TarInfo(f"{name}.html")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    server.pages["/all.tar.gz"] = loopback.response(gzip.compress(out.getvalue()), "")
+    commands.crawl([server.url("/all.tar.gz")])
+    assert "/to/a" in server.targets
+    assert "/to/b" not in server.targets
+
+
+@pytest.mark.parametrize("n_links", [9_000, 40_000], ids=["here", "in a child"])
+def test_links_of_a_long_page_are_not_followed_before_it_forbids_that(
+    commands: Commands, loopback: Loopback, n_links: int
+) -> None:
+    """If a page with very many links is nofollow, then none of them is offered."""
+    links = ",".join(f'{{"@id":"http://b.e/{n}"}}' for n in range(n_links))
+    body = (
+        "<html><head><meta name=robots content=nofollow><script"
+        f' type=application/ld+json>{{"@id":"","urn:x:p":[{links}]}}</script></html>'
+    )
+    server = loopback({"/": loopback.response(body.encode(), "text/html")})
+    result = commands.crawl([server.url("/")], arguments={"scope": "host"})
+    assert result.statistics["document/quads"] == n_links
+    assert result.statistics["link/nofollow"] >= n_links
+    assert result.statistics["link/filtered"] == 0
+
+
+FILE = [
+    {"location": "/shut/first", "tdm-reservation": 0},
+    {"location": "/shut/", "tdm-reservation": 1, "tdm-policy": "https://a.example/p"},
+    {"location": "/*.jpg$", "tdm-reservation": 1},
+    {"location": "/odd", "tdm-reservation": 2},
+    {"location": "/word", "tdm-reservation": "1"},
+    {"location": 7, "tdm-reservation": 1},
+    "no rule",
+    {"location": "/%7Etilde/", "tdm-reservation": 1},
+]
+TDM_FILE = "/.well-known/tdmrep.json"
+# Path -> whether it is stored.
+FILED = {
+    "/shut/first": True,
+    "/shut/": False,
+    "/shut/header": True,  # its header goes before the file, as the page does
+    "/shut/meta": True,
+    "/a.jpg": False,
+    "/a.jpg?b": True,
+    "/odd": True,
+    "/word": False,
+    "/~tilde/a": False,
+    "/else": True,
+}
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A crawl of hosts with files of reservations."""
+
+    result: CrawlResult
+    servers: dict[str, RawServer]
+
+
+@pytest.fixture(scope="module", params=["respect", "record", "ignore"])
+def filed(
+    request: pytest.FixtureRequest, commands: Commands, loopback: Loopback
+) -> Filed:
+    """Return a crawl of hosts with files of reservations."""
+    servers = {
+        name: loopback(host=f"127.0.57.{n}")
+        for n, name in enumerate(("plain", "elsewhere", "robots", "broken"), start=1)
+    }
+    # Another port of the first host, that only a redirect leads to.
+    servers["other"] = loopback(host="127.0.57.1")
+    for server in servers.values():
+        server.pages["*"] = loopback.response(triple(server, "x"))
+        server.pages["/robots.txt"] = loopback.response(b"", "text/plain")
+    plain, file = servers["plain"], json.dumps(FILE).encode()
+    plain.pages |= {
+        TDM_FILE: loopback.response(file, "application/json"),
+        "/shut/header": loopback.response(triple(plain, "header"), TDM_Reservation="0"),
+        "/shut/meta": loopback.response(
+            page(plain, "meta", "<meta name=tdm-reservation content=0>"), "text/html"
+        ),
+        "/moved": loopback.redirect(servers["other"].url("/shut/there")),
+    }
+    servers["other"].pages[TDM_FILE] = loopback.response(file, "application/json")
+    servers["elsewhere"].pages[TDM_FILE] = loopback.redirect(plain.url("/file.json"))
+    plain.pages["/file.json"] = loopback.response(file, "application/json")
+    servers["robots"].pages["/robots.txt"] = loopback.response(
+        b"User-agent: *\nDisallow: /.well-known/", "text/plain"
+    )
+    servers["broken"].pages[TDM_FILE] = loopback.response(b"[" * 99_999, "text/plain")
+    seeds = [plain.url(path) for path in (*FILED, "/moved")]
+    seeds += [servers["elsewhere"].url(path) for path in ("/shut/a", "/b")]
+    seeds += [servers[name].url("/shut/a") for name in ("robots", "broken")]
+    result = commands.crawl(
+        seeds,
+        arguments={"depth": 0},
+        TDM_POLICY=request.param,
+        DOWNLOAD_DELAY=0.1,
+        VISIT_WINDOW_SECS=600,
+    )
+    assert result.code == 0, result.stderr
+    return Filed(result, servers)
+
+
+def test_file_of_a_site_is_obeyed(filed: Filed, request: pytest.FixtureRequest) -> None:
+    """If a site reserves mining in its file, then `TDM_POLICY` says what is done."""
+    servers, result = filed.servers, filed.result
+    plain = servers["plain"].url
+    policy = request.node.callspec.params["filed"]
+    reserved = {plain(path) for path, is_stored in FILED.items() if not is_stored}
+    reserved |= {
+        servers["elsewhere"].url("/shut/a"),
+        servers["other"].url("/shut/there"),
+    }
+    free = {plain(path) for path, is_stored in FILED.items() if is_stored}
+    free |= {servers["elsewhere"].url("/b")}
+    free |= {servers[name].url("/shut/a") for name in ("robots", "broken")}
+    stored = free if policy == "respect" else free | reserved
+    assert {graph for graph in result.graphs if "127.0.57" in graph} == stored
+    n_recorded = 0 if policy == "ignore" else len(reserved)
+    assert len(result.ask("?y rc:tdmReservation 1 ; sq:crawled ?x .")) == n_recorded
+    assert result.statistics["tdm/reserved"] == n_recorded
+    if policy == "respect":
+        assert result.faults(plain("/shut/")) == ["tdm_reserved"]
+    if policy != "ignore":
+        said = result.ask(f"?y sq:crawled <{plain('/shut/')}> ; rc:tdmPolicy ?x .")
+        assert said == ["https://a.example/p"]
+
+
+def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
+    filed: Filed, request: pytest.FixtureRequest
+) -> None:
+    """If the file is read, then once, after robots.txt and with the delay."""
+    is_read = request.node.callspec.params["filed"] != "ignore"
+    for name, server in filed.servers.items():
+        n_asked = server.targets.count(TDM_FILE)
+        assert n_asked == (is_read and name != "robots"), name
+        assert server.targets[0] == "/robots.txt"
+        if n_asked:
+            assert server.targets[1] == TDM_FILE
+        times = sorted(request.at for request in server.requests)
+        gaps = [b - a for a, b in pairwise(times)]
+        assert name in ("plain", "other") or min(gaps) > 0.09
+    assert filed.result.statistics["tdm/bad_file"] == is_read
+    assert filed.result.statistics["tdm/file"] == 3 * is_read

@@ -1,0 +1,471 @@
+"""Sitemaps that speak of other sites: who is asked for consent, and what follows."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl.arguments import CrawlArguments
+from tests.support.ftp_servers import RealFtp
+from tests.support.resourcesync_source import facts_of
+from tests.crawl.sources.test_resourcesync import Source
+from tests.crawl.sources.test_sitemap import Site, dataset, dump_at, index, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.conftest import RawRequest
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+
+def sites(loopback: Loopback, net: int, n: int) -> list[Site]:
+    """Start sites on hosts of their own."""
+    return [Site(loopback, f"127.97.{net}.{number}") for number in range(1, n + 1)]
+
+
+def crawl(commands: Commands, site: Site, **arguments: object) -> CrawlResult:
+    """Crawl a site."""
+    given = {"sites": site.at("/")} | arguments
+    result = commands.crawl(arguments=given, spider="sitemap")
+    assert result.code == 0, result.stderr
+    assert result.counts().is_over
+    return result
+
+
+def lists(site: Site, *pages: str, extra: str = "") -> str:
+    """Give a site a sitemap that its robots.txt names; return its URL."""
+    site.put("/sitemap.xml", urlset(pages, extra))
+    site.robots(site.at("/sitemap.xml"))
+    return site.at("/sitemap.xml")
+
+
+def where(result: CrawlResult, reason: str) -> list[str]:
+    """Return what has a fault, each as often as it has."""
+    return result.ask(f'?a sq:crawled ?x ; rc:fault/rc:reason "{reason}" .')
+
+
+# -- pages -----------------------------------------------------------------------------
+
+
+def test_consent_that_exists_is_asked_for(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap lists other hosts, then those that name it are crawled, no others.
+
+    Their robots.txt is asked for once as a source and once before the pages; the
+    sitemap once.
+    """
+    site, friend, stranger, bare = sites(loopback, 1, 4)
+    pages = [each.page(f"/page/{n}") for n in (1, 2) for each in (site, friend)]
+    refused = [stranger.page("/page/1"), bare.page("/page/1"), bare.page("/page/2")]
+    sitemap = lists(site, *pages, *refused)
+    friend.robots(friend.at("/own.xml"), sitemap)
+    stranger.robots(stranger.at("/own.xml"))
+    result = crawl(commands, site)
+    assert set(pages) <= result.graphs
+    assert site.server.targets.count("/sitemap.xml") == 1
+    assert friend.server.targets.count("/robots.txt") <= 2
+    assert sorted(friend.asked()) == ["/page/1", "/page/2"]
+    assert stranger.asked() == bare.asked() == []
+    assert result.statistics["fault/cross_site"] == 3
+    refusals = sorted(where(result, "cross_site"))
+    assert refusals == sorted(x.at("/robots.txt") for x in (stranger, bare))
+    assert refused[0] not in result.graphs
+    (told,) = result.details(bare.at("/robots.txt"))
+    assert sitemap in told
+
+
+def test_nobody_is_asked_for_what_is_not_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap is nofollow, then what it lists of other hosts is not, either."""
+    site, friend, late = sites(loopback, 17, 3)
+    rows = [friend.page("/page/1"), site.page("/page/1")]
+    site.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .", "application/n-triples")
+    extra = dataset(site, "dump.nt")
+    friend.robots(lists(site, *rows, extra=extra))
+    site.server.pages["/sitemap.xml"] = loopback.response(
+        urlset(rows, extra), "application/xml", X_Robots_Tag="nofollow"
+    )
+    link = f"<> <urn:x:p> <{site.page('/r/1')}> .".encode()
+    late.server.pages["/start"] = [1.5, loopback.response(link)]
+    result = crawl(commands, site, seeds=late.at("/start"), follow="object")
+    # Nor is what is below the prefix of a dataset left out for its dump.
+    assert site.asked() == ["/sitemap.xml", "/r/1"]
+    assert friend.server.targets == []
+    assert result.statistics["link/nofollow"] == 2
+
+
+def test_consent_to_an_index_is_one_to_its_parts(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host names an index, then its parts may list that host, or lie on it."""
+    site, friend, stranger = sites(loopback, 2, 3)
+    there = friend.page("/page/1"), stranger.page("/page/1"), friend.page("/page/2")
+    site.put("/1.xml", urlset(there[:2]))
+    friend.put("/2.xml", urlset([there[2], site.page("/page/1")]))
+    rows = (site.at("/1.xml"), friend.at("/2.xml"), stranger.at("/3.xml"))
+    site.put("/index.xml", index(f"<loc>{row}</loc>" for row in rows))
+    site.robots(site.at("/index.xml"))
+    friend.robots(site.at("/index.xml"))
+    result = crawl(commands, site)
+    assert {there[0], there[2], site.at("/page/1")} <= result.graphs
+    assert stranger.asked() == []
+    assert site.asked() == ["/index.xml", "/1.xml", "/page/1"]
+
+
+def moved_robots(loopback: Loopback, site: Site, to: Site) -> None:
+    """Have a site's robots.txt redirect to that of another one."""
+    target = to.at("/robots.txt")
+    site.server.pages["/robots.txt"] = loopback.redirect(target)
+
+
+def test_robots_that_has_moved_speaks_for_its_host(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host's robots.txt redirects to another host's, then what is there counts."""
+    site, friend, stranger, home = sites(loopback, 3, 4)
+    sitemap = lists(site, friend.page("/page/1"), stranger.page("/page/1"))
+    home.robots(sitemap)
+    moved_robots(loopback, friend, home)
+    stranger.server.pages["/robots.txt"] = loopback.redirect(home.at("/elsewhere"))
+    result = crawl(commands, site)
+    assert friend.at("/page/1") in result.graphs
+    assert stranger.asked() == []
+    assert where(result, "cross_site")
+
+
+@pytest.mark.parametrize("status", ["404 No", "500 No"])
+def test_host_that_says_nothing_has_not_consented(
+    commands: Commands, loopback: Loopback, status: str
+) -> None:
+    """If a host's robots.txt cannot be had, then its pages are refused, by name."""
+    site, other = sites(loopback, 4 if status < "5" else 5, 2)
+    lists(site, other.page("/page/1"))
+    other.server.pages["/robots.txt"] = loopback.response(b"", status=status)
+    result = commands.crawl(
+        arguments={"sites": site.at("/")},
+        spider="sitemap",
+        RETRY_TIMES=0,
+        HOST_BACKOFF_SECS=0.1,
+    )
+    assert result.counts().is_over
+    assert other.asked() == []
+    assert "cross_site" in result.faults(other.at("/robots.txt"))
+
+
+def test_nobody_out_of_scope_is_asked(commands: Commands, loopback: Loopback) -> None:
+    """If the crawl keeps to its hosts, then no other is asked, not even for consent."""
+    site, other = sites(loopback, 6, 2)
+    sitemap = lists(site, site.page("/page/1"), other.page("/page/1"))
+    other.robots(sitemap)
+    result = crawl(commands, site, scope="host")
+    assert site.at("/page/1") in result.graphs
+    assert other.server.targets == []
+    assert where(result, "cross_site") == [sitemap]
+
+
+def test_refused_links_are_still_followed_elsewhere(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page of another host is refused, then a link to it is followed all the same.
+
+    The second time, the sitemap calls it changed.
+    """
+    site, other = sites(loopback, 7, 2)
+    entry = f"<loc>{other.page('/page/1')}</loc><lastmod>2999-01-01</lastmod>"
+    lists(site, site.page("/page/1"), entry)
+    folder = commands.folder()
+    given: dict[str, Any] = {"spider": "sitemap", "folder": folder}
+    arguments = {"sites": site.at("/"), "follow": "all"}
+    commands.crawl(arguments=arguments, **given)
+    page = f"<> <urn:x:see> <{other.at('/page/1')}> .".encode()
+    site.put("/page/2", page)
+    lists(site, site.at("/page/2"), entry)
+    result = commands.crawl(arguments=arguments, **given)
+    assert other.at("/page/1") in result.graphs
+
+
+def test_consent_that_comes_later_counts_later(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host consents after the first run, then the second takes its pages.
+
+    Though the sitemap is the same, and would say so.
+    """
+    site, friend = sites(loopback, 8, 2)
+    sitemap = lists(site, friend.page("/page/1"))
+    body = urlset([friend.at("/page/1")])
+
+    def answer(request: RawRequest) -> bytes:
+        if request.headers.get("if-none-match") == '"v1"':
+            return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
+        return loopback.response(body, ETag='"v1"')
+
+    site.server.pages["/sitemap.xml"] = answer
+    folder = commands.folder()
+    given: dict[str, Any] = {"arguments": {"sites": site.at("/")}, "spider": "sitemap"}
+    first = commands.crawl(folder=folder, **given)
+    assert friend.at("/page/1") not in first.graphs
+    friend.robots(sitemap)
+    assert friend.at("/page/1") in commands.crawl(folder=folder, **given).graphs
+
+
+# -- bounds ----------------------------------------------------------------------------
+
+
+def test_few_hosts_and_ports_are_asked_because_of_one_sitemap(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap lists a crowd of hosts, or ports of one, then some are not asked."""
+    (site,) = sites(loopback, 9, 1)
+    crowd = loopback({"/page": loopback.response(b"")}, host="0.0.0.0")
+    hosts = [f"http://127.98.1.{n}:{crowd.port}/page" for n in range(1, 131)]
+    ports = [loopback(host="127.98.2.1") for _ in range(5)]
+    sitemap = lists(site, *(x.url("/page") for x in ports), *hosts)
+    result = crawl(commands, site)
+    asked = [x for x in ports if x.targets]
+    assert len(asked) == 3
+    assert crowd.targets.count("/robots.txt") in range(97, 2 * 97 + 1)
+    assert "/page" not in crowd.targets
+    assert result.faults(sitemap) == ["too_many_entries"]
+    assert result.statuses(sitemap) == ["PARTIAL"]
+
+
+# -- a worker that dies ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dies_at", ["sitemap", "robots"])
+def test_nothing_that_waits_is_lost_with_a_worker(
+    commands: Commands, loopback: Loopback, dies_at: str
+) -> None:
+    """If a worker dies where consent is noted and not yet used, then all pages come."""
+    site, friend, stranger = sites(loopback, 10 if dies_at == "sitemap" else 11, 3)
+    pages = [each.page(f"/page/{n}") for n in range(20) for each in (site, friend)]
+    sitemap = lists(site, *pages, stranger.page("/page/1"))
+    friend.robots(sitemap)
+    folder = commands.folder()
+    given: dict[str, Any] = {
+        "arguments": {"sites": site.at("/")},
+        "spider": "sitemap",
+        "folder": folder,
+        "FRONTIER_LEASE_SECS": 2,
+    }
+    # The first commit is that of the sitemap, or comes too late for anything.
+    secs = 60 if dies_at == "sitemap" else 1
+    running = commands.start_crawl(**given, FRONTIER_COMMIT_SECS=secs)
+    wanted: Callable[[], bool] = {
+        "sitemap": lambda: "/sitemap.xml" in site.server.targets,
+        "robots": lambda: friend.server.targets.count("/robots.txt") > 1,
+    }[dies_at]
+    commands.wait_until(lambda: wanted() or running.has_ended())
+    time.sleep(0.3)
+    running.send(signal.SIGKILL)
+    running.process.wait()
+    result = commands.crawl(**given)
+    assert set(pages) <= result.graphs
+    assert result.counts().is_over
+    assert stranger.asked() == []
+
+
+# -- the operator's word ---------------------------------------------------------------
+
+
+def test_trusted_hosts_are_not_asked(commands: Commands, loopback: Loopback) -> None:
+    """If the operator trusts a host, then any sitemap may list it, without a question.
+
+    A port is another host; the crawl remembers whom it trusts.
+    """
+    site, friend, stranger = sites(loopback, 12, 3)
+    pages = [each.page("/page/1") for each in (site, friend, stranger)]
+    lists(site, *pages)
+    trust = "127.97.12.2,127.97.12.3:1,*.cdn.example"
+    folder = commands.folder()
+    result = commands.crawl(
+        arguments={"sites": site.at("/"), "trust": trust},
+        spider="sitemap",
+        folder=folder,
+    )
+    assert set(pages[:2]) <= result.graphs
+    assert friend.server.targets.count("/robots.txt") == 1  # before the page
+    assert stranger.asked() == []
+    lists(site, *pages, friend.page("/page/2"))
+    result = commands.crawl(
+        arguments={"sites": site.at("/")}, spider="sitemap", folder=folder
+    )
+    assert friend.at("/page/2") in result.graphs
+    refused = commands.crawl(
+        arguments={"trust": "other.example"}, spider="sitemap", folder=folder
+    )
+    assert refused.code == 2
+    assert "reset=trust" in refused.stderr
+
+
+@pytest.mark.parametrize("text", ["*", "http://a.example", "a.example/x", "*.10.0.0.1"])
+def test_what_is_no_host_cannot_be_trusted(commands: Commands, text: str) -> None:
+    """If `trust` has something that is no host, then one line says so."""
+    result = commands.crawl(arguments={"trust": text}, spider="sitemap")
+    assert result.code == 2
+    assert f"argument trust={text}: must be hosts such as" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("trust", "url", "is_trusted"),
+    [
+        ("A.example", "https://a.example/x", True),
+        ("a.example", "ftp://a.example:2121/x", True),
+        ("a.example", "http://b.a.example/x", False),
+        ("a.example:443", "https://a.example/x", True),
+        ("a.example:443", "http://a.example/x", False),
+        ("*.a.example", "http://c.b.a.example/x", True),
+        ("*.a.example", "http://a.example/x", False),
+        ("*.a.example", "http://ba.example/x", False),
+        ("münchen.example", "http://xn--mnchen-3ya.example/", True),
+        ("[::1]:8080", "http://[::1]:8080/", True),
+        ("", "http://a.example/", False),
+    ],
+)
+def test_who_is_trusted(trust: str, url: str, *, is_trusted: bool) -> None:
+    """If a host is named, then it is trusted; `*.` stands for those below it."""
+    assert CrawlArguments.parse({"trust": trust}).trust.covers(url) is is_trusted
+
+
+@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not"])
+def test_resourcesync_may_list_hosts_that_are_trusted(
+    commands: Commands, loopback: Loopback, *, is_trusted: bool
+) -> None:
+    """If a source lists resources of a host that is trusted, then they are taken."""
+    number = 31 + is_trusted
+    source = Source(loopback, f"127.97.{number}.1")
+    other = Source(loopback, f"127.97.{number}.2")
+    url, body = other.resource("r", "elsewhere")
+    source.list([(url, facts_of(body), "")])
+    arguments = {"sources": source.at("/capabilities.xml")}
+    if is_trusted:
+        arguments["trust"] = f"127.97.{number}.2"
+    result = commands.crawl(arguments=arguments, spider="resourcesync")
+    assert (url in result.graphs) is is_trusted
+    assert bool(result.statistics["fault/cross_site"]) is not is_trusted
+
+
+# -- datasets --------------------------------------------------------------------------
+
+
+def nameless(dump: str) -> str:
+    """Return a dataset without a URI, of one dump."""
+    return f"<sc:dataset>{dump_at(dump)}</sc:dataset>"
+
+
+@pytest.mark.parametrize("word", ["robots", "trust", "none"])
+def test_dump_elsewhere_is_taken_by_consent(
+    commands: Commands, loopback: Loopback, word: str
+) -> None:
+    """If the host of a dump names the sitemap, or is trusted, then it is taken."""
+    number = 13 + ["robots", "trust", "none"].index(word)
+    site, other = sites(loopback, number, 2)
+    other.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .\n")
+    sitemap = lists(site, extra=nameless(other.at("/dump.nt")))
+    named = sitemap if word == "robots" else other.at("/own.xml")
+    other.robots(named)
+    trust = {"trust": f"127.97.{number}.2"} if word == "trust" else {}
+    result = crawl(commands, site, **trust)
+    assert (other.at("/dump.nt") in result.graphs) is (word != "none")
+    refused = result.statistics["fault/unconfirmed_claim"]
+    assert bool(refused) is (word == "none")
+    if word == "trust":
+        assert other.asked() == ["/dump.nt"]
+
+
+# -- FTP -------------------------------------------------------------------------------
+
+DUMP = b"<urn:x:s> <urn:x:p> <urn:x:o> .\n"
+
+
+@contextmanager
+def ftp(folder: Path, host: str, port: int = 0, **files: bytes) -> Iterator[RealFtp]:
+    """Serve a dump by FTP, and other files."""
+    for name, content in {"dump_nt": DUMP, **files}.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    with RealFtp(folder, host=host, port=port) as server:
+        yield server
+
+
+@pytest.mark.parametrize("word", ["robots", "sitemap", "trust", "none"])
+def test_dump_on_an_ftp_server_can_be_confirmed(
+    commands: Commands, loopback: Loopback, tmp_path: Path, word: str
+) -> None:
+    """If an FTP server has a robots.txt or sitemap, or is trusted, its word counts."""
+    number = 20 + ["robots", "sitemap", "trust", "none"].index(word)
+    (site,) = sites(loopback, number, 1)
+    host = f"127.97.{number}.2"
+    with ftp(tmp_path, host) as server:
+        dump = server.url("dump.nt")
+        described = dataset(site, extra=dump_at(dump))
+        if word == "robots":
+            described = nameless(dump)
+            text = f"Sitemap: {site.at('/sitemap.xml')}\n"
+            (tmp_path / "robots.txt").write_text(text)
+        elif word == "sitemap":
+            (tmp_path / "sitemap.xml").write_bytes(urlset([], described))
+        lists(site, extra=described)
+        trust = {"trust": f"{host}:{server.port}"} if word == "trust" else {}
+        result = crawl(commands, site, **trust)
+        said = Counter(server.commands)
+    assert (dump in result.graphs) is (word != "none")
+    assert said["RETR /dump.nt"] == (word != "none")
+    assert bool(result.statistics["fault/unconfirmed_claim"]) is (word == "none")
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not"])
+def test_web_site_of_an_ftp_server_speaks_for_it(
+    commands: Commands, loopback: Loopback, tmp_path: Path, *, is_named: bool
+) -> None:
+    """If an FTP server has no robots.txt, then that of its host on the Web is asked."""
+    number = 24 + is_named
+    (site,) = sites(loopback, number, 1)
+    host = f"127.97.{number}.2"
+    try:
+        web = Site(loopback, host, port=80)
+        with ftp(tmp_path, host, port=21) as server:
+            page = f"ftp://{host}/dump.nt"
+            sitemap = lists(site, page, extra=nameless(page))
+            web.robots(sitemap if is_named else web.at("/own.xml"))
+            result = crawl(commands, site)
+            said = Counter(server.commands)
+    except PermissionError:
+        pytest.skip("may not listen on ports 21 and 80")
+    assert said["RETR /dump.nt"] == is_named
+    assert (page in result.graphs) is is_named
+    refusals = ("fault/unconfirmed_claim", "fault/cross_site")
+    assert [result.statistics[each] for each in refusals] == [1 - is_named] * 2
+
+
+@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not"])
+def test_uri_space_is_covered_by_a_dump_on_an_ftp_server(
+    commands: Commands, loopback: Loopback, tmp_path: Path, *, is_trusted: bool
+) -> None:
+    """If a description names a dump by FTP, then it covers its URIs if that is trusted.
+
+    It is fetched in any case, as a link would be.
+    """
+    number = 33 + is_trusted
+    (site,) = sites(loopback, number, 1)
+    host = f"127.97.{number}.2"
+    with ftp(tmp_path, host) as server:
+        dump = server.url("dump.nt")
+        space = f'<#d> void:uriSpace "{site.at("/r/")}" ; void:dataDump <{dump}> .'
+        example = f"<#d> void:exampleResource <{site.page('/r/1')}> ."
+        prefix = "@prefix void: <http://rdfs.org/ns/void#> ."
+        site.put("/void.ttl", f"{prefix} {space} {example}".encode())
+        trust = {"trust": host} if is_trusted else {}
+        result = commands.crawl([site.at("/void.ttl")], arguments=trust)
+    assert dump in result.graphs
+    assert ("/r/1" in site.asked()) is not is_trusted

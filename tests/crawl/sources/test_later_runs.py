@@ -1,0 +1,71 @@
+"""What later runs of a crawl leave alone: the README has it among what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
+from tests.crawl.sources.test_sitemap import Site, urlset
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+
+def test_pages_that_nothing_calls_changed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has no `lastmod`, or is not listed any more, then it is left alone."""
+    site = Site(loopback, "127.20.8.11")
+    kept, gone, new = (f"/page/{name}" for name in ("kept", "gone", "new"))
+    for name in (kept, gone):
+        site.page(name, "first")
+    site.put("/sitemap.xml", urlset([site.at(kept), site.at(gone)]))
+    folder = commands.folder()
+    assert site.crawl(commands, folder=folder).code == 0
+    for name in (kept, gone, new):
+        site.page(name, "second")
+    site.put("/sitemap.xml", urlset([site.at(kept), site.at(new)]))
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder)
+    assert site.asked()[n_asked:] == ["/sitemap.xml", new]
+    says = {s: o for s, p, o, _ in result.latest_quads if p == "urn:x:says"}
+    assert says[site.at(gone)] == says[site.at(kept)] == '"first"'
+
+
+def test_dumps_are_fetched_once(commands: Commands, loopback: Loopback) -> None:
+    """If a dump has changed, or failed, then a later run does not ask for it."""
+    site = Site(loopback, "127.20.8.12")
+    dumps = ["/good.nt", "/bad.nt"]
+    datasets = "".join(
+        f"<sc:dataset><sc:dataDumpLocation>{site.at(dump)}</sc:dataDumpLocation>"
+        "</sc:dataset>"
+        for dump in dumps
+    )
+    line = "<urn:x:s> <urn:x:p> <urn:x:o{}> .\n"
+    site.put("/good.nt", line.format(1).encode(), "application/n-triples")
+    site.put("/sitemap.xml", urlset([], datasets))
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    assert sorted(set(site.asked()) & set(dumps)) == sorted(dumps)
+    n_asked = len(site.asked())
+    for dump in dumps:
+        site.put(dump, line.format(2).encode(), "application/n-triples")
+    site.put("/sitemap.xml", urlset([site.page("/page/1")], datasets))
+    site.crawl(commands, folder=folder)
+    assert site.asked()[n_asked:] == ["/sitemap.xml", "/page/1"]
+
+
+def test_endpoint_that_was_come_upon(commands: Commands) -> None:
+    """If a crawl came upon an endpoint, then a later run does not ask it again."""
+    with LocalWeb(first_address="127.81.8.21", n_hosts=1) as web:
+        node = web.start(EndpointOptions(n_triples=50, blank_share=0))
+        folder = commands.folder()
+        first = commands.crawl([node.endpoint_url], folder=folder)
+        assert first.code == 0, first.stderr
+        n_asked = len(web.targets(node))
+        assert n_asked > 3
+        again = commands.crawl([node.endpoint_url], folder=folder)
+        assert again.code == 0, again.stderr
+        assert len(web.targets(node)) == n_asked

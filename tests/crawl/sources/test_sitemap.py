@@ -1,0 +1,556 @@
+"""Sites that say of themselves what they have: `scrapy crawl sitemap`."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+import pytest
+
+from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
+from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
+from rdfcrawl.stores.reading import iter_latest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+PROTOCOL = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
+
+
+def urlset(entries: Iterable[str], extra: str = "") -> bytes:
+    """Return a sitemap of URLs, or of what stands in a `url` element."""
+    rows = "".join(
+        f"<url>{e if e.startswith('<') else f'<loc>{e}</loc>'}</url>" for e in entries
+    )
+    return f"<urlset {PROTOCOL} {SEMANTIC}>{extra}{rows}</urlset>".encode()
+
+
+def index(entries: Iterable[str]) -> bytes:
+    """Return an index of sitemaps."""
+    rows = "".join(f"<sitemap>{entry}</sitemap>" for entry in entries)
+    return f"<sitemapindex {PROTOCOL}>{rows}</sitemapindex>".encode()
+
+
+class Site:
+    """A site of one host, with pages of one statement each."""
+
+    def __init__(self, loopback: Loopback, host: str, port: int = 0) -> None:
+        self._loopback = loopback
+        self.server: RawServer = loopback(host=host, port=port)
+        self.at = self.server.url
+
+    def put(self, path: str, body: bytes, media_type: str = "text/turtle") -> None:
+        """Serve a body; most of those here are not what they are called."""
+        self.server.pages[path] = self._loopback.response(body, media_type)
+
+    def page(self, path: str, text: str = "") -> str:
+        """Serve a page of one statement; return its URL."""
+        self.put(path, f'<> <urn:x:says> "{text or path}" .'.encode())
+        return self.at(path)
+
+    def robots(self, *sitemaps: str) -> None:
+        """Serve robots.txt."""
+        lines = "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
+        self.put("/robots.txt", lines.encode(), "text/plain")
+
+    def asked(self) -> list[str]:
+        """Return what was asked for, without what every site is asked for."""
+        usual = ("/robots.txt", "/.well-known/void")
+        return [target for target in self.server.targets if target not in usual]
+
+    def crawl(self, commands: Commands, **settings: Any) -> CrawlResult:
+        """Crawl the site."""
+        arguments = {"sites": self.at("/")}
+        return commands.crawl(arguments=arguments, spider="sitemap", **settings)
+
+
+def test_all_that_sitemaps_list_is_fetched(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a site has sitemaps of all kinds, then each of their pages is fetched once."""
+    site = Site(loopback, "127.20.1.1")
+    pages = [site.page(f"/page/{n}") for n in range(8)]
+    entries = [f"<loc>{site.at(f'/{name}')}</loc>" for name in ("a.xml.gz", "b.txt")]
+    site.robots(site.at("/index.xml"), site.at("/feed.atom"), "/rss.xml")
+    site.put("/index.xml", index(entries))
+    site.put("/a.xml.gz", gzip.compress(urlset(pages[:3])))
+    site.put("/b.txt", "\n".join(pages[2:5]).encode())
+    links = "".join(f"<entry><link href='{page}'/></entry>" for page in pages[5:7])
+    atom = f"<feed xmlns='http://www.w3.org/2005/Atom'>{links}</feed>"
+    site.put("/feed.atom", atom.encode())
+    rss = f"<rss><channel><item><link>{pages[7]}</link></item></channel></rss>"
+    site.put("/rss.xml", rss.encode())
+    result = site.crawl(commands)
+    asked = site.asked()
+    assert result.code == 0, result.stderr
+    assert sorted(set(pages)) == sorted(map(site.at, filter(_is_page, asked)))
+    assert set(pages) <= result.graphs
+
+
+def test_site_without_robots_has_its_sitemap_at_the_usual_place(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If there is no robots.txt, then `/sitemap.xml` is read, and that is no fault."""
+    site = Site(loopback, "127.20.1.2")
+    site.put("/sitemap.xml", urlset([site.page("/page/1")]))
+    result = site.crawl(commands)
+    assert site.asked() == ["/sitemap.xml", "/page/1"]
+    assert result.faults(site.at("/robots.txt")) == []
+
+
+def test_entries_of_other_sites_need_their_consent(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap lists another host, then only if that host names the sitemap."""
+    site, friend, stranger = (Site(loopback, f"127.20.2.{n}") for n in range(1, 4))
+    sitemap = site.at("/sitemap.xml")
+    site.robots(sitemap)
+    friend.robots(sitemap)
+    listed = [other.page("/page/1") for other in (site, friend, stranger)]
+    site.put("/sitemap.xml", urlset(listed))
+    result = commands.crawl(
+        arguments={"sites": f"{site.at('/')},{friend.at('/')}"}, spider="sitemap"
+    )
+    assert stranger.asked() == []
+    assert set(listed[:2]) <= result.graphs
+    assert "cross_site" in result.faults(stranger.at("/robots.txt"))
+    assert friend.asked() == ["/page/1"]
+
+
+def test_large_sitemap_is_asked_for_once(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap has more entries than are queued at once, then none is lost."""
+    site = Site(loopback, "127.20.3.1")
+    pages = [site.page(f"/page/{n}") for n in range(25)]
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset(pages))
+    result = site.crawl(commands, SITEMAP_ENTRIES=10)
+    asked = site.asked()
+    assert asked.count("/sitemap.xml") == 1
+    assert sorted(map(site.at, filter(_is_page, asked))) == sorted(pages)
+    assert result.counts().is_over
+
+
+def test_list_that_shrank_is_shorter_in_the_store(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap gets shorter, then nothing of what it listed before is left."""
+    site = Site(loopback, "127.20.3.3")
+    pages = [site.page(f"/page/{n}") for n in range(25)]
+    site.robots(site.at("/sitemap.xml"))
+    entries = [f"<loc>{page}</loc><priority>0.6</priority>" for page in pages]
+    site.put("/sitemap.xml", urlset(entries))
+    folder = commands.folder()
+    site.crawl(commands, folder=folder, SITEMAP_ENTRIES=10)
+    site.put("/sitemap.xml", urlset(entries[:3]))
+    result = site.crawl(commands, folder=folder, SITEMAP_ENTRIES=10)
+    latest = b"".join(piece.quads for piece in iter_latest(result.folder / "quads"))
+    told = {
+        quad.subject.value
+        for quad in ox.parse(latest, format=ox.RdfFormat.N_QUADS)
+        if quad.graph_name.value.startswith(site.at("/sitemap.xml"))
+        and isinstance(quad.subject, ox.NamedNode)
+        and quad.subject.value.startswith(site.at("/page/"))
+    }
+    assert told == set(pages[:3])
+
+
+def test_page_of_high_priority_comes_first(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has a priority of 0.7, then it is asked for before the others."""
+    site = Site(loopback, "127.20.3.5")
+    rows = [
+        f"<loc>{site.page(f'/page/{n}')}</loc><priority>{priority}</priority>"
+        for n, priority in enumerate(("0.6", "0.5", "0.7"))
+    ]
+    site.put("/sitemap.xml", urlset(rows))
+    site.crawl(commands)
+    assert site.asked()[:2] == ["/sitemap.xml", "/page/2"]
+    assert len(site.asked()) == 4
+
+
+def test_indexes_are_read_three_deep(commands: Commands, loopback: Loopback) -> None:
+    """If an index is in three others, then what it lists is a fault, and not read."""
+    site = Site(loopback, "127.20.3.6")
+    for n in range(5):
+        site.put(f"/{n}.xml", index([f"<loc>{site.at(f'/{n + 1}.xml')}</loc>"]))
+    site.robots(site.at("/0.xml"))
+    result = site.crawl(commands)
+    assert site.asked() == [f"/{n}.xml" for n in range(4)]
+    assert result.faults(site.at("/3.xml")) == ["too_deep"]
+
+
+def test_smallest_priority_does_not_hide_a_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has the priority 0.00001, then it is fetched as any other."""
+    site = Site(loopback, "127.20.3.4")
+    page = site.page("/page/1")
+    site.robots(site.at("/sitemap.xml"))
+    entry = f"<loc>{page}</loc><priority>0.00001</priority>"
+    body = f"<urlset><url>{entry}</url></urlset>".encode()
+    site.put("/sitemap.xml", body)
+    result = site.crawl(commands)
+    assert page in result.graphs
+    assert result.faults(page) == []
+
+
+def test_next_run_fetches_what_has_changed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a site is crawled again, then what its sitemaps call changed is fetched."""
+    site = Site(loopback, "127.20.4.1")
+    old, new = "2001-01-01", "2999-01-01"
+    for n in range(4):
+        site.page(f"/page/{n}", "first")
+    site.robots(site.at("/index.xml"))
+
+    def write(lastmods: list[str], of_second: str) -> None:
+        entries = [
+            f"<loc>{site.at(f'/page/{n}')}</loc><lastmod>{lastmod}</lastmod>"
+            for n, lastmod in enumerate(lastmods)
+        ]
+        site.put("/1.xml", urlset(entries[:3]))
+        site.put("/2.xml", urlset(entries[3:]))
+        rows = [
+            f"<loc>{site.at('/1.xml')}</loc><lastmod>{new}</lastmod>",
+            f"<loc>{site.at('/2.xml')}</loc><lastmod>{of_second}</lastmod>",
+        ]
+        site.put("/index.xml", index(rows))
+
+    write([old] * 4, old)
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    site.page("/page/1", "second")
+    write([old, new, old, new], old)
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder)
+    assert site.asked()[n_asked:] == ["/index.xml", "/1.xml", "/page/1"]
+    says = {o for _, p, o, _ in result.latest_quads if p == "urn:x:says"}
+    assert says == {'"first"', '"second"'}
+
+
+def test_unchanged_sitemap_is_not_read_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the server says that a sitemap is the same, then the run ends with that."""
+    site = Site(loopback, "127.20.4.2")
+    site.robots(site.at("/sitemap.xml"))
+    body = urlset([site.page("/page/1")])
+
+    def answer(request: object) -> bytes:
+        headers = getattr(request, "headers", {})
+        if headers.get("if-none-match") == '"v1"':
+            return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
+        return loopback.response(body, ETag='"v1"')
+
+    site.server.pages["/sitemap.xml"] = answer
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    result = site.crawl(commands, folder=folder)
+    assert site.asked() == ["/sitemap.xml", "/page/1", "/sitemap.xml"]
+    assert result.statuses(site.at("/sitemap.xml")) == ["SUCCESSFUL", "UNCHANGED"]
+
+
+def test_archive_of_sitemaps_is_taken_piece_by_piece(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If several sitemaps are in one archive, pieces go on from one into the next."""
+    import io
+    import tarfile
+
+    site = Site(loopback, "127.20.3.2")
+    pages = [site.page(f"/page/{n}") for n in range(25)]
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, part in (("a.xml", pages[:18]), ("b.xml", pages[18:])):
+            member = tarfile.TarInfo(name)
+            member.size = len(urlset(part))
+            archive.addfile(member, io.BytesIO(urlset(part)))
+    site.robots(site.at("/all.tar.gz"))
+    site.put("/all.tar.gz", packed.getvalue(), "application/gzip")
+    site.crawl(commands, SITEMAP_ENTRIES=10)
+    assert sorted(map(site.at, filter(_is_page, site.asked()))) == sorted(pages)
+    assert site.asked().count("/all.tar.gz") == 1
+
+
+def test_failed_sitemap_is_asked_again_in_the_next_run(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sitemap of an unchanged index failed, then the next run reads it."""
+    site = Site(loopback, "127.20.4.3")
+    body = index([f"<loc>{site.at('/1.xml')}</loc>"])
+    site.robots(site.at("/index.xml"))
+
+    def answer(request: object) -> bytes:
+        if getattr(request, "headers", {}).get("if-none-match"):
+            return b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n'
+        return loopback.response(body, ETag='"v1"')
+
+    site.server.pages["/index.xml"] = answer
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    site.put("/1.xml", urlset([site.page("/page/1")]))
+    result = site.crawl(commands, folder=folder)
+    assert site.at("/page/1") in result.graphs
+
+
+# -- all formats, of the data web ------------------------------------------------------
+
+
+@pytest.fixture
+def web() -> Iterator[LocalWeb]:
+    """Yield what serves sites."""
+    with LocalWeb(first_address="127.83.0.1", n_hosts=3) as web:
+        yield web
+
+
+@pytest.mark.parametrize("found_by", ["robots", "default"])
+def test_all_formats_packings_and_damages_are_read(
+    commands: Commands, web: LocalWeb, found_by: Any
+) -> None:
+    """If sitemaps have every form there is, all their pages come, and none is made up.
+
+    A truncated one ends within a URL, whose begin is a URL as well.
+    """
+    other = web.start(SitemapOptions(n_pages=10))
+    foreign = (other.page_url(0), other.page_url(1))
+    node = web.start(
+        SitemapOptions(
+            n_pages=150, damages=tuple(Damage), found_by=found_by, foreign=foreign
+        )
+    )
+    result = commands.crawl(arguments={"sites": node.origin}, spider="sitemap")
+    assert set(node.urls()) <= result.graphs
+    targets = web.targets(node)
+    assert "/page/" not in targets
+    pages = [target for target in targets if target.startswith("/page/")]
+    assert len(pages) == len(set(pages))
+    assert not [t for t in web.targets(other) if t.startswith("/page/")]
+    assert result.statistics["fault/cross_site"]
+
+
+def test_only_what_a_site_has_changed_is_fetched_again(
+    commands: Commands, web: LocalWeb
+) -> None:
+    """If some pages changed, by a clock of the site's own, then these are fetched."""
+    formats = (SitemapSyntax.URLSET, SitemapSyntax.ATOM, SitemapSyntax.RSS2)
+    node = web.start(SitemapOptions(n_pages=60, formats=formats, packed="no"))
+    folder = commands.folder()
+    arguments = {"sites": node.origin}
+    commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
+    changed = node.revise(changed=5)
+    web.forget()
+    commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
+    pages = [t for t in web.targets(node) if t.startswith("/page/")]
+    assert len(pages) == len(set(pages))
+    # A coarse `lastmod` may be that of a page that stays the same.
+    assert changed <= {node.origin + page for page in pages}
+    assert len(pages) <= 30
+    web.forget()
+    commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
+    assert [t for t in web.targets(node) if t.startswith("/page/")] == []
+    statuses = [asked.status for asked in web.requests(node) if asked.is_conditional]
+    assert statuses.count(304) >= 2
+
+
+def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -> None:
+    """If a worker dies before what a sitemap lists is queued, it is read once more."""
+    formats = (SitemapSyntax.URLSET,)
+    node = web.start(SitemapOptions(n_pages=12, formats=formats, packed="no"))
+    folder = commands.folder()
+    given: dict[str, Any] = {
+        "arguments": {"sites": node.origin},
+        "spider": "sitemap",
+        "folder": folder,
+    }
+    commands.crawl(**given)
+    changed = node.revise(changed=4)
+    web.forget()
+    running = commands.start_crawl(
+        **given, FRONTIER_LEASE_SECS=2, FRONTIER_COMMIT_SECS=60
+    )
+
+    def is_read() -> bool:
+        asked = web.requests(node)
+        return any("sitemap" in r.target and r.status == 200 for r in asked)
+
+    commands.wait_until(lambda: is_read() or running.has_ended())
+    time.sleep(0.7)  # and waits for the commit
+    running.send(signal.SIGKILL)
+    running.process.wait()
+    commands.crawl(**given, FRONTIER_LEASE_SECS=2)
+    assert changed <= {node.origin + target for target in web.targets(node)}
+
+
+def test_two_workers_read_each_part_once(commands: Commands, web: LocalWeb) -> None:
+    """If two workers crawl large sitemaps, then each page and part is fetched once."""
+    formats = (SitemapSyntax.URLSET, SitemapSyntax.TEXT)
+    options = SitemapOptions(n_pages=900, formats=formats, packed="no")
+    nodes = [web.start(options) for _ in range(2)]
+    sites = ",".join(node.origin for node in nodes)
+    crew = commands.start(
+        *("workers", "-n2", "sitemap", f"-asites={sites}"),
+        CRAWL_ID="sitemap",
+        SITEMAP_ENTRIES=200,
+    )
+    result = crew.wait()
+    assert result.code == 0, result.stderr
+    for node in nodes:
+        targets = [t for t in web.targets(node) if t.startswith("/page/")]
+        assert sorted(node.origin + t for t in targets) == sorted(node.urls())
+        sitemaps = [t for t in web.targets(node) if "sitemap" in t]
+        assert len(sitemaps) == len(set(sitemaps))
+    assert {url for node in nodes for url in node.urls()} <= result.graphs
+
+
+def test_linked_data_crawl_reads_sitemaps_where_that_is_wanted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If `harvest` has sitemaps, then those of the sites on the way are read."""
+    site = Site(loopback, "127.20.8.1")
+    seed, listed = site.page("/seed"), site.page("/page/1")
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset([listed]))
+    assert listed not in commands.crawl([seed]).graphs
+    result = commands.crawl([seed], arguments={"harvest": "sitemap"})
+    assert listed in result.graphs
+
+
+# -- Semantic Sitemaps -----------------------------------------------------------------
+
+
+def test_dump_costs_a_handful_of_requests(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a site of 10,000 URIs offers a dump, then its pages are not crawled."""
+    site = Site(loopback, "127.20.5.1")
+    resources = [site.at(f"/r/{n}") for n in range(10_000)]
+    statements = "".join(f"<{r}> <urn:x:next> <{r}0> .\n" for r in resources)
+    site.put("/dump.nt.gz", gzip.compress(statements.encode()))
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset(resources, dataset(site, "dump.nt.gz")))
+    result = site.crawl(commands)
+    assert site.asked() == ["/sitemap.xml", "/dump.nt.gz"]
+    assert len(site.server.targets) <= 5  # with robots.txt, twice, and VoID
+    assert len(result.about(site.at("/dump.nt.gz"))) == 10_000
+
+
+def test_next_way_is_taken_when_one_fails(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If neither dump nor mirror can be had, then the pages are crawled."""
+    site = Site(loopback, "127.20.5.2")
+    pages = [site.page(f"/r/{n}") for n in range(3)]
+    mirrors = "".join(
+        f'<sc:dataDumpLocation priority="{n}">{site.at(f"/{n}.nt")}'
+        "</sc:dataDumpLocation>"
+        for n in (0, 5)
+    )
+    site.robots(site.at("/sitemap.xml"))
+    samples = "".join(f"<sc:sampleURI>{page}</sc:sampleURI>" for page in pages)
+    extra = dataset(site, extra=mirrors + samples)
+    site.put("/sitemap.xml", urlset([], extra))
+    result = site.crawl(commands)
+    dumps = [target for target in site.asked() if target.endswith(".nt")]
+    assert dumps == ["/5.nt", "/0.nt"]
+    assert set(pages) <= result.graphs
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False], ids=["confirmed", "denied"])
+def test_dump_elsewhere_needs_the_word_of_its_host(
+    commands: Commands, loopback: Loopback, *, is_confirmed: bool
+) -> None:
+    """If a dump is on another host, then it is taken if that host says the same."""
+    number = 1 if is_confirmed else 2
+    site, other = (Site(loopback, f"127.20.6.{number}{n}") for n in (1, 2))
+    other.put("/dump.nt", f"<{site.at('/r/1')}> <urn:x:p> <urn:x:o> .\n".encode())
+    extra = dataset(site, extra=dump_at(other.at("/dump.nt")))
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset([], extra))
+    other.robots(other.at("/own.xml"))
+    other.put("/own.xml", urlset([], extra if is_confirmed else ""))
+    result = site.crawl(commands)
+    assert (other.at("/dump.nt") in result.graphs) is is_confirmed
+    faults = {fault for url in (site.at("/sitemap.xml"), other.at("/own.xml"))
+              for fault in result.faults(url)}  # fmt: skip
+    assert ("unconfirmed_claim" in faults) is not is_confirmed
+
+
+def test_dump_can_be_cut_into_the_descriptions_of_its_resources(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If `slice=1` is given, then each resource of a dump has a graph of its own."""
+    site = Site(loopback, "127.20.7.1")
+    lines = [
+        f"<{site.at('/r/1')}> <urn:x:next> <{site.at('/r/2')}> .",
+        f"<{site.at('/r/1')}> <urn:x:has> _:part .",
+        '_:part <urn:x:says> "of the first" .',
+        f"<{site.at('/r/2')}#me> <urn:x:next> <{site.at('/r/1')}> .",
+        "<urn:x:elsewhere> <urn:x:next> <urn:x:elsewhere> .",
+    ]
+    site.put("/dump.nt", "\n".join(lines).encode())
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset([], dataset(site, "dump.nt")))
+    result = commands.crawl(
+        arguments={"sites": site.at("/"), "slice": 1}, spider="sitemap"
+    )
+    assert len(result.about(site.at("/r/1"))) == 3
+    assert len(result.about(site.at("/r/2"))) == 1
+    assert result.about(site.at("/dump.nt")) == set()
+
+
+def test_samples_are_compared_with_the_dump(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a sample says other things than the dump, then both sides are reported."""
+    site = Site(loopback, "127.20.7.2")
+    same, other = site.page("/r/1"), site.page("/r/2", "new")
+    dump = f'<{same}> <urn:x:says> "/r/1" .\n<{other}> <urn:x:says> "old" .\n'
+    site.put("/dump.nt", dump.encode())
+    samples = "".join(f"<sc:sampleURI>{x}</sc:sampleURI>" for x in (same, other))
+    site.robots(site.at("/sitemap.xml"))
+    site.put("/sitemap.xml", urlset([], dataset(site, "dump.nt", extra=samples)))
+    result = site.crawl(commands)
+    urls = (site.at("/dump.nt"), same, other)
+    faults = [fault for url in urls for fault in result.faults(url)]
+    assert faults == ["sample_differs"]
+    reported = {
+        (subject, predicate.rpartition("#")[2], text)
+        for subject, predicate, text, _ in result.quads
+        if predicate.endswith(("#notInDump", "#notInSample"))
+    }
+    assert {(subject, side) for subject, side, _ in reported} == {
+        (other, "notInDump"),
+        (other, "notInSample"),
+    }
+
+
+def dataset(site: Site, *dumps: str, extra: str = "") -> str:
+    """Return the declaration of a dataset with what begins with `/r/`."""
+    places = "".join(dump_at(site.at(f"/{dump}")) for dump in dumps)
+    return (
+        f"<sc:dataset><sc:datasetURI>{site.at('/dataset')}</sc:datasetURI>"
+        f"<sc:linkedDataPrefix>{site.at('/r/')}</sc:linkedDataPrefix>"
+        f"{places}{extra}</sc:dataset>"
+    )
+
+
+def dump_at(url: str) -> str:
+    """Return the element that says where a dump is."""
+    return f"<sc:dataDumpLocation>{url}</sc:dataDumpLocation>"
+
+
+def _is_page(target: str) -> bool:
+    return target.startswith(("/page/", "/r/"))

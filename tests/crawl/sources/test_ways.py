@@ -1,0 +1,462 @@
+"""Ways to the data of a dataset: which are taken, and what if one gives nothing."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pyoxigraph as ox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tests.conftest import RawRequest, RawServer, Reply
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+PROTOCOL = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
+
+
+class Site:
+    """A scripted site with a Semantic Sitemap."""
+
+    def __init__(self, loopback: Loopback, host: str) -> None:
+        self._loopback = loopback
+        self.server: RawServer = loopback(host=host)
+        self.at = self.server.url
+
+    def put(
+        self, path: str, body: str, media_type: str = "text/turtle", **fields: str
+    ) -> str:
+        """Serve a text; return its URL."""
+        return self.reply(path, self.respond(body, media_type, **fields))
+
+    def reply(self, path: str, reply: Reply) -> str:
+        """Serve an answer; return its URL."""
+        self.server.pages[path] = reply
+        return self.at(path)
+
+    def respond(
+        self, text: str, media_type: str = "application/n-triples", **fields: str
+    ) -> bytes:
+        """Return an answer."""
+        return self._loopback.response(text.encode(), media_type, **fields)
+
+    def page(self, path: str) -> str:
+        """Serve a page of one statement; return its URL."""
+        return self.put(path, f'<> <urn:x:says> "{path}" .')
+
+    def dump(self, path: str, *subjects: str) -> str:
+        """Serve a dump of a statement for each subject; return its URL."""
+        lines = "".join(f"<{each}> <urn:x:in> <urn:x:dump> .\n" for each in subjects)
+        return self.put(path, lines, "application/n-triples")
+
+    def sitemap(self, dataset: str, pages: Iterable[str] = ()) -> None:
+        """Serve a sitemap with a dataset, and with pages."""
+        rows = "".join(f"<url><loc>{page}</loc></url>" for page in pages)
+        self.put(
+            "/sitemap.xml",
+            f"<urlset {PROTOCOL} {SEMANTIC}>{rows}{dataset}</urlset>",
+            "text/xml",
+        )
+
+    def asked(self) -> Counter[str]:
+        """Return how often each target was asked for."""
+        targets = Counter(self.server.targets)
+        for usual in ("/robots.txt", "/.well-known/void", "/sitemap.xml"):
+            del targets[usual]
+        return targets
+
+    def crawl(self, commands: Commands, **settings: Any) -> CrawlResult:
+        """Crawl the site."""
+        usual = {"sites": self.at("/"), "follow": "all"}
+        arguments = usual | settings.pop("arguments", {})
+        result = commands.crawl(arguments=arguments, spider="sitemap", **settings)
+        assert result.code == 0, result.stderr
+        return result
+
+
+def dataset(**elements: str | Iterable[str]) -> str:
+    """Return a dataset, of elements with one value or several."""
+    rows = "".join(
+        f"<sc:{name}>{value}</sc:{name}>"
+        for name, values in elements.items()
+        for value in ([values] if isinstance(values, str) else values)
+    )
+    return f"<sc:dataset>{rows}</sc:dataset>"
+
+
+# -- parts and mirrors -----------------------------------------------------------------
+
+
+def test_dumps_of_one_name_on_several_hosts_are_all_taken(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If hosts have a dump each and nothing calls them mirrors, then all are taken."""
+    sites = [Site(loopback, f"127.96.1.{n}") for n in (1, 2, 3)]
+    dumps = [site.dump("/dump.nt", site.at("/id/1")) for site in sites]
+    for site in sites:  # each says so itself
+        site.sitemap(dataset(datasetURI=sites[0].at("/#d"), dataDumpLocation=dumps))
+    result = sites[0].crawl(commands)
+    assert [len(result.about(dump)) for dump in dumps] == [1, 1, 1]
+    assert [site.asked()["/dump.nt"] for site in sites] == [1, 1, 1]
+
+
+def test_part_that_is_believed_is_taken_alone(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the host of one part denies it, then the others are fetched, and the pages."""
+    own, other = (Site(loopback, f"127.96.1.{n}") for n in (4, 5))
+    dumps = [site.dump("/dump.nt", site.at("/id/1")) for site in (own, other)]
+    pages = [own.page("/id/1"), own.page("/id/2")]
+    described = dataset(dataDumpLocation=dumps, linkedDataPrefix=own.at("/id/"))
+    own.sitemap(described, pages)
+    other.sitemap("")
+    result = own.crawl(commands)
+    assert result.statistics["fault/unconfirmed_claim"] == 1
+    assert {dumps[0], *pages} <= result.graphs
+    assert "/dump.nt" not in other.asked()
+
+
+# -- a way that gives nothing ----------------------------------------------------------
+
+HTML = "<html><head><meta property='og:title' content='x'></head><body>x</body></html>"
+
+
+def line(site: Site, number: int) -> str:
+    """Return a statement of a dump about a resource."""
+    return f"<{site.at(f'/id/{number}')}> <urn:x:in> <urn:x:dump> .\n"
+
+
+def cut(site: Site) -> Reply:
+    """Return an answer of which less comes than it announces."""
+    text = "".join(line(site, number) for number in range(50)).encode()
+    whole = site._loopback.response(text, "application/n-triples")
+    return [whole[:-700], None]
+
+
+FAILURES: dict[str, Callable[[Site], Reply]] = {
+    "500": lambda site: site.respond("", status="500 No"),
+    "403": lambda site: site.respond("", status="403 No"),
+    "404": lambda site: site.respond("", status="404 No"),
+    "empty": lambda site: site.respond(""),
+    "comment": lambda site: site.respond("# to come\n"),
+    "page": lambda site: site.respond(HTML, "text/html"),
+    "page_called_dump": lambda site: site.respond(HTML),
+    "cut": cut,
+    "reset": lambda _: ["reset"],
+    "robots": lambda site: site.respond(line(site, 1)),
+    "syntax": lambda site: site.respond("<rdf:RDF>", "application/rdf+xml"),
+}
+
+
+def failing(loopback: Loopback, host: str, name: str) -> tuple[Site, list[str]]:
+    """Start a site whose dump fails; return its pages, the first leads to another."""
+    site = Site(loopback, host)
+    pages = [site.page(f"/id/{number}") for number in (1, 2, 3)]
+    site.put("/id/1", f"<> <urn:x:see> <{site.page('/id/4')}> .")
+    dump = site.reply("/dump.nt", FAILURES[name](site))
+    if name == "robots":
+        rules = "User-agent: *\nDisallow: /dump.nt\n"
+        site.put("/robots.txt", rules, "text/plain")
+    described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
+    site.sitemap(described, pages)
+    return site, [*pages, site.at("/id/4")]
+
+
+def test_pages_are_fetched_when_the_dump_fails(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dump does not give what it should, then all pages come, each once."""
+    sites = {
+        name: failing(loopback, f"127.96.2.{number}", name)
+        for number, name in enumerate(FAILURES, 1)
+    }
+    all_sites = ",".join(site.at("/") for site, _ in sites.values())
+    first, _ = sites["500"]
+    result = first.crawl(commands, arguments={"sites": all_sites}, RETRY_TIMES=0)
+    for name, (site, pages) in sites.items():
+        asked = site.asked()
+        assert set(pages) <= result.graphs, (name, asked)
+        assert {asked[f"/id/{number}"] for number in (1, 2, 3, 4)} == {1}, name
+        assert asked["/dump.nt"] == (name != "robots"), name
+        assert "way_failed" in result.faults(site.at("/dump.nt")), name
+
+
+def test_pages_are_left_when_the_dump_is_whole(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dump is had, though some of its lines are not, then no page is fetched."""
+    site = Site(loopback, "127.96.3.1")
+    pages = [site.page(f"/id/{number}") for number in (1, 2, 3)]
+    about = site.put("/about", f"<> <urn:x:see> <{pages[0]}> .")
+    dump = site.put("/dump.nt", f"<broken\n{line(site, 1)}", "application/n-triples")
+    described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
+    site.sitemap(described, [about, *pages])
+    result = site.crawl(commands)
+    assert site.asked() == {"/about": 1, "/dump.nt": 1}
+    assert result.statistics["link/covered"]
+    assert "fault/way_failed" not in result.statistics
+
+
+def test_next_way_is_taken_before_the_pages(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If mirrors fail one after another, then the next is taken, and no page is."""
+    site = Site(loopback, "127.96.3.2")
+    pages = [site.page(f"/id/{number}") for number in (1, 2)]
+    dumps = [site.put("/empty.nt", ""), site.put("/page.nt", HTML, "text/html")]
+    good = site.dump("/good.nt", *pages)
+    site.sitemap(
+        "<sc:dataset>"
+        + "".join(
+            f'<sc:dataDumpLocation priority="{10**6 if url != good else 0}">{url}'
+            "</sc:dataDumpLocation>"
+            for url in (*dumps, good)
+        )
+        + f"<sc:linkedDataPrefix>{site.at('/id/')}</sc:linkedDataPrefix></sc:dataset>",
+        pages,
+    )
+    # Replacements are as far away as what they replace.
+    result = site.crawl(commands, arguments={"depth": 1})
+    assert site.asked() == {"/empty.nt": 1, "/page.nt": 1, "/good.nt": 1}
+    assert len(result.about(good)) == 2
+    assert result.statistics["fault/way_failed"] == 2
+
+
+def test_file_that_is_listed_or_shared_fails_for_all(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If two datasets have one dump, which is listed, too, then both go on without."""
+    site = Site(loopback, "127.96.3.3")
+    pages = [site.page("/a/1"), site.page("/b/1")]
+    dump = site.put("/dump.nt", "")
+    site.sitemap(
+        dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/a/"))
+        + dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/b/")),
+        [dump, *pages],
+    )
+    result = site.crawl(commands)
+    assert set(pages) <= result.graphs
+    asked = site.asked()
+    assert [asked[path] for path in ("/dump.nt", "/a/1", "/b/1")] == [1, 1, 1]
+
+
+def test_dump_that_failed_before_it_was_described(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dump fails, and only then is called one of a dataset, then pages come."""
+    site = Site(loopback, "127.96.3.4")
+    dump = site.put("/dump.nt", "")
+    page = site.page("/id/1")
+    described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
+    first = site.put(
+        "/first.xml", f"<urlset {PROTOCOL}><url><loc>{dump}</loc></url></urlset>"
+    )
+    site.put("/robots.txt", f"Sitemap: {first}\n", "text/plain")
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    assert site.asked()["/dump.nt"] == 1
+    site.sitemap(described, [page])
+    site.put("/robots.txt", f"Sitemap: {site.at('/sitemap.xml')}\n", "text/plain")
+    result = site.crawl(commands, folder=folder)
+    assert page in result.graphs
+    assert site.asked()["/dump.nt"] == 1
+
+
+def test_dump_that_the_crawl_may_not_ask_for(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the operator denies a dump, then the pages are fetched instead."""
+    site, pages = failing(loopback, "127.96.3.5", "500")
+    folder = commands.folder()
+    rules = folder / "deny.txt"
+    rules.write_text(r"/dump\.nt$")
+    result = site.crawl(commands, folder=folder, arguments={"deny": rules})
+    assert set(pages) <= result.graphs
+    assert "/dump.nt" not in site.asked()
+
+
+def test_killed_crawl_finds_what_was_put_off(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker dies while a dump is under way, then its failure brings the pages."""
+    site, pages = failing(loopback, "127.96.3.6", "500")
+    failure = site.server.pages["/dump.nt"]
+    site.server.pages["/dump.nt"] = [600.0, None]
+    folder = commands.folder()
+    given: dict[str, Any] = {
+        "folder": folder,
+        "arguments": {"sites": site.at("/"), "follow": "all"},
+        "RETRY_TIMES": 0,
+        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_COMMIT_SECS": 0.1,
+    }
+    for _ in range(2):
+        site.server.requests.clear()
+        running = commands.start_crawl(spider="sitemap", **given)
+        commands.wait_until(lambda: "/dump.nt" in site.server.targets)
+        time.sleep(0.5)  # the sitemap is acknowledged
+        running.send(signal.SIGKILL)
+        running.wait()
+    site.server.pages["/dump.nt"] = failure
+    site.server.requests.clear()
+    result = site.crawl(commands, **given)
+    assert set(pages) <= result.graphs
+    asked = site.asked()
+    assert {asked[f"/id/{number}"] for number in (1, 2, 3, 4)} == {1}
+    assert "/sitemap.xml" not in site.server.targets  # it was acknowledged
+
+
+def test_uri_space_is_crawled_when_the_dump_fails(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If VoID covers URIs by a dump that is a page, then links to them are followed."""
+    site = Site(loopback, "127.96.3.7")
+    pages = [site.page(f"/id/{number}") for number in (1, 2)]
+    site.put("/id/1", f"<> <urn:x:see> <{pages[1]}> .")
+    dump = site.put("/dump.nt", HTML, "text/html")
+    void = "http://rdfs.org/ns/void#"
+    seed = site.put(
+        "/void",
+        f'<#d> <{void}dataDump> <{dump}> ; <{void}uriSpace> "{site.at("/id/")}" .'
+        f"<#d> <urn:x:see> <{pages[0]}> .",
+    )
+    result = commands.crawl([seed])
+    assert result.code == 0, result.stderr
+    assert set(pages) <= result.graphs
+    assert set(site.asked().values()) == {1}
+    assert result.faults(dump) == ["way_failed"]
+
+
+def test_crawl_killed_after_the_failure_loses_no_page(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker dies as the first of the pages is asked for, then the others come."""
+    site = Site(loopback, "127.96.3.8")
+    pages = [site.page(f"/id/{number}") for number in range(120)]
+    site.reply("/id/0", [600.0, None])
+    dump = site.put("/dump.nt", "")
+    described = dataset(dataDumpLocation=dump, linkedDataPrefix=site.at("/id/"))
+    site.sitemap(described, pages)
+    folder = commands.folder()
+    given: dict[str, Any] = {
+        "folder": folder,
+        "arguments": {"sites": site.at("/"), "follow": "all"},
+        "FRONTIER_LEASE_SECS": 2,
+        "FRONTIER_COMMIT_SECS": 60,
+    }
+    running = commands.start_crawl(spider="sitemap", **given)
+    commands.wait_until(lambda: "/id/" in "".join(site.server.targets))
+    running.send(signal.SIGKILL)
+    running.wait()
+    site.page("/id/0")
+    result = site.crawl(commands, **given)
+    assert set(pages) <= result.graphs
+
+
+# -- graphs of an endpoint -------------------------------------------------------------
+
+
+class EndpointSite(Site):
+    """A site with an endpoint that has a default graph and three named ones."""
+
+    def __init__(self, loopback: Loopback, host: str) -> None:
+        super().__init__(loopback, host)
+        self.endpoint = self.at("/sparql")
+        self.graphs = [self.at(f"/graph/{n}") for n in range(3)]
+        self._store = ox.Store()
+        for name in ("", *self.graphs):
+            graph = ox.NamedNode(name) if name else ox.DefaultGraph()
+            subject, says = ox.NamedNode(self._in(name)), ox.NamedNode("urn:x:says")
+            self._store.add(ox.Quad(subject, says, ox.Literal(name), graph))
+        self.server.pages["*"] = self._answer
+
+    def _in(self, graph: str) -> str:
+        """Return the resource that a graph has."""
+        return f"{self.at('/resource')}?in={graph}"
+
+    def _answer(self, request: RawRequest) -> bytes:
+        parts = urlsplit(request.target)
+        (query,) = parse_qs(parts.query).get("query", [""])
+        if parts.path != "/sparql" or not query:
+            return self.respond("nothing here", "text/plain", status="404 No")
+        found: Any = self._store.query(query)
+        if isinstance(found, ox.QueryTriples):
+            body = found.serialize(format=ox.RdfFormat.N_TRIPLES) or b""
+            return self._loopback.response(body, "application/n-triples")
+        body = found.serialize(format=ox.QueryResultsFormat.JSON) or b""
+        return self._loopback.response(body, "application/sparql-results+json")
+
+    def described(self, *datasets: str) -> None:
+        """Serve a sitemap with datasets of the endpoint, one for each graph name."""
+        self.sitemap(
+            "".join(
+                dataset(
+                    datasetURI=self.at(f"/#{number}"),
+                    sparqlEndpointLocation=self.endpoint,
+                    **({"sparqlGraphName": name} if name else {}),
+                )
+                for number, name in enumerate(datasets)
+            )
+        )
+
+    def taken(self, result: CrawlResult) -> set[str]:
+        """Return the names of the graphs that were taken; the default one is empty."""
+        subjects = {s for s, p, *_ in result.quads if p == "urn:x:says"}
+        names = {"", *self.graphs}
+        return {name for name in names if self._in(name) in subjects}
+
+
+def test_graph_of_a_dataset_is_taken_alone(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset names its graph, or none, then that or the default graph is it."""
+    one, every, default, two = sites = [
+        EndpointSite(loopback, f"127.96.4.{number}") for number in range(1, 5)
+    ]
+    one.described(one.graphs[1])
+    every.described("*")
+    default.described("")
+    two.described(*two.graphs[:2])
+    all_sites = ",".join(site.at("/") for site in sites)
+    result = one.crawl(commands, arguments={"sites": all_sites})
+    assert one.taken(result) == {one.graphs[1]}
+    assert every.taken(result) == {"", *every.graphs}
+    assert default.taken(result) == {""}
+    assert two.taken(result) == set(two.graphs[:2])
+    assert "fault/way_failed" not in result.statistics
+
+
+def test_pages_are_fetched_when_the_graph_is_empty(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If an endpoint has nothing in a graph, then the pages come; other graphs stay."""
+    site = EndpointSite(loopback, "127.96.4.5")
+    pages = [site.page(f"/id/{number}") for number in (1, 2)]
+    covered = site.page("/other/1")
+    good = site.graphs[0]
+    site.sitemap(
+        dataset(
+            datasetURI=site.at("/#1"),
+            sparqlEndpointLocation=site.endpoint,
+            sparqlGraphName=site.at("/none"),
+            linkedDataPrefix=site.at("/id/"),
+        )
+        + dataset(
+            datasetURI=site.at("/#2"),
+            sparqlEndpointLocation=site.endpoint,
+            sparqlGraphName=good,
+            linkedDataPrefix=site.at("/other/"),
+        ),
+        [*pages, covered],
+    )
+    result = site.crawl(commands)
+    assert set(pages) <= result.graphs
+    assert site.taken(result) == {good}
+    assert covered not in result.graphs
+    assert result.statistics["fault/way_failed"] == 1

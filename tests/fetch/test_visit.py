@@ -1,0 +1,674 @@
+"""A visit: what becomes of every record of a batch."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.http.exchange import HttpExchange
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.records import Record, Visit
+from rdfcrawl.turns import FREE
+from rdfcrawl.uri import host_of
+from tests.support.examples import examples
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.turns import Turn
+    from tests.conftest import RawRequest, RawServer, RawServers, Reply
+
+    MakeOptions = Callable[..., FetchOptions]
+
+TURTLE = b"<http://example.org/s> <http://example.org/p> 1 .\n"
+
+
+class Seen:
+    """The frontier's part: which redirect targets are seen."""
+
+    def __init__(self, *urls: str) -> None:
+        self.urls = set(urls)
+
+    async def is_new(self, url: str) -> bool:
+        """Mark `url` as seen; say whether it had not been."""
+        is_new = url not in self.urls
+        self.urls.add(url)
+        return is_new
+
+
+@asynccontextmanager
+async def visiting(
+    options: FetchOptions, seen: Seen | None = None
+) -> AsyncIterator[Visitor]:
+    """Open a visitor on a real exchange; hosts are politeness keys."""
+    with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
+        async with HttpExchange(options, spool) as exchange:
+            yield Visitor(
+                exchange,
+                spool,
+                options,
+                key_of=host_of,
+                is_new=(seen or Seen()).is_new,
+            )
+
+
+def visit_of(*records: Record | str, **fields: Any) -> Visit:
+    """Return a visit with all of `records` pending."""
+    batch = tuple(Record(r) if isinstance(r, str) else r for r in records)
+    fields = {"delay_secs": 0.0, "key": host_of(batch[0].url), **fields}
+    pending = list(range(len(batch)))
+    return Visit(partition=0, epoch=1, records=batch, pending=pending, **fields)
+
+
+def check_invariant(visit: Visit) -> None:
+    """Each record is the one of a document or the index of one put back."""
+    done = [document.record for document in visit.documents]
+    back = [visit.records[index] for index in visit.returned]
+    assert visit.pending == []
+    assert sorted(map(id, [*done, *back])) == sorted(map(id, visit.records))
+
+
+def reasons(visit: Visit) -> list[Reason | None]:
+    """Return the first fault of each document."""
+    return [d.faults[0].reason if d.faults else None for d in visit.documents]
+
+
+async def run(visit: Visit, options: FetchOptions, seen: Seen | None = None) -> Visit:
+    """Make one visit and check what must hold after any."""
+    async with visiting(options, seen) as visitor:
+        await visitor.visit(visit)
+        check_invariant(visit)
+        for document in visit.documents:
+            visitor.release(document)
+        assert visitor.memory_bytes == 0
+        assert not list(visitor.spool.folder.iterdir())
+    return visit
+
+
+async def test_records_become_documents(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a host answers, then each record is a document, in order."""
+    pages: dict[str, Reply] = {"/a": raw_server.response(TURTLE)}
+    server = await raw_server(pages)
+    visit = visit_of(server.url("/a"), server.url("/b"))
+    async with visiting(fetch_options()) as visitor:
+        await visitor.visit(visit)
+        first, second = visit.documents
+        assert (first.response.body, first.response.n_bytes) == (TURTLE, len(TURTLE))
+        assert first.url == server.url("/a")
+        assert first.response.requested == (server.url("/a"),)
+        assert 0 < first.response.started_ms <= first.response.ended_ms
+        assert (second.status, second.response.body) == (404, None)
+        assert visitor.memory_bytes == len(TURTLE)
+    check_invariant(visit)
+    assert not visit.host_refused
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (204, None),
+        (206, Reason.TRUNCATED_BODY),
+        (300, Reason.REDIRECT_BAD_TARGET),
+        (304, Reason.REDIRECT_BAD_TARGET),
+        (400, Reason.CLIENT_ERROR),
+        (401, Reason.CLIENT_ERROR),
+        (404, Reason.NOT_FOUND),
+        (410, Reason.GONE),
+        (451, Reason.CLIENT_ERROR),
+        (501, Reason.SERVER_ERROR),
+        (600, Reason.BAD_HTTP),
+    ],
+)
+async def test_status_is_a_fault(
+    raw_server: RawServers,
+    fetch_options: MakeOptions,
+    status: int,
+    reason: Reason | None,
+) -> None:
+    """If a status is no success, then the document names it and is not retried."""
+    server = await raw_server({"/": raw_server.response(status=f"{status} X")})
+    visit = await run(visit_of(server.url()), fetch_options())
+    assert reasons(visit) == [reason]
+    assert visit.documents[0].status == status
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 504, 522, 524])
+async def test_passing_trouble_is_retried_at_the_end(
+    raw_server: RawServers, fetch_options: MakeOptions, status: int
+) -> None:
+    """If a document may fare better later, then it is asked for after the others."""
+    bad = raw_server.response(status=f"{status} X")
+    good = raw_server.response(TURTLE)
+    server = await raw_server(
+        {"/a": lambda request: good if request.nth == 3 else bad, "*": good}
+    )
+    visit = await run(
+        visit_of(server.url("/a"), server.url("/b"), server.url("/c")),
+        fetch_options(),
+    )
+    assert server.targets == ["/a", "/b", "/c", "/a", "/a"]
+    assert reasons(visit) == [None, None, None]
+
+
+async def test_retries_end(raw_server: RawServers, fetch_options: MakeOptions) -> None:
+    """If a document never fares better, then it ends with its fault."""
+    server = await raw_server({"/": raw_server.response(status="500 X")})
+    visit = await run(visit_of(server.url()), fetch_options(retry_times=1))
+    assert reasons(visit) == [Reason.SERVER_ERROR]
+    assert len(server.requests) == 2
+
+
+async def test_longest_of_broken_bodies_is_kept(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a body breaks off each time, then the most that was read is kept."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"
+
+    def reply(request: RawRequest) -> list[bytes | None]:
+        return [head, b"x" * [0, 50, 2000, 7][request.nth], None]
+
+    server = await raw_server({"/": reply})
+    visit = visit_of(server.url())
+    async with visiting(fetch_options(spool_bytes=1000)) as visitor:
+        await visitor.visit(visit)
+        document = visit.documents[0]
+        assert document.response.path is not None
+        assert (
+            document.response.path.stat().st_size == document.response.n_bytes == 2000
+        )
+        assert document.is_partial
+        assert visitor.memory_bytes == 0
+    assert reasons(visit) == [Reason.TRUNCATED_BODY]
+    assert len(server.requests) == 3
+
+
+async def test_delay_holds_between_all_requests(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a host has a delay, then it holds for redirects and retries too."""
+    bad = raw_server.response(status="500 X")
+    server = await raw_server(
+        {"/a": raw_server.redirect("/b"), "/b": bad, "/c": [None], "/d": bad}
+    )
+    visit = visit_of(
+        server.url("/a"), server.url("/c"), server.url("/d"), delay_secs=0.1
+    )
+    await run(visit, fetch_options(retry_times=1))
+    times = [request.at for request in server.requests]
+    assert len(times) == 8
+    assert min(b - a for a, b in itertools.pairwise(times)) > 0.05
+    assert 0 < visit.not_before_secs <= 0.1
+
+
+async def test_visit_ends_with_its_time(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a visit takes too long, then what it did not reach goes back as it was."""
+    server = await raw_server({"*": raw_server.response(TURTLE)})
+    urls = [server.url(f"/{number}") for number in range(10)]
+    visit = visit_of(*urls, delay_secs=0.1)
+    await run(visit, fetch_options(visit_max_secs=0.25))
+    assert len(visit.documents) == len(server.requests) == 3
+    assert all(visit.records[i] is record for i, record in visit.returned.items())
+    assert not visit.host_refused
+
+
+async def test_stop_ends_a_visit_at_once(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If the worker stops, then a waiting visit ends and a new one asks nothing."""
+    server = await raw_server({"*": raw_server.response(TURTLE)})
+    visit = visit_of(server.url("/a"), server.url("/b"), delay_secs=60.0)
+    async with visiting(fetch_options()) as visitor:
+        task = asyncio.create_task(visitor.visit(visit))
+        while not visit.documents:  # noqa: ASYNC110 (the visitor tells nobody)
+            await asyncio.sleep(0.01)
+        visitor.stop()
+        await asyncio.wait_for(task, 30.0)
+        late = visit_of(server.url("/c"))
+        await visitor.visit(late)
+    assert server.targets == ["/a"]
+    assert list(visit.returned) == [1]
+    assert list(late.returned) == [0]
+    check_invariant(visit)
+
+
+async def test_cancelled_visit_loses_nothing(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a visit is cancelled within a request, then its record goes back too."""
+    pages: dict[str, Reply] = {"/a": raw_server.response(TURTLE), "/b": [60.0]}
+    server = await raw_server(pages)
+    visit = visit_of(*(server.url(f"/{name}") for name in "abc"))
+    async with visiting(fetch_options()) as visitor:
+        task = asyncio.create_task(visitor.visit(visit))
+        while "/b" not in server.targets:  # noqa: ASYNC110 (as above)
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    check_invariant(visit)
+    assert visit.returned == {1: visit.records[1], 2: visit.records[2]}
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_busy_host_is_left_alone(
+    raw_server: RawServers, fetch_options: MakeOptions, status: int, failures: int
+) -> None:
+    """If a host is busy, then the visit ends; at last its records are given up."""
+    server = await raw_server({"*": raw_server.response(status=f"{status} Busy")})
+    visit = visit_of(*(server.url(f"/{n}") for n in "abc"), failures=failures)
+    await run(visit, fetch_options(backoff_base_secs=1.0))
+    assert len(server.requests) == 1
+    assert visit.host_refused
+    if failures < 2:
+        assert {i: r.retries for i, r in visit.returned.items()} == {0: 1, 1: 0, 2: 0}
+        assert visit.not_before_secs == 2.0**failures
+    else:
+        assert reasons(visit) == [Reason.HOST_BUSY] * 3
+        assert visit.not_before_secs == 1.0
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "secs"),
+    [("7", 7.0), ("999999999999", 100.0), ("soon", 1.0)],
+    ids=["secs", "capped", "nonsense"],
+)
+async def test_retry_after_is_obeyed(
+    raw_server: RawServers, fetch_options: MakeOptions, retry_after: str, secs: float
+) -> None:
+    """If a busy host says for how long, then it is left alone so long."""
+    reply = raw_server.response(status="503 Busy", Retry_After=retry_after)
+    server = await raw_server({"*": reply})
+    options = fetch_options(backoff_base_secs=1.0, retry_after_max_secs=100.0)
+    visit = await run(visit_of(server.url()), options)
+    assert visit.not_before_secs == secs
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+async def test_refusing_host(fetch_options: MakeOptions, failures: int) -> None:
+    """If nobody listens, then the visit ends; at last its records are given up."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        visit = visit_of(
+            Record(f"{base}/a", retries=3), f"{base}/b", f"{base}/c", failures=failures
+        )
+        await run(visit, fetch_options())
+    assert visit.host_refused
+    expected = {0: 1, 2: 3}[failures]
+    assert reasons(visit) == [Reason.UNREACHABLE] * expected
+    assert len(visit.returned) == 3 - expected
+    assert all(visit.records[i] is record for i, record in visit.returned.items())
+
+
+async def test_one_dead_origin_does_not_end_the_visit(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If one of the key's origins is dead, then the others are still asked."""
+    server = await raw_server({"*": raw_server.response(TURTLE)})
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        dead = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        visit = visit_of(
+            f"{dead}/a",
+            server.url("/b"),
+            Record(f"{dead}/c", retries=3),
+            server.url("/d"),
+            failures=2,
+        )
+        await run(visit, fetch_options())
+    assert reasons(visit) == [None, None, Reason.UNREACHABLE]
+    assert {i: record.retries for i, record in visit.returned.items()} == {0: 1}
+    assert not visit.host_refused
+
+
+async def test_redirect_on_the_host_is_followed(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a URI redirects on its host, then the document is where it leads."""
+    server = await raw_server(
+        {
+            "/id/a": raw_server.redirect("/doc/a#it"),
+            "/doc/a": raw_server.redirect("a.ttl", "302 Found"),
+            "/doc/a.ttl": raw_server.response(TURTLE),
+        }
+    )
+    visit = visit_of(server.url("/id/a"))
+    seen = Seen()
+    await run(visit, fetch_options(), seen)
+    document = visit.documents[0]
+    chain = tuple(server.url(f"/{path}") for path in ("id/a", "doc/a", "doc/a.ttl"))
+    assert document.response.requested == chain
+    assert document.url == chain[-1]
+    assert visit.known == list(chain[1:])
+    assert seen.urls == set(chain[1:])
+
+
+async def test_redirect_elsewhere_is_an_outlink(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a URI redirects to another host, then its target waits in that queue."""
+    server = await raw_server({"/b": raw_server.redirect("http://127.0.0.9/c")})
+    record = Record(
+        server.url("/b"),
+        depth=3,
+        parent="http://p.example/",
+        chain=("http://a.example/",),
+        lost=1,
+        retries=2,
+    )
+    visit = await run(visit_of(record), fetch_options())
+    assert reasons(visit) == [None]
+    assert (visit.documents[0].status, visit.documents[0].response.body) == (303, None)
+    assert visit.outlinks == [
+        Record(
+            "http://127.0.0.9/c",
+            depth=3,
+            parent="http://p.example/",
+            chain=("http://a.example/", server.url("/b")),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "is_fetched"),
+    [
+        ({}, False),
+        ({"retries": 1}, True),
+        ({"lost": 1}, True),
+    ],
+    ids=["fresh", "put-back", "lost"],
+)
+async def test_seen_target_is_left_to_who_has_it(
+    raw_server: RawServers,
+    fetch_options: MakeOptions,
+    record: dict[str, int],
+    *,
+    is_fetched: bool,
+) -> None:
+    """If a target is already seen, then only a record that may have marked it asks."""
+    pages: dict[str, Reply] = {
+        "/a": raw_server.redirect("/b"),
+        "/b": raw_server.response(TURTLE),
+    }
+    server = await raw_server(pages)
+    visit = visit_of(Record(server.url("/a"), **record))  # type: ignore[arg-type]
+    await run(visit, fetch_options(), Seen(server.url("/b")))
+    assert reasons(visit) == [None]
+    assert server.targets == (["/a", "/b"] if is_fetched else ["/a"])
+    assert visit.documents[0].status == (200 if is_fetched else 303)
+
+
+async def test_retry_may_follow_its_own_redirect_again(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If the target fails once, then the retry is not taken for somebody else's."""
+    bad, good = raw_server.response(status="500 X"), raw_server.response(TURTLE)
+    server = await raw_server(
+        {
+            "/a": raw_server.redirect("/b"),
+            "/b": lambda request: good if request.nth > 1 else bad,
+        }
+    )
+    visit = await run(visit_of(server.url("/a")), fetch_options())
+    assert visit.documents[0].status == 200
+    assert visit.documents[0].response.requested == (server.url("/a"), server.url("/b"))
+
+
+async def test_record_that_marked_its_target_says_so(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a visit ends between redirect and target, then the next one may fetch it."""
+    server = await raw_server({"/a": raw_server.redirect("/b")})
+    visit = visit_of(server.url("/a"), delay_secs=5.0)
+    async with visiting(fetch_options()) as visitor:
+        task = asyncio.create_task(visitor.visit(visit))
+        while "/a" not in server.targets:  # noqa: ASYNC110 (as above)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        visitor.stop()
+        await task
+    check_invariant(visit)
+    assert visit.returned[0].retries == 1
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("/a", Reason.REDIRECT_LOOP),
+        ("http://start.example/", Reason.REDIRECT_LOOP),
+        ("file:///etc/passwd", Reason.REDIRECT_BAD_TARGET),
+        ("sftp://127.0.0.1/", Reason.REDIRECT_BAD_TARGET),
+        ("data:text/turtle,x", Reason.REDIRECT_BAD_TARGET),
+        ("http://[::bad/", Reason.REDIRECT_BAD_TARGET),
+        ("", Reason.REDIRECT_BAD_TARGET),
+        ("/" + "x" * 9000, Reason.REDIRECT_BAD_TARGET),
+    ],
+)
+async def test_bad_redirect_is_not_followed(
+    raw_server: RawServers, fetch_options: MakeOptions, location: str, reason: Reason
+) -> None:
+    """If a redirect leads back or nowhere, then the document says so."""
+    server = await raw_server({"/a": raw_server.redirect(location)})
+    record = Record(server.url("/a"), chain=("http://start.example/",))
+    visit = await run(visit_of(record), fetch_options())
+    assert reasons(visit) == [reason]
+    assert len(server.requests) == 1
+
+
+async def test_redirect_limit_counts_all_hosts(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a chain is too long over all its hosts, then it ends."""
+    server = await raw_server(
+        {"*": lambda request: raw_server.redirect(f"{request.target}x")}
+    )
+    record = Record(server.url("/x"), chain=("http://a.example/", "http://b.example/"))
+    visit = await run(visit_of(record), fetch_options(redirect_limit=5))
+    assert reasons(visit) == [Reason.REDIRECT_LIMIT]
+    assert len(server.requests) == 4  # two redirects before, three followed here
+
+
+async def test_redirect_to_a_dead_origin_of_the_key(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If all redirect to a dead origin, then it is tried once and the rest goes on."""
+    n_tried = 0
+
+    def no_tls(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal n_tried
+        n_tried += 1
+        writer.write(b"not TLS")
+        writer.close()
+
+    async with await asyncio.start_server(no_tls, "127.0.0.1", 0) as listener:
+        dead = f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        pages: dict[str, Reply] = {
+            "/a": raw_server.redirect(f"{dead}/a"),
+            "/b": raw_server.redirect(f"{dead}/b"),
+            "/c": raw_server.response(TURTLE),
+        }
+        server = await raw_server(pages)
+        visit = visit_of(
+            server.url("/a"), Record(server.url("/b"), retries=3), server.url("/c")
+        )
+        await run(visit, fetch_options())
+    assert n_tried == 1
+    assert reasons(visit) == [None, Reason.TLS]
+    assert visit.documents[1].response.requested == (server.url("/b"),)
+    assert {i: record.retries for i, record in visit.returned.items()} == {0: 1}
+    assert not visit.host_refused
+
+
+async def test_lost_lease_ends_a_visit(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If the lease is lost during a visit, then nothing more is asked for."""
+    server = await raw_server()
+    visit = visit_of(*(server.url(f"/{i}") for i in range(3)))
+
+    def reply(_: RawRequest) -> list[bytes | None]:
+        visit.is_lost = True
+        return [raw_server.response(TURTLE)]
+
+    server.pages["/0"] = reply
+    await run(visit, fetch_options())
+    assert server.targets == ["/0"]
+    assert sorted(visit.returned) == [1, 2]
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+async def test_error_of_our_own_costs_one_record_a_try(
+    raw_server: RawServers,
+    fetch_options: MakeOptions,
+    caplog: pytest.LogCaptureFixture,
+    retries: int,
+) -> None:
+    """If a visit fails by itself, then what it has is kept, and the culprit counts."""
+    server = await raw_server(
+        {
+            "/0": raw_server.response(TURTLE),
+            "/1": raw_server.redirect("/target"),
+            "/2": raw_server.response(TURTLE),
+        }
+    )
+
+    class Broken(Seen):
+        async def is_new(self, url: str) -> bool:
+            raise RuntimeError(url)
+
+    records = [Record(server.url(f"/{i}"), retries=retries) for i in range(3)]
+    visit = await run(visit_of(*records), fetch_options(), Broken())
+    check_invariant(visit)
+    assert visit.documents[0].status == 200
+    assert "Unexpected error in the visit" in caplog.text
+    if retries:
+        assert reasons(visit) == [None, Reason.INTERNAL]
+    else:
+        assert visit.returned[1].retries == 1
+    assert visit.returned[2].retries == retries
+
+
+class ScriptedExchange:
+    """Answers from a list, then for ever with the last."""
+
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers = answers
+        self.n_asked = 0
+
+    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+        """Return the next answer, whatever is asked for."""
+        assert url
+        assert ask.max_bytes
+        assert turn.is_good()
+        self.n_asked += 1
+        answer = self.answers[min(self.n_asked, len(self.answers)) - 1]
+        return Answer(
+            status=answer.status,
+            location=answer.location,
+            fault=answer.fault,
+            is_host_fault=answer.is_host_fault,
+        )
+
+
+ANSWERS = st.one_of(
+    st.sampled_from([200, 206, 304, 404, 429, 500, 503]).map(
+        lambda status: Answer(status=status)
+    ),
+    st.sampled_from(["", "/r1", "/r2", "http://other.example/", "https://h.example/"])
+    .map(lambda location: Answer(status=302, location=location)),
+    st.builds(
+        lambda reason, is_host_fault: Answer(
+            fault=Fault(reason), is_host_fault=is_host_fault
+        ),
+        st.sampled_from([Reason.TIMEOUT, Reason.DNS, Reason.BAD_HTTP, Reason.TLS]),
+        st.booleans(),
+    ),
+)  # fmt: skip
+RECORDS = st.builds(
+    Record,
+    st.sampled_from(["http://h.example/", "https://h.example/", "http://h.example:8/"])
+    .flatmap(lambda base: st.integers(0, 9).map(lambda n: f"{base}{n}")),
+    retries=st.integers(0, 3),
+    lost=st.integers(0, 3),
+)  # fmt: skip
+
+
+@settings(
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(
+    records=st.lists(RECORDS, min_size=1, max_size=6),
+    answers=st.lists(ANSWERS, min_size=1, max_size=8),
+    failures=st.integers(0, 3),
+)
+def test_no_record_is_lost_or_doubled(
+    tmp_path: Path,
+    fetch_options: MakeOptions,
+    records: list[Record],
+    answers: list[Answer],
+    failures: int,
+) -> None:
+    """If a host answers anything at all, then every record ends in one place."""
+    options = fetch_options(backoff_base_secs=1e-6, spool_dir=tmp_path)
+    exchange = ScriptedExchange(answers)
+    visit = visit_of(*records, failures=failures)
+
+    async def run_scripted() -> None:
+        with Spool(tmp_path, memory_limit_bytes=1 << 20) as spool:
+            visitor = Visitor(
+                exchange, spool, options, key_of=host_of, is_new=Seen().is_new
+            )
+            await visitor.visit(visit)
+
+    asyncio.run(run_scripted())
+    check_invariant(visit)
+    most = (options.retry_times + 1) * (options.redirect_limit + 1)
+    assert exchange.n_asked <= len(records) * most
+    for index, record in visit.returned.items():
+        before = visit.records[index]
+        assert before.retries <= record.retries <= min(3, before.retries + 1)
+        assert (record.url, record.lost) == (before.url, before.lost)
+    assert all(d.faults or 200 <= d.status < 400 for d in visit.documents)
+
+
+async def test_many_visits_at_once_share_one_exchange(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If many hosts are visited at once, then each visit has its own documents."""
+    servers: list[RawServer] = []
+    for number in range(1, 13):
+        reply = raw_server.response(b"%d" % number)
+        servers.append(await raw_server({"*": reply}, host=f"127.0.1.{number}"))
+    visits = [
+        visit_of(*(server.url(f"/{n}") for n in range(5)), delay_secs=0.01)
+        for server in servers
+    ]
+    async with visiting(fetch_options()) as visitor:
+        await asyncio.gather(*(visitor.visit(visit) for visit in visits))
+    for number, visit in enumerate(visits, start=1):
+        check_invariant(visit)
+        assert [document.response.body for document in visit.documents] == [
+            b"%d" % number
+        ] * 5
+    assert all(server.n_connections == 1 for server in servers)

@@ -1,0 +1,64 @@
+"""What is put off while a dataset is taken as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.frontier.deferred import Deferred, PutOff
+from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.state_store import StateStore
+from rdfcrawl.records import Kind, Record
+from rdfcrawl.tasks.pages import ListedPage
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.client import Frontier
+    from tests.support.redis_fixtures import MakeFrontier
+
+PREFIX = "http://a.example/id/"
+ALL = [
+    PutOff(Record(f"{PREFIX}{n}", depth=2, parent="http://a.example/s"), b"2")
+    for n in range(1200)
+]
+
+
+def deferred_of(frontier: Frontier) -> Deferred:
+    """Return what is put off in a crawl."""
+    return Deferred(StateStore(frontier.redis, frontier.key, Outage()))
+
+
+async def waiting(deferred: Deferred, prefix: str = PREFIX) -> dict[str, PutOff]:
+    """Return what waits, by URL and change."""
+    return {
+        f"{each.record.url} {each.record.change}": each
+        async for group in deferred.groups(prefix)
+        for each in group
+    }
+
+
+async def test_records_come_back_as_they_were(make_frontier: MakeFrontier) -> None:
+    """If records are put off, then they come back whole, each once."""
+    deferred = deferred_of(await make_frontier())
+    changed = Record(
+        f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(0.5, 7), change="ab"
+    )
+    special = PutOff(changed, b"1")
+    await deferred.put(PREFIX, [*ALL, special])
+    await deferred.put(PREFIX, ALL[:7])
+    found = await waiting(deferred)
+    assert sorted(found.values(), key=repr) == sorted([*ALL, special], key=repr)
+    assert await waiting(deferred, "http://b.example/") == {}
+
+
+async def test_only_so_many_are_kept(make_frontier: MakeFrontier) -> None:
+    """If more is put off than there is room for, then the rest is left, for good."""
+    deferred = deferred_of(await make_frontier())
+    await deferred.put(PREFIX, ALL[:60], limit=100)
+    await deferred.put(PREFIX, ALL[60:], limit=100)
+    await deferred.put(PREFIX, ALL, limit=100)
+    assert len(await waiting(deferred)) == 100
+    assert deferred.full(100) == {PREFIX}
+    assert not deferred.full(200)
+    # What a dump names leaves room for what others name.
+    await deferred.put(PREFIX, ALL, limit=200)
+    assert len(await waiting(deferred)) >= 100
+    assert not await deferred.is_full(PREFIX)

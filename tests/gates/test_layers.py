@@ -1,0 +1,178 @@
+"""The rooms of the package stand in one order, and nothing in them goes in circles."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.pages import read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+ROOT = Path(__file__).parents[2] / "rdfcrawl"
+
+# The lowest row first. A room imports what is in rows below its own, for type checkers
+# and inside functions, too; rooms of one row do not know each other. A room is a folder
+# or a file; what has a dot is taken out of its folder.
+ROWS = """
+bodies console contact defaults errors garbage pieces rdf.namespaces signals
+codec disk faultlog formats own_arguments reservations resolver setting_values uri
+bytesource descriptors guard stores tasks
+records scrapy_settings unpack
+kinds leaving queued_requests rdf relations seeds tasks.records turns
+html http_links links provenance robots
+extraction sitemaps
+catalogs
+arguments
+remembered
+frontier
+fetch
+harvest inspection middlewares
+options pipelines
+callbacks
+progress settings spiders
+dataweb launch
+commands
+addon
+cli
+__main__
+"""
+# They talk to nobody: bytes go in, values come out.
+PURE = """
+arguments bytesource catalogs codec contact errors faultlog formats guard.policy html
+http_links kinds leaving links pieces provenance rdf records relations remembered
+reservations robots.parser robots.paths robots.policy seeds sitemaps tasks turns
+unpack uri
+"""
+IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "scrapy_redis", "twisted"}
+
+# What still goes up, or around. Who mends one takes it out: the lists only get shorter.
+KNOWN_ARROWS: set[tuple[str, str]] = set()
+KNOWN_CIRCLES = {
+    frozenset({"dataweb.accesslog", "dataweb.nodes.base"}),
+    frozenset({"fetch.ftp.exchange", "fetch.ftp.request"}),
+    frozenset(
+        f"catalogs.sparql.{name}"
+        for name in ("graphs", "knots", "plan", "reading", "writing")
+    ),
+}
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the source of each module by its name, without `rdfcrawl.`."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def imports(tree: ast.Module) -> set[str]:
+    """Return the dotted names of all that is imported anywhere in a module."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@cache
+def arrows() -> dict[str, set[str]]:
+    """Return which modules each module imports; the root with the version is none."""
+    found: dict[str, set[str]] = {}
+    for name, tree in modules().items():
+        found[name] = set()
+        for imported in imports(tree):
+            package, _, inner = imported.partition(".")
+            while package == "rdfcrawl" and inner:
+                if inner in modules():
+                    found[name].add(inner)
+                    break
+                inner = inner.rpartition(".")[0]
+    return {name: targets - {name, ""} for name, targets in found.items()}
+
+
+def rows() -> dict[str, int]:
+    """Return the row of each room."""
+    lines = ROWS.strip().splitlines()
+    return {room: row for row, line in enumerate(lines) for room in line.split()}
+
+
+def room_of(module: str, rooms: Container[str]) -> str:
+    """Return the room of a module: the longest name among them that it begins with."""
+    while module and module not in rooms:
+        module = module.rpartition(".")[0]
+    return module
+
+
+def circles() -> set[frozenset[str]]:
+    """Return the modules that import one another, however far around."""
+    reached: dict[str, set[str]] = {}
+    for start in arrows():
+        found, waiting = set[str](), [start]
+        while waiting:
+            new = arrows()[waiting.pop()] - found
+            found |= new
+            waiting += new
+        reached[start] = found
+    return {
+        frozenset(each for each in reached[name] if name in reached[each])
+        for name in reached
+        if name in reached[name]
+    }
+
+
+def test_rooms_import_only_rooms_below() -> None:
+    """If a module imports one of another room, then that room is in a row below."""
+    order = rows()
+    up = set()
+    for module, targets in arrows().items():
+        own = room_of(module, order)
+        for target in targets if module else ():
+            other = room_of(target, order)
+            assert own, f"{module}: name its room in ROWS of this test"
+            assert other, f"{target}: name its room in ROWS of this test"
+            if other != own and order[other] >= order[own]:
+                up.add((module, target))
+    new, gone = up - KNOWN_ARROWS, KNOWN_ARROWS - up
+    assert not new, "\n".join(
+        f"{module} imports {target}: {room_of(target, order)} is not below"
+        f" {room_of(module, order)} (ROWS of this test)"
+        for module, target in sorted(new)
+    )
+    assert not gone, f"mended, so take them out of KNOWN_ARROWS: {sorted(gone)}"
+
+
+def test_modules_import_in_no_circle() -> None:
+    """If modules import one another, then this is known, and was so before."""
+    found = circles()
+    new, gone = found - KNOWN_CIRCLES, KNOWN_CIRCLES - found
+    assert not new, f"these import one another: {[sorted(each) for each in new]}"
+    assert not gone, f"take out of KNOWN_CIRCLES: {[sorted(each) for each in gone]}"
+
+
+def test_pure_rooms_import_no_network() -> None:
+    """If a room is pure, then it imports no library that talks to anybody."""
+    pure = set(PURE.split())
+    wrong = [
+        f"{module} imports {library}, but {room_of(module, pure)} is pure"
+        for module, tree in modules().items()
+        if room_of(module, pure)
+        for library in sorted({name.partition(".")[0] for name in imports(tree)})
+        if library in IMPURE_LIBRARIES
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_docs_name_each_room() -> None:
+    """If a room stands in the order, then `architecture.md` says what it is."""
+    text = read_page("architecture.md")
+    rooms = {room for room in rows() if "." not in room} - {"__main__"}
+    assert not {x for x in rooms if f"`{x}/`" not in text and f"`{x}.py`" not in text}

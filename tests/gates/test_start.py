@@ -1,0 +1,128 @@
+"""What may not be imported before it is needed: a command's start is paid each time."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOOPBACK_NETS
+
+_PROJECT = Path(__file__).parents[2]
+# Each takes 20 to 300 ms of CPU, and most commands and documents need none of them.
+_HEAVY = {
+    *("numpy", "rdflib", "pyld", "pyRdfa", "html5lib", "extruct", "mf2py"),
+    *("py7zr", "jsonpatch", "yaml", "rich", "tldextract", "requests", "selectolax"),
+    *("rdfcrawl.html.page", "rdfcrawl.html.rules", "rdfcrawl.unpack.documents"),
+    *("rdfcrawl.rdf.hdt", "rdfcrawl.rdf.trix", "rdfcrawl.rdf.jsonld.reading"),
+    *("rdfcrawl.dataweb.process", "rdfcrawl.harvest.ckan", "rdfcrawl.harvest.sparql"),
+}
+# Scrapy imports them for what it is told to leave out, or we for what comes later.
+_NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
+    *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
+    *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
+    *("rdfcrawl.stores.reading", "rdfcrawl.harvest.resourcesync"),
+    *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.http.scrapy_handler"),
+}
+_OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"}
+_OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.harvest", "pyoxigraph"}
+_TOLD = """
+import atexit, sys
+atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))
+"""
+
+
+def _modules(line: str) -> set[str]:
+    """Return what a process has imported in the end; its exit code must be 0."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TOLD + line],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=_PROJECT,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("MODULES ")[2].split())
+
+
+def _scrapy(*arguments: str) -> set[str]:
+    return _modules(
+        f"sys.argv[1:] = {list(arguments)!r}\nimport runpy\n"
+        "runpy.run_module('scrapy', run_name='__main__', alter_sys=True)"
+    )
+
+
+def _imported_before_the_first_request(folder: Path) -> set[str]:
+    """Return what a crawl of one page has imported when it asks for something."""
+    told = folder / "stderr"
+    with socket.create_server(("127.0.0.1", 0)) as server, told.open("wb") as stderr:
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        options = [f"seeds={url}", "fresh=1", "max_per_host=1"]
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-X", "importtime", "-m", "scrapy", "crawl"),
+                *("linkeddata", "-s", f"CRAWL_DIR={folder}", "-s", "PROGRESS=off"),
+                f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
+                *(word for option in options for word in ("-a", option)),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            cwd=_PROJECT,
+        )
+        try:
+            connection, _ = server.accept()
+            lines = told.read_text(encoding="utf-8", errors="replace")
+            connection.close()
+        finally:
+            process.terminate()
+            process.wait()
+    return set(re.findall(r"^import time:.*\| +(\S+)$", lines, re.MULTILINE))
+
+
+@pytest.mark.parametrize("command", [["list"], ["version"], ["rdf", "-h"]])
+def test_a_command_that_crawls_nothing_imports_no_room_of_a_crawl(
+    command: list[str],
+) -> None:
+    """If a command does not crawl, it imports nothing that only a crawl needs."""
+    imported = _scrapy(*command)
+    assert not imported & (_HEAVY | _OF_THE_NETWORK | _OF_A_CRAWL)
+
+
+def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> None:
+    """If `scrapy rdf` reads N-Triples, it opens no network, no page and no child."""
+    path = tmp_path / "one.nt"
+    path.write_text('<http://e/s> <http://e/p> "o" .\n')
+    imported = _scrapy("rdf", str(path))
+    assert "rdfcrawl.inspection" in imported
+    assert "rdfcrawl.extraction.sandbox" not in imported
+    assert not imported & (_HEAVY | _OF_THE_NETWORK)
+
+
+def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> None:
+    """If a crawl sends its first request, then nothing heavy was imported for it."""
+    imported = _imported_before_the_first_request(tmp_path)
+    assert {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"} <= imported
+    assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
+
+
+def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
+    """If a child process starts, it imports the readers of no special format."""
+    imported = _modules("import rdfcrawl.extraction.child")
+    heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
+    assert not imported & heavy
+
+
+def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:
+    """If Scrapy's HTTP handler raises its `TunnelError`, it is retried as ever."""
+    from scrapy.core.downloader.handlers.http11 import TunnelError as ScrapysError
+
+    from rdfcrawl.fetch.http.scrapy_handler import TunnelError
+
+    assert isinstance(ScrapysError("no tunnel"), TunnelError)
+    assert not isinstance(ValueError("no tunnel"), TunnelError)

@@ -1,0 +1,439 @@
+"""The guard's policy, and the connections of pages that it judges."""
+
+from __future__ import annotations
+
+import re
+import socket
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+from scrapy.utils.project import get_project_settings
+
+from rdfcrawl.errors import ConfigError, Reason
+from rdfcrawl.fetch.http.exchange import HttpExchange
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.names import GuardedResolver
+from rdfcrawl.guard.options import guard_of
+from rdfcrawl.guard.policy import (
+    MAX_PORT,
+    Guard,
+    Use,
+    Why,
+    literal_address,
+    parse_networks,
+    parse_ports,
+)
+from rdfcrawl.records import Kind
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.options import FetchOptions
+    from tests.conftest import RawServers
+
+    MakeOptions = Callable[..., FetchOptions]
+
+LOOPBACK = Guard(parse_networks(["127.0.0.0/8"]))
+
+REFUSED = [
+    "0.0.0.0",
+    "10.1.2.3",
+    "100.64.0.1",
+    "100.100.100.200",  # metadata of a cloud
+    "127.0.0.1",
+    "127.255.255.254",
+    "168.63.129.16",  # of another one
+    "169.254.169.254",  # of most
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.88.99.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.7",
+    "203.0.113.9",
+    "224.0.0.1",
+    "239.255.255.255",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::7f00:1",  # IPv4-compatible
+    "::ffff:127.0.0.1",  # IPv4-mapped
+    "::ffff:0:127.0.0.1",  # IPv4-translated
+    "64:ff9b::7f00:1",  # NAT64
+    "64:ff9b::10.0.0.1",
+    "64:ff9b:1::a00:1",
+    "100::1",
+    "2001::1",  # Teredo
+    "2001:0:4136:e378:8000:63bf:80ff:fffe",
+    "2001:db8::1",
+    "2002:7f00:1::",  # 6to4
+    "2002:808:808::1",
+    "2606:4700::5efe:10.0.0.1",  # ISATAP
+    "2606:4700::200:5efe:127.0.0.1",
+    "3fff::1",
+    "5f00::1",
+    "fc00::1",
+    "fd00:ec2::254",  # metadata of a cloud
+    "fe80::1",
+    "fe80::1%eth0",
+    "fec0::1",
+    "ff02::1",
+    "localhost",
+    "",
+    "2130706433",
+    "0177.0.0.1",
+    "127.1",
+]
+ALLOWED = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "100.63.255.255",
+    "100.128.0.1",
+    "172.15.255.255",
+    "172.32.0.1",
+    "192.0.1.1",
+    "223.255.255.255",
+    "2606:4700::1111",
+    "64:ff9b::8.8.8.8",  # NAT64: whoever has IPv6 alone reaches IPv4 so
+    "2606:4700::5efe:8.8.8.8",
+    "2a00:1450:4001:81b::200e",
+]
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_address_is_refused(address: str) -> None:
+    """If an address is not on the public internet, then it is not connected to."""
+    assert Guard().refusal(address, 80) is not None
+
+
+@pytest.mark.parametrize("address", ALLOWED)
+def test_address_is_allowed(address: str) -> None:
+    """If an address is on the public internet, then it is connected to."""
+    assert Guard().refusal(address, 80) is None
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_guard_is_stricter_than_the_library(number: int) -> None:
+    """If an IPv4 address is allowed, then Python's registry calls it global too."""
+    address = IPv4Address(number)
+    if Guard().refuses_address(str(address)) is None:
+        assert address.is_global
+        assert not address.is_multicast
+
+
+@given(st.integers(0, 2**128 - 1))
+def test_guard_is_stricter_than_the_library_for_ipv6(number: int) -> None:
+    """If an IPv6 address is allowed, then Python's registry calls it global too."""
+    address = IPv6Address(number)
+    if Guard().refuses_address(str(address)) is None:
+        assert address.is_global
+        assert address.ipv4_mapped is None
+        assert address.sixtofour is None
+        assert address.teredo is None
+
+
+def test_networks_are_allowed() -> None:
+    """If a network is allowed, then its addresses are, and no embedding of them."""
+    guard = Guard(parse_networks(["10.0.0.0/8", " fd00::/8 ", ""]))
+    assert guard.refusal("10.1.2.3", 80) is None
+    assert guard.refusal("fd12::1", 80) is None
+    assert guard.refusal("127.0.0.1", 80) is Why.LOOPBACK
+    assert guard.refusal("::ffff:10.1.2.3", 80) is Why.TUNNEL
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("0.0.0.0", Why.UNSPECIFIED),
+        ("10.0.0.1", Why.PRIVATE),
+        ("100.64.0.1", Why.SHARED),
+        ("168.63.129.16", Why.CLOUD),
+        ("169.254.169.254", Why.LINK_LOCAL),
+        ("192.0.2.1", Why.DOCUMENTATION),
+        ("198.18.0.1", Why.BENCHMARK),
+        ("255.255.255.255", Why.RESERVED),
+        ("::1", Why.LOOPBACK),
+        ("::", Why.UNSPECIFIED),
+        ("::ffff:127.0.0.1", Why.TUNNEL),
+        ("64:ff9b::7f00:1", Why.LOOPBACK),
+        ("2002:7f00:1::", Why.TUNNEL),
+        ("fd00:ec2::254", Why.PRIVATE),
+        ("fe80::1%eth0", Why.LINK_LOCAL),
+        ("ff02::1", Why.MULTICAST),
+        ("5f00::1", Why.RESERVED),
+        ("127.1", Why.RESERVED),
+    ],
+)
+def test_refusal_has_a_name(address: str, why: Why) -> None:
+    """If an address is refused, then it is said what it is."""
+    assert Guard().refusal(address, 443) is why
+
+
+@pytest.mark.parametrize(
+    ("use", "allowed", "refused"),
+    [
+        (Use.WEB, [80, 443, 1024, 8890, MAX_PORT], [0, 1, 21, 22, 25, 110, 990, 1023]),
+        (Use.FTP, [21, 990, 2121], [20, 22, 25, 1023, MAX_PORT + 1]),
+        (Use.FTP_DATA, [1024, 50_000, MAX_PORT], [20, 21, 22, 80, 443, 1023]),
+    ],
+)
+def test_ports(use: Use, allowed: list[int], refused: list[int]) -> None:
+    """If a port is one of another service, then it is not connected to."""
+    guard = Guard()
+    assert [port for port in allowed if guard.refuses_port(port, use)] == []
+    assert {guard.refusal("1.1.1.1", port, use) for port in refused} == {Why.PORT}
+
+
+def test_ports_are_set() -> None:
+    """If the ports of the web are fewer, then those of FTP and its data stay."""
+    guard = Guard(ports=parse_ports(["80", " 443 "]))
+    assert guard.refuses_port(8080) is Why.PORT
+    assert guard.refuses_port(2121, Use.FTP) is Why.PORT
+    assert guard.refuses_port(21, Use.FTP) is None
+    assert guard.refuses_port(50_000, Use.FTP_DATA) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1]", "::1"),
+        ("localhost", "127.0.0.1"),
+        ("db.localhost", "127.0.0.1"),
+        ("example.org", ""),
+        ("mylocalhost", ""),
+    ],
+)
+def test_literals_are_known_without_a_lookup(host: str, address: str) -> None:
+    """If a host is an address, or named so for all, then nobody need be asked."""
+    assert literal_address(host) == address
+
+
+def test_many_ports_of_an_address_are_a_scan() -> None:
+    """If documents lead to ever more ports of an address, then they are refused."""
+    counts: list[Why] = []
+    gate = Gate(Guard(max_ports=3), count=counts.append)
+    for port in (80, 443, 8080, 80, 443):
+        gate.check("1.1.1.1", port)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check("1.1.1.1", 8081)
+    gate.check("1.1.1.1", 8080)
+    gate.check("1.1.1.2", 8081)
+    gate.check("1.1.1.1", 50_000, Use.FTP_DATA)
+    assert counts == [Why.PORT_SCAN]
+
+
+def test_setting_is_read() -> None:
+    """If GUARD_ALLOW_NETS has networks, then the guard allows them."""
+    given = {"GUARD_ALLOW_NETS": "127.0.0.0/8,::1", "GUARD_PORTS": "80,8000-8999"}
+    guard = guard_of(Settings(given | {"GUARD_MAX_PORTS": "5"}))
+    assert guard.allow_nets == (ip_network("127.0.0.0/8"), ip_network("::1"))
+    assert guard.ports == ((80, 80), (8000, 8999))
+    assert guard.max_ports == 5
+
+
+def test_settings_of_the_project_are_the_policy_itself() -> None:
+    """If nothing is set, then the guard is as strict as it is by itself."""
+    assert guard_of(get_project_settings()) == Guard()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GUARD_ALLOW_NETS", "10.0.0.1/8"),
+        ("GUARD_ALLOW_NETS", "everything"),
+        ("GUARD_ALLOW_NETS", "10.0.0.0/33"),
+        ("GUARD_PORTS", "http"),
+        ("GUARD_PORTS", "0-80"),
+        ("GUARD_PORTS", "443-80"),
+        ("GUARD_PORTS", "1-65536"),
+        ("GUARD_PORTS", "80-"),
+        ("GUARD_MAX_PORTS", "0"),
+        ("GUARD_MAX_PORTS", "many"),
+    ],
+)
+def test_bad_setting_is_refused(name: str, value: str) -> None:
+    """If a setting makes no sense, then the crawl does not begin."""
+    with pytest.raises(ConfigError, match=name):
+        guard_of(Settings({"GUARD_MAX_PORTS": 1, name: value}))
+
+
+# -- over real connections -----------------------------------------------------------
+
+
+@asynccontextmanager
+async def opened(options: FetchOptions, guard: Guard) -> AsyncIterator[HttpExchange]:
+    """Open an exchange with a guard."""
+    with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
+        async with HttpExchange(replace(options, guard=guard), spool) as exchange:
+            yield exchange
+
+
+async def get(url: str, options: FetchOptions, guard: Guard) -> Answer:
+    """Fetch one URL by a guarded exchange."""
+    async with opened(options, guard) as exchange:
+        return await exchange.get(url, options.ask(Kind.PAGE))
+
+
+SPELLINGS = [
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f.1",
+    "0177.0.0.1",
+    "127.0.0.1.",
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "①②⑦.0.0.1",
+    "0.0.0.0",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:ffff:7f00:0001]",
+    "[64:ff9b::7f00:1]",
+    "[::127.0.0.1]",
+    "me:pw@127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("host", SPELLINGS)
+async def test_loopback_is_not_reached(
+    raw_server: RawServers, fetch_options: MakeOptions, host: str
+) -> None:
+    """If a URL spells a loopback address in any way, then no connection is made."""
+    server = await raw_server({"*": raw_server.response()})
+    try:
+        url = requestable(f"http://{host}:{server.port}/")
+    except BadUri:
+        return
+    answer = await get(url, fetch_options(), Guard())
+    assert answer.fault is not None
+    assert answer.fault.reason in {Reason.GUARD_BLOCKED, Reason.DNS}
+    assert server.n_connections == 0
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_refusal_is_named(
+    raw_server: RawServers, fetch_options: MakeOptions, host: str
+) -> None:
+    """If the guard refuses, then the fault says so, and holds for all of the host."""
+    server = await raw_server()
+    url = f"http://{host}:{server.port}/"
+    answer = await get(url, fetch_options(), Guard())
+    assert answer.fault is not None
+    assert answer.fault.reason is Reason.GUARD_BLOCKED
+    assert host in answer.fault.detail
+    assert answer.is_host_fault
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_allowed_network_is_reached(
+    raw_server: RawServers, fetch_options: MakeOptions, host: str
+) -> None:
+    """If a network is allowed, then its addresses and their names are reached."""
+    server = await raw_server({"/": raw_server.response(b"<> <a:b> 1 .")})
+    answer = await get(f"http://{host}:{server.port}/", fetch_options(), LOOPBACK)
+    assert answer.fault is None
+    assert answer.status == 200
+
+
+class Names(AbstractResolver):
+    """A name server of the test's own: each lookup takes the next list."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.is_closed = False
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_INET,
+    ) -> list[ResolveResult]:
+        """Return the next list."""
+        return [
+            ResolveResult(
+                hostname=host, host=each, port=port, family=family, proto=0, flags=0
+            )
+            for each in self.answers.pop(0)
+        ]
+
+    async def close(self) -> None:
+        """Take note."""
+        self.is_closed = True
+
+
+async def test_private_addresses_of_a_name_are_left_out() -> None:
+    """If a name has public and private addresses, then only the public ones stay."""
+    names = GuardedResolver(Names(["10.0.0.1", "1.1.1.1", "::1"]), Gate(Guard()))
+    assert [each["host"] for each in await names.resolve("a.example", 80)] == [
+        "1.1.1.1"
+    ]
+
+
+async def test_name_that_changes_its_address_is_refused() -> None:
+    """If a name turns private (DNS rebinding), then each lookup is judged anew."""
+    source = Names(["1.1.1.1"], ["127.0.0.1"])
+    names = GuardedResolver(source, Gate(Guard()))
+    assert await names.resolve("a.example", 80)
+    with pytest.raises(GuardBlocked, match="loopback"):
+        await names.resolve("a.example", 80)
+    await names.close()
+    assert source.is_closed
+
+
+async def test_address_is_checked_when_it_is_dialled(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a resolver lets a private address through, then no socket is opened for it."""
+    server = await raw_server({"*": raw_server.response()})
+    async with opened(fetch_options(), Guard()) as exchange:
+        connector = exchange._session.connector
+        connector._resolver = Names(["127.0.0.1"])  # type: ignore[union-attr]
+        url = f"http://rebound.example:{server.port}/"
+        answer = await exchange.get(url, fetch_options().ask(Kind.PAGE))
+    assert answer.fault is not None
+    assert answer.fault.reason is Reason.GUARD_BLOCKED
+    assert server.n_connections == 0
+
+
+_connects = re.compile(
+    r"socket\.socket\(|create_connection\(|open_connection\(|ClientSession\(|urlopen\("
+    r"|HTTPS?Connection\(|connectTCP\("
+)
+# The gate itself; those who ask it; who looks for a route, and sends nothing; the
+# synthetic web; the socket of our own Redis.
+_MAY_CONNECT = {
+    "guard/gate.py",
+    "fetch/http/exchange.py",
+    "fetch/ftp/protocol.py",
+    "fetch/own_trouble.py",
+    "dataweb/server.py",
+    "frontier/unix_socket.py",
+}
+
+
+def test_connections_are_made_in_few_places() -> None:
+    """If a file opens connections, then it is one that is known to ask the gate."""
+    root = Path(__file__).resolve().parents[2] / "rdfcrawl"
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        if _connects.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == _MAY_CONNECT

@@ -1,0 +1,66 @@
+"""What is stored of a document that a later run reads again."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.state_store import StateStore
+from rdfcrawl.pipelines.changes import StoredDigests
+from rdfcrawl.pipelines.store import StorePipeline
+from rdfcrawl.records import Document, FetchedResponse, Kind, Record
+from rdfcrawl.stores.nquads import NQuadsStore
+from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.stores.segments import SegmentLimits
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.support.redis_fixtures import MakeFrontier
+
+URL = "http://a.example/sitemap.xml"
+
+
+async def chunks() -> AsyncIterator[bytes]:
+    """Yield the statements of a document."""
+    yield b"<urn:x:s> <urn:x:p> <urn:x:o> <http://a.example/> .\n"
+
+
+async def read(pipeline: StorePipeline, url: str) -> Document:
+    """Read a document of a source through the store."""
+    record = Record(url, Kind.SITEMAP)
+    response = FetchedResponse(status=200)
+    document = Document(record=record, url=url, response=response, chunks=chunks())
+    assert await pipeline.process_item(document) is document
+    assert document.chunks is not None
+    async for _ in document.chunks:
+        pass
+    return document
+
+
+async def test_what_the_store_refused_is_not_called_unchanged(
+    make_frontier: MakeFrontier, tmp_path: Path
+) -> None:
+    """If the store does not take a document, then it is written the next time."""
+    frontier = await make_frontier()
+    state = StateStore(frontier.redis, frontier.key, Outage())
+    spider = SimpleNamespace(session=SimpleNamespace(run=1, state_store=state))
+    folder = tmp_path / "quads"
+    store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
+    pipeline = StorePipeline(store, StoredDigests(spider))
+    await pipeline.open_spider()
+    await read(pipeline, "http://a.example/first")  # is gathered, and written with URL
+    folder.rename(tmp_path / "away")
+    with pytest.raises(StoreFault):
+        await read(pipeline, URL)
+    (tmp_path / "away").rename(folder)
+    assert await pipeline.flush() is None
+    document = await read(pipeline, URL)
+    assert not document.is_unchanged
+    await pipeline.close_spider()
+    assert URL in {each.graph for each in iter_latest(folder)}

@@ -1,0 +1,169 @@
+"""Extractors of users: the page on own extractors, in a project of somebody else."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.extraction.options import ExtractOptions
+from tests.support.pages import read_page
+
+if TYPE_CHECKING:
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import CrawlResult
+    from tests.support.crawl_webs import Loopback
+    from tests.support.project import Project
+    from tests.support.project_fixtures import StartProject
+
+_fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SETTINGS, MODULE = _fences.findall(read_page("own-extractors.md"))
+CSV = "application/vnd.example.readings+csv"
+READINGS = b"sensor,value\na,1\nb,2\n"
+SHOP = (
+    b"<meta property=og:title content=Shop><p data-PRICE=5>5</p>"
+    b"<p itemscope><span itemprop=name>N</span></p>"
+)
+# Fails after its first statement, is no extractor of text, and uses up its time.
+FAILING = """
+
+class FailingExtractor:
+    marker = "Fail"
+
+    def extract(self, page):
+        yield f"<{page.url}> <urn:x:p> 'bad' ."
+        yield f'<{page.url}> <urn:x:p> "good" .'
+        raise ValueError("no more")
+
+
+class HangingExtractor:
+    def extract(self, document):
+        open("written", "w")
+
+
+class LongExtractor:
+    def extract(self, document):
+        yield "<urn:x:s> <urn:x:p> <urn:x:o> ."
+        while True:
+            pass
+"""
+MORE = """
+EXTRACTORS |= {
+    "failing": "lab.extractors.FailingExtractor",
+    "application/x-writes": "lab.extractors.HangingExtractor",
+    "application/x-hangs": "lab.extractors.LongExtractor",
+}
+RDF_PARSE_SECS = 0.2
+"""
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return a host with a document of each kind, and links to them."""
+    links = b"".join(
+        b"<> <urn:x:p> <%s> ." % each
+        for each in (b"readings", b"shop", b"plain", b"fail", b"writes", b"hangs")
+    )
+    return loopback(
+        {
+            "/": loopback.response(links),
+            "/readings": loopback.response(READINGS, f"{CSV}; charset=utf-8"),
+            "/shop": loopback.response(SHOP, "text/html"),
+            "/plain": loopback.response(b"<p>nothing</p>", "text/html"),
+            "/fail": loopback.response(b"<p data-price=1>fail</p>", "text/html"),
+            "/writes": loopback.response(b"x", "application/x-writes"),
+            "/hangs": loopback.response(b"x", "application/x-hangs"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def project(start_project: StartProject) -> Project:
+    """Return a project with the extractors of the page, and with those that fail."""
+    project = start_project("lab")
+    project.add_settings(SETTINGS + MORE)
+    project.write("extractors.py", MODULE + FAILING)
+    return project
+
+
+@pytest.fixture(scope="module")
+def crawl(project: Project, site: RawServer) -> CrawlResult:
+    """Return what came of a crawl of the site."""
+    seeds = f"-aseeds={site.url('/')}"
+    done = project.run("crawl", "linkeddata", seeds, crawl_id="linkeddata")
+    assert done.code == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def said(crawl: CrawlResult, url: str) -> set[tuple[str, str, str]]:
+    """Return the statements of a document."""
+    return {(s, p, o) for s, p, o, graph in crawl.quads if graph == url}
+
+
+def test_bytes_of_a_media_type_are_read(crawl: CrawlResult, site: RawServer) -> None:
+    """If a document is of a type of the user's, then its extractor reads the bytes."""
+    url = site.url("/readings")
+    values = {s.strip("<>"): o for s, _, o in said(crawl, url)}
+    assert values == {f"{url}#a": '"1"', f"{url}#b": '"2"'}
+    assert f"'document/extractor/{CSV}': 2" in crawl.stderr
+    asked = next(each for each in site.requests if each.target == "/readings")
+    assert f"{CSV};q=0.7" in asked.headers["accept"]
+
+
+def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None:
+    """If a page has the marker, then the extractor reads it, and ours do, too."""
+    shop = {p.strip("<>"): o for _, p, o in said(crawl, site.url("/shop"))}
+    assert shop["http://schema.org/price"] == '"5"'
+    assert len(shop) >= 3
+    assert "'document/extractor/price': 2" in crawl.stderr  # with that of /fail
+    assert not said(crawl, site.url("/plain"))
+
+
+def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> None:
+    """If an extractor fails, then what it gave is kept, and a fault names it."""
+    found = {o for _, _, o in said(crawl, site.url("/fail"))}
+    assert found == {'"good"', '"1"'}
+    assert {o for _, _, o in said(crawl, site.url("/hangs"))} <= {
+        "<urn:x:o>",
+        "urn:x:o",
+    }
+    assert "'fault/parse_crash': 2" in crawl.stderr
+    assert "'fault/parse_secs': 1" in crawl.stderr
+    assert "'fault/bad_term': 1" in crawl.stderr
+
+
+def test_the_command_shows_what_they_yield(project: Project) -> None:
+    """If `scrapy rdf` is given a file, then extractors of the project read it."""
+    (project.folder / "readings").write_bytes(READINGS)
+    (project.folder / "fail.html").write_bytes(b"<p data-price=1>fail</p>")
+    done = project.run("rdf", "readings", "--media-type", CSV)
+    assert done.code == 0, done.stderr
+    assert f"{CSV}: 2 statements" in done.stderr
+    done = project.run("rdf", "fail.html")
+    assert "price: 1 statements" in done.stderr
+    assert "parse_crash: failing: ValueError('no more')" in done.stderr
+
+
+def test_examples_of_the_page_are_short() -> None:
+    """If somebody reads the page, then both are no more than 30 lines of code."""
+    assert len([line for line in MODULE.splitlines() if line.strip()]) <= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "told"),
+    [
+        ("Not A Name", "json.JSONDecoder", "want a media type"),
+        ("text/html", "json.JSONDecoder", "none of HTML"),
+        ("lab", "nowhere.to.be.Found", "No module named 'nowhere'"),
+        ("lab", "json.JSONDecoder", "no method `extract`"),
+    ],
+)
+def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
+    """If `EXTRACTORS` is wrong, then one line names the setting and what is wrong."""
+    with pytest.raises(ConfigError, match="EXTRACTORS") as raised:
+        ExtractOptions.from_settings(Settings({"EXTRACTORS": {name: path}}))
+    assert told in str(raised.value)

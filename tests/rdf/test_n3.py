@@ -1,0 +1,287 @@
+"""Notation 3: what of it is RDF, and what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.n3 import FormulaMarker
+from rdfcrawl.rdf.parse import parse
+from tests.support.examples import examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl.rdf.parse import Parse
+
+URL = "http://e.example/doc"
+P = "@prefix : <http://e/>. "
+LAST = " :d :e :f ."
+END = "<http://e/d> <http://e/e> <http://e/f> .\n"
+BOUNDED = Environment(is_bounded=True)
+
+
+def read(body: str, environment: Environment = BOUNDED) -> tuple[str, Parse]:
+    """Return the N-Quads and the parse."""
+    parsed = parse(
+        body.encode(),
+        url=URL,
+        graph=None,
+        media_type="text/n3",
+        trust="all",
+        environment=environment,
+    )
+    return b"".join(parsed).decode(), parsed
+
+
+def reasons(parsed: Parse) -> dict[Reason, int]:
+    """Return how often each fault was counted."""
+    return {fault.reason: fault.count for fault in parsed.faults}
+
+
+@pytest.mark.parametrize(
+    ("body", "n_quads"),
+    [
+        (":a :b :c, 1, 'x'@en .", 3),
+        (":a = :b .", 1),
+        (":a is :b of :c .", 1),
+        (":a has :b :c .", 1),
+        (":a <- :b :c .", 1),
+        (":a!:b :c :d . :a^:b :c :d .", 4),
+        (":a :b (1 2) .", 5),
+        (":a :b '{' , \"?x @forAll\" . # { @forAll", 2),
+        (":a :b '''{ \" ''' , <http://e/x#{> .", 2),
+    ],
+)
+def test_statements_of_n3_are_read(body: str, n_quads: int) -> None:
+    """If N3 has no logic, then all that it says is read without bounds."""
+    text, _ = read(f"{P}{body}\n{LAST}", INLINE)
+    assert text.count("\n") == n_quads + 1
+    assert text.endswith(END)
+
+
+@pytest.mark.parametrize(
+    ("body", "n_left_out"),
+    [
+        ("{:x :y :z} => {:x :p :q} .", 3),
+        (":me :says {:x :y :z. [] :q :r} .", 3),
+        (":a :b {} .", 1),
+        ("{} => {} .", 1),
+        ("{ } a :Nothing .", 1),
+        (":a :b {:c :d {:e :f :g}} .", 3),
+        ("{:x :y '}'} a :T; :p 1 .", 3),
+        (":a :b {:x :y <http://a b#{>} .", 1),
+    ],
+)
+def test_nothing_comes_out_of_formulas(body: str, n_left_out: int) -> None:
+    """If there are formulas, neither they nor what is said about them is written."""
+    text, parsed = read(f"{P}:a :b :c. {body} {LAST}")
+    assert text == "<http://e/a> <http://e/b> <http://e/c> .\n" + END
+    assert reasons(parsed)[Reason.N3_FORMULA] == n_left_out
+    assert not parsed.is_partial
+
+
+@pytest.mark.parametrize(
+    "body", ["?x :y :z .", ":a :b ?x .", "{?x :y :z} => {?x :a ?y} ."]
+)
+def test_nothing_comes_out_of_variables(body: str) -> None:
+    """If there are variables, then statements with them are left out."""
+    text, parsed = read(f"{P}{body}{LAST}")
+    assert text == END
+    assert reasons(parsed).keys() == {Reason.N3_FORMULA}
+
+
+@pytest.mark.parametrize(
+    ("body", "n_left_out"),
+    [
+        ("", 0),
+        ("{ :a :b :c } => { :d :e :f } .", 3),
+        ("?x :y :z . :a :b ?x .", 2),
+        ("{ ?x :p :o } => { ?x :q :o } .", 3),
+        ("@prefix x: <http://e/> . x:a x:b {} .", 1),
+    ],
+)
+@pytest.mark.parametrize("is_file", [True, False])
+def test_empty_prefix_needs_no_declaration(
+    body: str, n_left_out: int, tmp_path: Path, *, is_file: bool
+) -> None:
+    """If `:` is not declared, then it is `<#>`, whatever else is in the document."""
+    text = f':a :b "1" . {body} :g :h "i" .'
+    path = tmp_path / "a.n3"
+    path.write_text(text)
+    parsed = parse(
+        path if is_file else text.encode(),
+        url=URL,
+        graph=None,
+        media_type="text/n3",
+        environment=INLINE,
+    )
+    found = b"".join(parsed).decode()
+    assert found == f'<{URL}#a> <{URL}#b> "1" .\n<{URL}#g> <{URL}#h> "i" .\n'
+    assert reasons(parsed).get(Reason.N3_FORMULA, 0) == n_left_out
+    assert not parsed.is_partial
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{ @forAll :x . :x :b :c } => { :d :e :f } .",
+        "{ @forSome :x, <http://e/y> . :x :b { @forAll :z } } a :F .",
+        ":a :b { @forAll :x } , { {} @a {@forAll :x . @forSome :y .} } .",
+        ":a :says { :b :c '}' . @forAll :x . # }\n :x :y '{' . } .",
+    ],
+)
+def test_quantifiers_in_formulas_end_nothing(body: str) -> None:
+    """If a quantifier is in a formula, then it is left out with it, and no more."""
+    text, parsed = read(f"{P}{LAST} {body.replace('@a', 'a')}{LAST}")
+    assert text == END + END
+    assert reasons(parsed).keys() == {Reason.N3_FORMULA}
+    assert not parsed.is_partial
+
+
+def test_variables_that_rdflib_reads_are_counted() -> None:
+    """If older syntax comes with variables, then what is left out is counted."""
+    text, parsed = read(f"{P} ?x @a :y . :a @a ?z .{LAST}")
+    assert text == END
+    assert reasons(parsed) == {Reason.REPAIRED: 1, Reason.N3_FORMULA: 2}
+    assert not parsed.is_partial
+
+
+@pytest.mark.parametrize("quantifier", ["@forAll", "@forSome"])
+def test_quantifiers_end_the_document(quantifier: str) -> None:
+    """If names are quantified, then statements after that mean something else."""
+    text, parsed = read(f"{P}:a :b '{quantifier}'. {quantifier} :x. :x :y :z.{LAST}")
+    assert text == f'<http://e/a> <http://e/b> "{quantifier}" .\n'
+    assert reasons(parsed) == {Reason.N3_FORMULA: 1}
+    assert parsed.is_partial
+
+
+def test_statements_that_are_no_rdf_are_left_out() -> None:
+    """If a literal is a subject or a blank node a predicate, it is counted."""
+    text, parsed = read(f"{P}'x' :b :c . :a _:b :c . :a 'p' :c .{LAST}")
+    assert text == END
+    assert reasons(parsed) == {Reason.BAD_TERM: 3}
+
+
+OLD = {
+    "keywords": "@keywords a, is, of. b a c . d e f .",
+    "is of": ":a @is :b @of :c .",
+    "has": ":a @has :b :c .",
+    "a": ":a @a :b .",
+}
+
+
+@pytest.mark.parametrize("body", OLD.values(), ids=OLD)
+def test_older_syntax_is_read_by_rdflib(body: str) -> None:
+    """If the parser refuses older syntax, then rdflib reads it, and that is said."""
+    text, parsed = read(f"@prefix : <http://e/>. @prefix x: <{URL}#>. {body} {LAST}")
+    assert END in text
+    assert text.count("\n") >= 2
+    assert reasons(parsed) == {Reason.REPAIRED: 1}
+    assert not parsed.is_partial
+
+
+def test_rdflib_runs_within_bounds_alone() -> None:
+    """If there are no bounds, then rdflib is not run, and nothing was yielded."""
+    chunks = iter(
+        parse((P + OLD["a"] + LAST).encode(), url=URL, graph=None, media_type="text/n3")
+    )
+    with pytest.raises(NeedsSandbox):
+        next(chunks)
+
+
+def test_rdflib_is_not_asked_about_logic() -> None:
+    """If older syntax comes with formulas, then what came before it is kept."""
+    text, parsed = read(f"{P}{LAST} {{:a :b :c}} => {{:a :b :d}} . :x @a :y .")
+    assert text == END
+    assert reasons(parsed) == {Reason.N3_FORMULA: 3, Reason.SYNTAX: 1}
+    assert parsed.is_partial
+
+
+def test_what_nobody_reads_keeps_what_came_before() -> None:
+    """If rdflib refuses the document as well, then the parser's statements stay."""
+    text, parsed = read(f"{P}{LAST} :a :b ]]] .{LAST}")
+    assert text == END
+    assert reasons(parsed) == {Reason.SYNTAX: 1}
+    assert parsed.is_partial
+
+
+def test_formulas_are_known_in_streams(tmp_path: Path) -> None:
+    """If formulas and strings lie over the borders of blocks, they are told apart."""
+    one = P + ":me :says {} , '{ \"' , {:x :y 'z {'} . # {\n :d :e '''{ ' ''' .\n"
+    path = tmp_path / "a.n3"
+    path.write_text(one * 9000)
+    parsed = parse(path, url=URL, graph=None, media_type="text/n3", environment=BOUNDED)
+    text = b"".join(parsed).decode()
+    assert text.count("\n") == 2 * 9000
+    assert reasons(parsed) == {Reason.N3_FORMULA: 3 * 9000}
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("{", "}"),
+        ("{:a :b ", "}"),
+        ("[:b ", "]"),
+        ("(", ")"),
+        ("<<( :a :b ", ")>>"),
+        (":a!", ""),
+    ],
+)
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_deep_nesting_is_read_or_refused(
+    opening: str, closing: str, is_closed: bool
+) -> None:
+    """If something is nested 100,000 deep, it is read, or it is a named fault."""
+    n = 100_000
+    ends = closing * n if is_closed else ""
+    _, parsed = read(f"{P}{LAST} :a :b {opening * n}:c {ends} .")
+    known = {Reason.N3_FORMULA, Reason.SYNTAX, Reason.REPAIRED, Reason.BAD_TERM}
+    assert reasons(parsed).keys() <= known
+
+
+def test_long_literals_are_dropped() -> None:
+    """If a literal has 4 MB, then its statement is dropped."""
+    text, parsed = read(f"{P}:a :b '{'x' * 4_000_000}' .{LAST}")
+    assert text == END
+    assert reasons(parsed) == {Reason.LITERAL_TOO_LONG: 1}
+
+
+pieces = st.sampled_from(
+    [
+        *("{", "}", "[", "]", "(", ")", ".", ";", ",", "!", "^", "=>", "<=", "="),
+        *(":a", ":b ", "_:x ", "?v ", "'x'", '"', "'", '"""', "\\", "\n", "# c\n"),
+        *("@forAll ", "@forSome ", "@en", "@a ", "a ", "is ", "of ", "<-", "1.5"),
+        *("<http://e/x>", "<a b>", "<", ">", "\0", "é", "@prefix : <http://f/> ."),
+    ]
+)
+FORMULA_ONLY = "{:in :formula :only} a :F ."
+
+
+@given(st.lists(pieces, max_size=10).map(" ".join), st.booleans())
+@settings(max_examples=examples(250), deadline=None)
+def test_whatever_comes_formulas_stay_inside(content: str, is_first: bool) -> None:
+    """If anything stands around a formula, then no statement of it comes out."""
+    parts = [P, FORMULA_ONLY, content] if is_first else [P, content, FORMULA_ONLY]
+    text, _ = read(" ".join(parts))
+    assert "formula>" not in text or "<http://e/in> <http://e/formula>" not in text
+
+
+@given(st.lists(pieces, max_size=12).map("".join), st.integers(1, 7))
+@settings(max_examples=examples(250), deadline=None)
+def test_blocks_are_marked_like_the_whole(content: str, size: int) -> None:
+    """If text comes in blocks of any size, then it is marked as when it is one."""
+    data = content.encode()
+    whole, blocks = FormulaMarker(), FormulaMarker()
+    parts = [
+        blocks.feed(data[begin : begin + size], is_last=False)
+        for begin in range(0, len(data), size)
+    ]
+    parts.append(blocks.feed(b"", is_last=True))
+    assert b"".join(parts) == whole.feed(data, is_last=True)
+    assert blocks.has_formulas is whole.has_formulas

@@ -1,0 +1,369 @@
+"""Fixtures that run the real commands, in processes of their own, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+import pytest
+from redis.asyncio import Redis
+
+from rdfcrawl.frontier.client import Counts, Frontier
+from rdfcrawl.frontier.connection import server_facts
+from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.options import FrontierOptions
+from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.guard.policy import MAX_PORT
+from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
+from rdfcrawl.stores.segment_file import list_segments
+from tests.conftest import LOOPBACK_NETS
+from tests.support.command_forks import CommandForks
+from tests.support.processes import children, peak_bytes
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from tests.support.command_forks import ForkedCommand
+    from tests.support.crawl_webs import Loopback
+
+LONGEST_SECS = 600.0
+_LOOK_SECS = 0.05  # at the memory of what runs
+
+Quad = tuple[str, str, str, str]
+RunRdf = Callable[..., subprocess.CompletedProcess[str]]
+
+_PREFIXES = f"""
+PREFIX prov: <http://www.w3.org/ns/prov#>
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+PREFIX sq: <http://w3id.org/dice-research/squirrel/vocab#>
+PREFIX rc: <{RC}>
+PREFIX http: <http://www.w3.org/2011/http#>
+"""
+_find_statistics = re.compile(r"^[ {]'([^']+)': ([0-9]+)[,}]$", re.MULTILINE).findall
+
+
+@dataclass(frozen=True)
+class CrawlResult:
+    """What a command left behind.
+
+    Attributes:
+        code: its exit code.
+        stderr: what it said.
+        folder: `CRAWL_DIR/<CRAWL_ID>`.
+        secs: how long it ran.
+        peak_bytes: largest resident memory of the process, its children and theirs.
+    """
+
+    code: int
+    stderr: str
+    folder: Path
+    secs: float
+    peak_bytes: int
+
+    @cached_property
+    def quads(self) -> set[Quad]:
+        """All stored quads, as four strings: IRIs bare, other terms as N-Quads."""
+        return _parse(b"".join(iter_quads(self.folder / "quads")))
+
+    @cached_property
+    def latest_quads(self) -> set[Quad]:
+        """The quads of the latest version of each document."""
+        return _parse(b"".join(piece.quads for piece in self._latest()))
+
+    @property
+    def graphs(self) -> set[str]:
+        """The documents that have quads."""
+        return {graph for *_, graph in self.quads}
+
+    def about(self, graph: str) -> set[tuple[str, str, str]]:
+        """Return the triples of a document."""
+        return {(s, p, o) for s, p, o, g in self.quads if g == graph}
+
+    def raw(self, graph: str) -> bytes:
+        """Return the N-Quads of a document's latest version, byte for byte."""
+        return b"".join(p.quads for p in self._latest() if p.graph == graph)
+
+    def writes(self) -> Counter[str]:
+        """Return how many times each document was written."""
+        return Counter(
+            graph
+            for path in list_segments(self.folder / "quads")
+            for graph, _ in {(p.graph, p.ordinal) for p in iter_pieces(path)}
+        )
+
+    def _latest(self) -> list[Any]:
+        return list(iter_latest(self.folder / "quads"))
+
+    @cached_property
+    def provenance(self) -> ox.Store:
+        """What was written down about the crawl."""
+        store = ox.Store()
+        data = b"".join(iter_quads(self.folder / "provenance"))
+        store.bulk_load(data, format=ox.RdfFormat.N_QUADS)
+        return store
+
+    def ask(self, where: str) -> list[str]:
+        """Return `?x` of a SPARQL pattern over the provenance.
+
+        If the pattern has the crawl of a document as `?a`, in order of time.
+        """
+        time = "OPTIONAL { ?a prov:startedAtTime ?t }" if "?a " in where else ""
+        query = f"SELECT ?x WHERE {{ GRAPH ?g {{ {where} {time} }} }} ORDER BY ?t"
+        found: Any = self.provenance.query(_PREFIXES + query)
+        return [row["x"].value for row in found]
+
+    def statuses(self, url: str) -> list[str]:
+        """Return what became of each crawl of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; sq:status ?x .")
+
+    def faults(self, url: str) -> list[str]:
+        """Return the reasons of the faults of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:reason ?x .")
+
+    def details(self, url: str) -> list[str]:
+        """Return what was said about the faults of a URI."""
+        return self.ask(f"?a sq:crawled <{url}> ; rc:fault/rc:detail ?x .")
+
+    def chain(self, url: str) -> list[str]:
+        """Return the URLs that were asked for on the way from a URI, in order."""
+        (cell,) = self.ask(f"?a sq:crawled <{url}> ; rc:redirects ?x .") or [""]
+        chain = []
+        while cell and not cell.endswith("#nil"):
+            chain += self.ask(f"<{cell}> rdf:first ?x .")
+            (cell,) = self.ask(f"<{cell}> rdf:rest ?x .")
+        return chain
+
+    def counts(self) -> Counts:
+        """Return the counters of the embedded frontier."""
+        return count_frontier(self.folder)
+
+    @cached_property
+    def statistics(self) -> Counter[str]:
+        """The whole numbers among Scrapy's statistics of this process."""
+        dumped = self.stderr.partition("Dumping Scrapy stats:\n")[2]
+        return Counter({name: int(n) for name, n in _find_statistics(dumped)})
+
+
+def count_frontier(folder: Path) -> Counts:
+    """Return the counters of an embedded frontier; starts its server if need be."""
+    with ensure_server(folder / "frontier") as server:
+        return asyncio.run(count_in_redis(server.url, folder.name))
+
+
+async def count_in_redis(url: str, crawl_id: str) -> Counts:
+    """Return the counters of a crawl's frontier."""
+    async with Redis.from_url(url) as redis:
+        scripts = Scripts(redis, version=(await server_facts(redis)).version)
+        options = FrontierOptions()
+        frontier = Frontier(redis, scripts, crawl_id=crawl_id, options=options)
+        await frontier.open()
+        return await frontier.counts()
+
+
+@dataclass
+class RunningCrawl:
+    """A command that runs."""
+
+    process: ForkedCommand
+    folder: Path
+    stderr_path: Path
+    began: float = field(default_factory=time.monotonic)
+    peak_bytes: int = 0
+
+    @property
+    def stderr(self) -> str:
+        """What it has said so far."""
+        return self.stderr_path.read_text(errors="replace")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it still runs."""
+        if not self.has_ended():
+            self.process.send_signal(number)
+
+    def has_ended(self) -> bool:
+        """Look whether it has ended."""
+        ours = children(self.process.pid)
+        theirs = [pid for child in ours for pid in children(child)]
+        for pid in (self.process.pid, *ours, *theirs):
+            self.peak_bytes = max(self.peak_bytes, peak_bytes(pid))
+        return self.process.poll() is not None
+
+    def wait(self, secs: float = LONGEST_SECS) -> CrawlResult:
+        """Wait for its end; a command that does not end fails the test."""
+        deadline = time.monotonic() + secs
+        while not self.has_ended():
+            if time.monotonic() > deadline:
+                self.process.kill()
+                pytest.fail(f"still running after {secs} s:\n{self.stderr[-5000:]}")
+            self.process.wait_for(_LOOK_SECS)
+        return CrawlResult(
+            self.process.wait(),
+            self.stderr,
+            self.folder,
+            time.monotonic() - self.began,
+            self.peak_bytes,
+        )
+
+
+class Commands:
+    """Runs `scrapy` in the checkout; what still runs at the end is killed."""
+
+    def __init__(self, factory: pytest.TempPathFactory, forks: CommandForks) -> None:
+        self._factory = factory
+        self._forks = forks
+        self._numbers = count()
+        self._running: list[RunningCrawl] = []
+
+    def folder(self) -> Path:
+        """Return a new folder for a crawl."""
+        return self._factory.mktemp("crawl", numbered=True)
+
+    def start(
+        self,
+        *words: str,
+        folder: Path | None = None,
+        **settings: Any,
+    ) -> RunningCrawl:
+        """Start `scrapy <words>`, with settings that make small crawls quick."""
+        folder = folder or self.folder()
+        quick: dict[str, Any] = {
+            "CRAWL_DIR": folder,
+            "DOWNLOAD_DELAY": 0,
+            "HOST_BACKOFF_SECS": 0.05,
+            "HOST_PATIENCE_SECS": 0,
+            "STATS_DUMP": True,
+            "MEMUSAGE_ENABLED": False,
+            "GUARD_ALLOW_NETS": LOOPBACK_NETS,
+            "CONTACT_REQUIRED": False,
+            "TDM_POLICY": "ignore",  # a file more of each host
+            "GUARD_PORTS": f"1-{MAX_PORT}",  # dead ones are low
+            "GUARD_MAX_PORTS": MAX_PORT,
+        }
+        given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
+        stderr_path = folder / f"stderr-{next(self._numbers)}.txt"
+        with stderr_path.open("wb") as stderr:
+            process = self._forks.start([*words, *given], stderr)
+        crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
+        running = RunningCrawl(process, folder / crawl_id, stderr_path)
+        self._running.append(running)
+        return running
+
+    def start_crawl(
+        self,
+        seeds: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        arguments: Mapping[str, object] | None = None,
+        spider: str = "linkeddata",
+        **settings: Any,
+    ) -> RunningCrawl:
+        """Start `scrapy crawl` from a file of seeds."""
+        folder = folder or self.folder()
+        given = [f"-a{name}={value}" for name, value in (arguments or {}).items()]
+        if seeds:
+            path = folder / f"seeds-{next(self._numbers)}.txt"
+            text = "".join(f"{seed}\n" for seed in seeds)
+            path.write_bytes(text.encode(errors="surrogateescape"))
+            given.append(f"-aseeds=@{path}")
+        settings.setdefault("CRAWL_ID", spider)
+        return self.start("crawl", spider, *given, folder=folder, **settings)
+
+    def crawl(
+        self,
+        seeds: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        arguments: Mapping[str, object] | None = None,
+        spider: str = "linkeddata",
+        **settings: Any,
+    ) -> CrawlResult:
+        """Run `scrapy crawl` to its end."""
+        return self.start_crawl(
+            seeds, folder=folder, arguments=arguments, spider=spider, **settings
+        ).wait()
+
+    @staticmethod
+    def wait_until(claim: Callable[[], object], secs: float = 300.0) -> None:
+        """Wait until `claim()` is true; fail the test if it never is."""
+        deadline = time.monotonic() + secs
+        while not claim():
+            if time.monotonic() > deadline:
+                pytest.fail("waited in vain")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Kill what still runs."""
+        for running in self._running:
+            if not running.has_ended():
+                running.process.kill()
+                running.process.wait()
+
+
+@pytest.fixture(scope="module")
+def loopback() -> Iterator[Loopback]:
+    """Yield what starts scripted servers that live as long as the module's tests."""
+    from tests.support.crawl_webs import Loopback
+
+    with Loopback() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def command_forks() -> Iterator[CommandForks]:
+    """Yield what commands are forked from."""
+    forks = CommandForks()
+    yield forks
+    forks.stop()
+
+
+@pytest.fixture(scope="session")
+def rdf(
+    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
+) -> RunRdf:
+    """Return what runs `scrapy rdf` with some words, on loopback."""
+    folder = tmp_path_factory.mktemp("rdf")
+    lab = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = ["rdf", lab, *map(str, words)]
+        out, err = folder / "out", folder / "err"
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            code = command_forks.start(command, stdout, stderr).wait()
+        return subprocess.CompletedProcess(
+            command, code, out.read_text(), err.read_text()
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def commands(
+    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
+) -> Iterator[Commands]:
+    """Yield what runs the `scrapy` commands."""
+    commands = Commands(tmp_path_factory, command_forks)
+    yield commands
+    commands.stop()
+
+
+def _parse(data: bytes) -> set[Quad]:
+    return {
+        (_text(q.subject), _text(q.predicate), _text(q.object), _text(q.graph_name))
+        for q in ox.parse(data, format=ox.RdfFormat.N_QUADS)
+    }
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, ox.NamedNode) else str(term)
