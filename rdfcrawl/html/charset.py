@@ -1,4 +1,4 @@
-"""The charset of a page: as browsers find it, and as its labels are meant.
+"""Find the charset of a page as browsers do.
 
 Source: HTML Standard 13.2.3.2 "Determining the character encoding"; Encoding Standard
 4.2 "Names and labels".
@@ -63,14 +63,9 @@ _LABELS: Final = {
 def page_to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
     """Return a page as UTF-8 without byte order mark; see `rdf.encoding.to_utf8`.
 
-    A page that declares no charset is UTF-8 if it is valid as such, and
-    windows-1252 else, which is what browsers take it for.
-
-    Args:
-        data: the page.
-        charset: of the Content-Type, or empty.
-        is_xml: its media type says so: an XML declaration comes before `<meta>`.
-        log: takes `BAD_CHARSET`.
+    A page that declares no charset is UTF-8 if valid, else windows-1252, as in
+    browsers. `charset` is that of the Content-Type, or empty. If `is_xml`, an XML
+    declaration comes before `<meta>`. `log` takes `BAD_CHARSET`.
     """
     if data.startswith(_BOMS):
         return to_utf8(data, charset="", is_xml=False, log=log)
@@ -111,7 +106,7 @@ def declared_charset(data: bytes, *, is_xml: bool = False) -> str:
 
 
 def _narrow(label: str) -> str:
-    """Return a label; whoever reads it as ASCII cannot have UTF-16 before them."""
+    """Return a label, but UTF-8 for UTF-16, in which no label could be read."""
     return "utf-8" if _codec(label).startswith(_WIDE) else label
 
 

@@ -1,4 +1,4 @@
-"""The extractors of pages, by name; and those of the user's."""
+"""Extractors of pages by name, both ours and the user's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Extractor(StrEnum):
-    """What finds statements in a page; a statistic and a value in the provenance."""
+    """Name of an extractor; a statistic and a value in the provenance."""
 
     JSON_LD = "json-ld"
     MICRODATA = "microdata"
@@ -31,12 +31,12 @@ SLOW = frozenset({Extractor.RDFA, Extractor.MICROFORMATS, Extractor.RULES})
 
 
 class CustomExtractor(NamedTuple):
-    """An extractor of the setting `EXTRACTORS`; its class is imported when it runs.
+    """An extractor of the setting `EXTRACTORS`; its class is imported on first use.
 
     Attributes:
-        name: in the setting: a media type, or a name of its own if it reads pages.
+        name: a media type; or any other name, for an extractor of pages.
         path: of the class.
-        marker: what a page must have, in lower case, to be read with it.
+        marker: text in lower case that a page must have to be read.
     """
 
     name: str
@@ -45,7 +45,7 @@ class CustomExtractor(NamedTuple):
 
     @property
     def reads_pages(self) -> bool:
-        """Whether it gets pages, and not the documents of a media type."""
+        """Whether the extractor reads pages, not documents of a media type."""
         return "/" not in self.name
 
     def lines(self, document: object) -> Iterator[str]:

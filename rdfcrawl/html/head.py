@@ -1,4 +1,4 @@
-"""Where the head of a page ends: links and JSON-LD in it need no more of the page."""
+"""Find the end of a page's head, which is enough for its links and JSON-LD."""
 
 from __future__ import annotations
 
@@ -25,12 +25,10 @@ _NOT_TOLD: Final = frozenset(
 
 
 def end_of_head(lower: bytes) -> int:
-    """Return where the tag begins that ends the head; 0 if that cannot be told.
+    """Return where the tag begins that ends the head; 0 if unknown.
 
-    What looks like that tag in a comment, a script or a value is none.
-
-    Args:
-        lower: the page, in lower case.
+    Text like this tag in a comment, a script or a value does not count. `lower` is the
+    page in lower case.
 
     >>> end_of_head(b"<head><!--<body>--><title></head></title></head>")
     41
@@ -56,7 +54,7 @@ def end_of_head(lower: bytes) -> int:
 
 
 def _after_other(lower: bytes, at: int) -> int:
-    """Return where a comment or the like ends, or what is only text; -1 if nowhere."""
+    """Return where a comment, other markup or plain text ends; -1 if nowhere."""
     if lower.startswith(b"<!--", at):
         comment = _COMMENT.match(lower, at)
         return comment.end() if comment else -1
@@ -66,7 +64,7 @@ def _after_other(lower: bytes, at: int) -> int:
 
 
 def _after_element(lower: bytes, name: bytes, at: int) -> int:
-    """Return where tags may begin again after a start tag; -1 if it cannot be told."""
+    """Return where tags may begin again after a start tag; -1 if unknown."""
     if name in _NOT_TOLD:
         return -1
     end_of_text = _ENDS_OF_TEXT.get(name)

@@ -1,7 +1,7 @@
-"""Host language of a page: what it is, whatever its server calls it.
+"""Detect the host language of a page from its first characters.
 
-XHTML is mostly served as `text/html`. What a page says of itself (XML declaration,
-document type, `xmlns` and `version` of its root) decides which rules of RDFa hold.
+XHTML is mostly served as `text/html`. The XML declaration, the document type, and
+`xmlns` and `version` of the root decide which rules of RDFa hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION = re.compile(r"""\sversion\s*=\s*["'][^"'<]*RDFa\s+(1\.[01])""", re.IGN
 
 
 class HostLanguage(StrEnum):
-    """Languages that RDFa is written in, by their rules."""
+    """A language that RDFa is written in; each has rules of its own."""
 
     HTML4 = "html4"
     HTML5 = "html5"
@@ -35,11 +35,11 @@ class HostLanguage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostMarkup:
-    """How a page is to be read.
+    """How to read a page.
 
     Attributes:
         language: whose rules hold.
-        is_xml: it says that it is XML; whether it is well-formed is not known.
+        is_xml: the page claims to be XML; it need not be well-formed.
         is_declared_xml: its media type says so too.
         rdfa_version: "1.0" or "1.1".
     """
@@ -51,17 +51,14 @@ class HostMarkup:
 
     @property
     def is_html(self) -> bool:
-        """HTML or XHTML: `head`, `body` and `base` mean what they mean there."""
+        """Whether `head`, `body` and `base` have their meaning of HTML and XHTML."""
         return self.language not in {HostLanguage.SVG, HostLanguage.XML}
 
 
 def sniff_host(text: str, *, media_type: str = "", version: str = "") -> HostMarkup:
     """Return the host language of a page by its first characters.
 
-    Args:
-        text: the page, decoded.
-        media_type: as it was declared, or empty.
-        version: "1.0" or "1.1" of RDFa, if it is known from elsewhere.
+    `version` is "1.0" or "1.1" of RDFa, if known from elsewhere.
 
     Source: RDFa Core 1.1 section 4.1, XHTML+RDFa 1.1 section 2, HTML+RDFa 1.1
     section 2.

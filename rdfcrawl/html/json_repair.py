@@ -1,7 +1,7 @@
-"""JSON as it is found in pages: read strictly, else repaired, and each repair counted.
+"""Read the JSON of pages: strictly, else repaired, with each repair counted.
 
-A block that is right is never touched: what looks like damage inside of a string of
-valid JSON is the publisher's text.
+A valid block is never touched: text like damage inside of its strings is the
+publisher's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def load_json(text: str) -> tuple[Any, Counter[str]]:
     Several values one after another become a list.
 
     Raises:
-        SourceFault: `SYNTAX` or `TOO_DEEP`: it is beyond repair.
+        SourceFault: `SYNTAX` or `TOO_DEEP`: the block is beyond repair.
 
     >>> load_json('{"a": [1, 2,], /* b */ }')
     ({'a': [1, 2]}, Counter({'trailing commas': 2, 'comments': 1}))
@@ -81,7 +81,7 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _repair(text: str, repairs: Counter[str]) -> str:
-    """Take out what JSON does not have, outside of strings."""
+    """Remove what JSON does not allow outside of strings."""
     found = _ENTITY.finditer(text)
     if any(each[1] is None for each in found):
         repairs["HTML entities"] += 1
@@ -96,11 +96,14 @@ def _repair(text: str, repairs: Counter[str]) -> str:
         repairs[_KINDS[kind]] += 1
         return " "
 
-    return _without_commas(_TOKEN.sub(replace, text), repairs)
+    text, n_commas = _sub_outside(_COMMA, "", _TOKEN.sub(replace, text))
+    if n_commas:
+        repairs["trailing commas"] += n_commas
+    return text
 
 
 def _without_html_comments(text: str, repairs: Counter[str]) -> str:
-    """Take comments out, unless the JSON itself is in one: it was to be hidden."""
+    """Remove comments, unless one hides the JSON itself."""
     kept, n_comments = _sub_outside(_HTML_COMMENT, " ", text)
     if "{" not in kept and "[" not in kept:
         return text
@@ -108,15 +111,8 @@ def _without_html_comments(text: str, repairs: Counter[str]) -> str:
     return kept
 
 
-def _without_commas(text: str, repairs: Counter[str]) -> str:
-    text, n_commas = _sub_outside(_COMMA, "", text)
-    if n_commas:
-        repairs["trailing commas"] += n_commas
-    return text
-
-
 def _sub_outside(pattern: re.Pattern[str], by: str, text: str) -> tuple[str, int]:
-    """Replace what is not in a string, which is the pattern's first group."""
+    """Replace matches outside of strings, which are the pattern's first group."""
     n_replaced = 0
 
     def replace(match: re.Match[str]) -> str:
@@ -130,7 +126,7 @@ def _sub_outside(pattern: re.Pattern[str], by: str, text: str) -> tuple[str, int
 
 
 def _load_loosely(text: str, repairs: Counter[str]) -> Any:
-    """Read with control characters, wrong escapes, and more than one value."""
+    """Return values despite control characters, wrong escapes and trailing text."""
     escaped, n_escapes = _sub_outside(_BAD_ESCAPE, "", text)
     if n_escapes:
         repairs["wrong escapes"] += n_escapes
@@ -148,7 +144,8 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
         repairs["text after JSON"] += 1
     if not values:
         raise SourceFault(Reason.SYNTAX, "no JSON: empty")
-    if n_control := sum(map(_has_control, _strings(escaped))):
+    strings = re.findall(_STRING, escaped, re.DOTALL)
+    if n_control := sum(min(text) < " " for text in strings):
         repairs["control characters"] += n_control
     if len(values) > 1:
         repairs["several values"] += 1
@@ -165,11 +162,3 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
 def _end_of_space(text: str, at: int) -> int:
     match = _BETWEEN.match(text, at)
     return match.end() if match else at
-
-
-def _strings(text: str) -> list[str]:
-    return re.findall(_STRING, text, re.DOTALL)
-
-
-def _has_control(text: str) -> bool:
-    return min(text, default=" ") < " "

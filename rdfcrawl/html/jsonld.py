@@ -1,4 +1,4 @@
-"""JSON-LD in the script elements of a page.
+"""Extract JSON-LD from the script elements of a page.
 
 Source: JSON-LD 1.1 section 7 "Embedding JSON-LD in HTML Documents"; API section 6.
 """
@@ -43,11 +43,8 @@ _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGN
 def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
     """Yield text and profiles of a page's JSON-LD scripts, in document order.
 
-    The text is as the script has it. Who wants the first only takes the first.
-
-    Args:
-        page: it is parsed; one that is too deep for that is searched as text.
-        fragment: yield just the script with this `id`.
+    With a fragment, yield just the script with this `id`. A page too deep to be parsed
+    is searched as text.
 
     Raises:
         SourceFault: `SYNTAX`: the fragment is no such script ("loading document
@@ -73,14 +70,8 @@ def extract_json_ld(
 ) -> Iterator[bytes]:
     """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
 
-    A block that cannot be read takes nothing from the others. Blank nodes of
-    different blocks are different.
-
-    Args:
-        page: whose `base` resolves what is relative.
-        environment: gives contexts.
-        limits: what is read at most.
-        log: takes one `REPAIRED` for each kind of damage, and what could not be read.
+    An unreadable block does not affect the others. Blank nodes are not shared between
+    blocks. `log` takes one `REPAIRED` for each kind of damage.
 
     Raises:
         NeedsSandbox: before anything was yielded.

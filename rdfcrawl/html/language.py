@@ -1,4 +1,4 @@
-"""Language tags as pages write them."""
+"""Parse language tags of pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TAG = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 def language_tag(text: str) -> str:
-    """Return a language tag that is one by its form, or nothing.
+    """Return a well-formed language tag, else an empty text.
 
     >>> language_tag(" en_US "), language_tag("English (US)")
     ('en-US', '')

@@ -1,15 +1,15 @@
-"""Open Graph and Dublin Core in `<meta>` and `<link>`.
+"""Extract Open Graph and Dublin Core from `<meta>` and `<link>`.
 
-Open Graph tags are RDFa, and state here what RDFa 1.1 makes of them: subject is the
-page, the property `og:image:width` is `http://ogp.me/ns#image:width`, and the content
-is a literal in the language of the page, also where it is a URL. What `prefix`
-declares holds; `product` is known beside the prefixes of RDFa.
+Open Graph tags are RDFa: as in RDFa 1.1 the subject is the page, the property
+`og:image:width` is `http://ogp.me/ns#image:width`, and the content is a literal in the
+language of the page, also where it is a URL. Prefixes declared by `prefix` are used;
+`product` is known beside the prefixes of RDFa.
 
 Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
-`dc:title`, or what `<link rel="schema.DC">` says `DC` is; the content is a literal in
-the language of its element or, if `scheme` names an encoding of Dublin Core, with that
-datatype; the target of a `<link>` is an IRI. The terms are those that extruct knows.
+`dc:title`, or what `<link rel="schema.DC">` declares. The content is a literal in the
+language of its element or, if `scheme` names an encoding of Dublin Core, with that
+datatype; the target of a `<link>` is an IRI. The terms are those known to extruct.
 """
 
 from __future__ import annotations
@@ -56,14 +56,10 @@ _ENCODINGS: Final = {
 
 
 def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    """Yield the statements of the Open Graph tags; see the module.
-
-    Args:
-        page: whose tree is used.
-        log: takes `TOO_LARGE` if there are more than `MAX_TAGS`.
+    """Yield the statements of the Open Graph tags, at most `MAX_TAGS` (`TOO_LARGE`).
 
     Raises:
-        SourceFault: what `Page.tree` raises.
+        SourceFault: see `ParsedPage.tree`.
 
     Source: The Open Graph protocol (ogp.me); RDFa Core 1.1 Initial Context.
     """
@@ -90,14 +86,10 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
 
 
 def extract_dublin_core(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    """Yield the statements of the Dublin Core tags; see the module.
-
-    Args:
-        page: whose tree is used.
-        log: takes `TOO_LARGE` if there are more than `MAX_TAGS`.
+    """Yield the statements of the Dublin Core tags, at most `MAX_TAGS` (`TOO_LARGE`).
 
     Raises:
-        SourceFault: what `Page.tree` raises.
+        SourceFault: see `ParsedPage.tree`.
     """
     from extruct.dublincore import DublinCoreExtractor  # noqa: PLC0415 (slow to import)
 
@@ -123,7 +115,7 @@ def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
 
 
 def _document(nodes: list[LexborNode]) -> HtmlElement:
-    """Return a tree of the kind that extruct reads, with just these elements."""
+    """Return a tree of just these elements for extruct."""
     document = document_fromstring("<html><head></head></html>")
     for number, node in enumerate(nodes):
         attributes = {

@@ -1,10 +1,10 @@
-"""Microdata to statements.
+"""Extract Microdata.
 
-Source: HTML Standard chapter 5 "Microdata", which says what items and values are;
-Microdata to RDF, Second Edition (W3C Note, 2014), which says what is stated of them.
+Source: HTML Standard chapter 5 "Microdata" defines items and values; Microdata to RDF,
+Second Edition (W3C Note, 2014) defines their statements.
 
 Where the standard takes the text of an element, or an attribute that is missing,
-`content` comes first, as HTML Microdata (W3C, 2021) section 5.4 and schema.org have it:
+`content` comes first, as in HTML Microdata (W3C, 2021) section 5.4 and at schema.org:
 prices and dates are written so.
 """
 
@@ -81,15 +81,13 @@ def extract_microdata(
 ) -> Iterator[str]:
     """Yield the statements of a page's items, several lines at a time.
 
-    Args:
-        page: whose tree is used.
-        log: takes `BAD_TERM` for what is no item or value.
-        vocabularies: registry; that of the package if unset.
+    `log` takes `BAD_TERM` for invalid items and values. `vocabularies` is a registry;
+    unset, the one of the package.
 
     Raises:
         SourceFault: `TOO_LARGE`: `itemref` or nested properties make more of the
-            page than it is; what was found until then has been yielded. Also what
-            `Page.tree` raises.
+            page than it is; the statements found so far were yielded. See also
+            `ParsedPage.tree`.
     """
     # Here and not before: what fails on the way is the fault of this extractor alone.
     yield from _Items(page, log, vocabularies or default_vocabularies()).statements()
@@ -130,7 +128,7 @@ class _Items:
         self._n_chars_left = MAX_VALUE_CHARS + 4 * len(page.data)
 
     def statements(self) -> Iterator[str]:
-        """Yield all; nesting is followed without recursion."""
+        """Yield the statements of all items, without recursion into nested ones."""
         stated: list[str] = []
         for item, attrs in self._items:
             if "itemprop" in attrs or item.mem_id in self._subjects:
@@ -150,7 +148,7 @@ class _Items:
             raise self._fault
 
     def _read_on(self, frames: list[_Frame]) -> list[str]:
-        """Return what the innermost item states, up to the next one in it."""
+        """Return the statements of the innermost item, up to the next nested one."""
         subject, vocabulary, known, properties = frames[-1]
         stated: list[str] = []
         try:
@@ -178,7 +176,7 @@ class _Items:
     def _nested(
         self, node: LexborNode, attrs: Attributes, frames: list[_Frame]
     ) -> list[str]:
-        """Return what a property states whose value is an item, and begin that."""
+        """Begin an item that is a value; return the statements of the property."""
         outer = frames[-1]
         stated: list[str] = []
         value = self._subjects.get(node.mem_id, "")
@@ -207,7 +205,7 @@ class _Items:
         vocabulary: str | None,
         frames: list[_Frame],
     ) -> list[str]:
-        """Return the types of an item, and push it to be read."""
+        """Return the types of an item, and push its frame."""
         subject = self._subject(item, attrs)
         types, own = self._types(attrs.get("itemtype") or "")
         if own is not None:
@@ -245,7 +243,7 @@ class _Items:
     def _predicates(
         self, names: str, vocabulary: str | None, known: _Predicates
     ) -> list[str]:
-        """Return the predicates of properties and those they entail; section 6.3."""
+        """Return the predicates of properties and their entailed ones; section 6.3."""
         if names in known:
             return known[names]
         found: list[str] = []
@@ -274,7 +272,7 @@ class _Items:
     def _referred_properties(
         self, item: LexborNode, names: Iterable[str]
     ) -> Iterator[_Marked]:
-        """Yield the properties of an item that has more of them elsewhere."""
+        """Yield the properties of an item with `itemref`."""
         seen = {item.mem_id}
         roots = filter(None, map(self._element, names))
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
@@ -371,9 +369,9 @@ class _Items:
 def _own_properties(
     page: ParsedPage, *, has_reverse: bool
 ) -> tuple[list[_Marked], dict[int, list[_Marked]]]:
-    """Return the items, and in each the properties that are not in one within it.
+    """Return the items, and for each its properties outside of nested items.
 
-    Only elements with a mark and their ancestors are looked at, once each.
+    Only elements with a mark and their ancestors are visited, once each.
     """
     found: list[_Marked] = []
     own: dict[int, list[_Marked]] = {}
@@ -403,7 +401,7 @@ def _own_properties(
 
 
 def _item_around(node: LexborNode, items: dict[int, int]) -> int:
-    """Return the item that an element is in, and remember that of its ancestors."""
+    """Return the item around an element, and remember it for its ancestors."""
     path: list[int] = []
     item: int | None = 0
     above = node.parent

@@ -26,14 +26,14 @@ _NO_BASES: Final = ("data:", "javascript:")
 
 
 class ParsedPage:
-    """A page as all extractors see it; what costs is computed on first use.
+    """A page as all extractors see it, decoded and parsed on first use.
 
     Attributes:
         data: as it came, at most a few MiB.
         url: after redirects, without fragment.
         media_type: declared, lower case, or empty.
         charset: declared by the server, or empty.
-        links: found by whoever reads the page; filled as extractors run.
+        links: filled as extractors run.
         faults: of decoding; complete once `text`, `utf8` or `tree` was used.
     """
 
@@ -50,14 +50,14 @@ class ParsedPage:
 
     @property
     def is_json(self) -> bool:
-        """It is no markup at all; only scraping rules can read it."""
+        """Whether the page is JSON, not markup; only scraping rules can read it."""
         if self.media_type.endswith("json"):
             return True
         return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
     @cached_property
     def utf8(self) -> bytes:
-        """The page decoded, as UTF-8; what its charset lacks is marked.
+        """The page decoded, as UTF-8, with replacement characters.
 
         Source: HTML Standard 13.2.3.2, "Determining the character encoding".
         """
@@ -70,7 +70,7 @@ class ParsedPage:
 
     @cached_property
     def lower(self) -> bytes:
-        """The page in UTF-8 and, as far as it is ASCII, in lower case."""
+        """The page in UTF-8, with ASCII in lower case."""
         return self.utf8.lower()
 
     @cached_property
@@ -80,7 +80,7 @@ class ParsedPage:
 
     @cached_property
     def is_heavy(self) -> bool:
-        """Parsing it may take long, so that it needs a bounded process."""
+        """Whether parsing the page may take long and needs a bounded process."""
         return is_heavy(self.utf8)
 
     @cached_property
@@ -88,8 +88,8 @@ class ParsedPage:
         """The page parsed as HTML5.
 
         Raises:
-            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing it takes time that grows
-                with the square of its length.
+            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing would take time that grows
+                with the square of the page's length.
         """
         if self._refusal is None and self.is_heavy:
             try:
@@ -102,7 +102,7 @@ class ParsedPage:
 
     @cached_property
     def head_bytes(self) -> int:
-        """Length of the page's head in `utf8`; 0 if it is not known."""
+        """Length of the page's head in `utf8`; 0 if unknown."""
         return end_of_head(self.lower)
 
     @property
@@ -118,7 +118,7 @@ class ParsedPage:
 
     @cached_property
     def is_head_heavy(self) -> bool:
-        """What `is_heavy` is to `tree`, to `head_tree`."""
+        """As `is_heavy`, for `head_tree`."""
         return is_heavy(self._head) if self.head_bytes else self.is_heavy
 
     @cached_property
@@ -144,7 +144,7 @@ class ParsedPage:
 
     @cached_property
     def base(self) -> str:
-        """What relative URLs are resolved against: `<base href>` or the page.
+        """Base of relative URLs: `<base href>` or the page.
 
         Source: HTML Standard 4.2.3, "frozen base URL".
         """
@@ -157,13 +157,13 @@ class ParsedPage:
 
     @cached_property
     def default_language(self) -> str:
-        """Language of what has no `lang`: HTML Standard, "pragma-set default"."""
+        """Language of elements without `lang`: HTML Standard, "pragma-set default"."""
         selector = 'meta[http-equiv="content-language" i][content]'
         node = self.tree.css_first(selector)
         return language_tag(node.attributes["content"] or "") if node else ""
 
     def language_of(self, node: LexborNode) -> str:
-        """Return the language of an element; empty if it is not known.
+        """Return the language of an element; empty if unknown.
 
         Source: HTML Standard 3.2.6.2: nearest `lang`, then `xml:lang`, of itself and
         its ancestors.
@@ -190,7 +190,7 @@ class ParsedPage:
     def _languages(self) -> dict[int, str]:
         """Languages by `mem_id` of elements; by 0 that of all others.
 
-        Most pages state one, for all that they hold: it is the only entry then.
+        Most pages declare one language on the root element: then 0 is the only key.
         """
         found: dict[int, str] = {}
         # What is read of foreign elements as `xml:lang` is to a selector `lang`.

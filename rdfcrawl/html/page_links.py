@@ -1,4 +1,4 @@
-"""Links that the markup of a page states: to data, to other pages.
+"""Extract the links of a page to data and to other pages.
 
 Source: HTML Standard 4.6.7 "Link types".
 """
@@ -44,21 +44,20 @@ def links_of_page(
     log: FaultLog,
     is_whole: bool | None = None,
 ) -> set[Link]:
-    """Return the links of a page that a crawl may follow.
+    """Return the requestable links of a page.
 
-    They are requestable, and each has the strongest of the relations that its element
-    states. `ALTERNATE` are only those whose declared media type is one of data that is
-    read. If the page asks robots not to follow its links, all hyperlinks are
-    `NOFOLLOW`.
+    Each link has the strongest relation of its element. `ALTERNATE` links are only
+    those with the media type of a readable data format. If the page asks robots not to
+    follow its links, all hyperlinks are `NOFOLLOW`.
 
     Args:
         page: its tree and its base are used.
         wants_hyperlinks: beside the links with another relation.
         log: takes `TOO_LARGE` if there are more than `MAX_LINKS`.
-        is_whole: what `has_links_in_body` said, if it was asked before.
+        is_whole: what `has_links_in_body` returned, if it was called before.
 
     Raises:
-        SourceFault: what `Page.tree` raises.
+        SourceFault: see `ParsedPage.tree`.
     """
     if is_whole is None:
         is_whole = has_links_in_body(page, wants_hyperlinks=wants_hyperlinks)
@@ -83,7 +82,7 @@ def links_of_page(
 
 
 def has_links_in_body(page: ParsedPage, *, wants_hyperlinks: bool) -> bool:
-    """Tell whether the whole page has to be parsed for its links, not just its head."""
+    """Return whether the whole page has to be parsed for links, not just the head."""
     if wants_hyperlinks or not page.head_bytes:
         return True
     return _RELATION.search(page.lower, page.head_bytes) is not None
@@ -123,7 +122,7 @@ def _raw_links(
 
 
 def _is_nofollow(tree: LexborHTMLParser) -> bool:
-    """Tell whether `<meta name=robots>` asks not to follow links."""
+    """Return whether `<meta name=robots>` asks not to follow links."""
     return any(map(_asks_nofollow, tree.css("meta[name][content]")))
 
 

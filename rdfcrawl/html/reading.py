@@ -1,4 +1,4 @@
-"""A page to statements: its extractors one after another, each on its own."""
+"""Read a page with one extractor after another, each isolated from the others."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _BUDGET: Final = 0.8  # of the process's time for the document; the rest is for 
 
 
 class PageReading:
-    """One page being read: iterate it once, over chunks of N-Quads.
+    """A page being read; iterate once, over chunks of N-Quads.
 
     Args:
         page: its `links` are filled.
-        extractors: that it is read with; None are all that it needs.
-        excluded: those that may not run here.
+        extractors: to run; None are all that the page needs.
+        excluded: extractors that may not run here.
         rules: of scraping, for this page.
         custom: extractors of the user's, which run last, or instead of ours.
         wants_hyperlinks: beside the links that point to data.
@@ -49,14 +49,14 @@ class PageReading:
         limits: on one document.
         log: takes the faults; those of an extractor name it.
         output: of the document.
-        wishes: of its publisher; without any, none is looked for.
+        wishes: of its publisher; unset, pages are not searched for any.
 
     Raises:
         NeedsSandbox: on iteration, before anything was read: parsing may take long.
 
     Attributes:
         extracted: statements by extractor, of all that were run.
-        left: extractors that the page needs and that were not run.
+        left: needed extractors that were not run.
         wishes: of its publisher, complete when the links were read.
         is_partial: an extractor failed, so that statements are missing.
     """
@@ -89,14 +89,17 @@ class PageReading:
         self._timebox: Timebox | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read the page; nothing that is wrong with it is raised."""
+        """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
         of_tree = self._of_tree(needed)
         is_whole = self._is_whole(of_tree)
         if self._wanted is None and self.wishes.are_in_body(page):
             is_whole = True
-        if not page.is_json and self._is_heavy(is_whole=bool(of_tree) or is_whole):
+        is_heavy = not page.is_json and (
+            page.is_heavy if of_tree or is_whole else page.is_head_heavy
+        )
+        if is_heavy:
             self._environment.demand_bounds("a page of very many tags")
         if self._environment.is_bounded:
             limits = self._limits
@@ -120,14 +123,11 @@ class PageReading:
         return needed
 
     def _is_whole(self, of_tree: frozenset[str]) -> bool:
-        """Tell whether links are looked for in all of the page, not just its head."""
+        """Return whether links are searched in the whole page, not just its head."""
         page = self._page
         if of_tree - self._excluded and not page.is_json and not page.is_heavy:
             return True  # it is parsed anyway, and that cannot fail
         return has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
-
-    def _is_heavy(self, *, is_whole: bool) -> bool:
-        return self._page.is_heavy if is_whole else self._page.is_head_heavy
 
     def _needed(self) -> frozenset[str]:
         page = self._page
@@ -150,7 +150,7 @@ class PageReading:
 
     def _find_links(self, is_whole: bool) -> None:
         page = self._page
-        if self.wishes.may_be_there:
+        if self.wishes.is_hinted:
             self.wishes.read(page.tree if is_whole else page.head_tree)
         if self.wishes.are_against_links:
             return
@@ -162,7 +162,7 @@ class PageReading:
         )
 
     def _extract(self, extractor: str) -> Iterator[bytes]:
-        """Run one extractor; what it wrote before it failed is kept."""
+        """Run one extractor, and keep its output also after a failure."""
         if self._output.is_full:
             return
         before = self._output.n_quads
@@ -173,7 +173,7 @@ class PageReading:
         self.extracted[extractor] = self._output.n_quads - before
 
     def _blocks(self, extractor: str) -> tuple[Iterable[bytes], bool]:
-        """Return checked lines of an extractor, and whether they may name graphs."""
+        """Return checked lines of an extractor, and whether lines may name graphs."""
         page, log = self._page, self._log
         if (custom := self._custom.get(extractor)) is not None:
             return iter_checked(custom.lines(page), log), True
@@ -195,7 +195,7 @@ class PageReading:
         return iter_checked(lines, log), False
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:
-        """Take one step of an extractor; None if it failed."""
+        """Run one step of an extractor; return None on failure."""
         try:
             if self._timebox is None:
                 return step()

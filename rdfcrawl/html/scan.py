@@ -1,8 +1,8 @@
-"""Which extractors a page needs: one cheap look at its bytes.
+"""Find the extractors that a page needs, by one cheap look at its bytes.
 
-A search for a word is thirty times as fast as one for an expression that begins in
-another way, so that each expression begins with the name of an attribute, and looks
-at what is before it afterwards.
+Searching for a literal is thirty times as fast as for an expression that begins in
+another way, so that each expression begins with the name of an attribute, and checks
+the character before it afterwards.
 """
 
 from __future__ import annotations
@@ -51,12 +51,9 @@ _MICROFORMATS = re.compile(
 
 
 def scan(lower: bytes) -> frozenset[Extractor]:
-    """Return the extractors that may find something; the others find nothing.
+    """Return the extractors that may find something; never `RULES`, which go by URL.
 
-    `RULES` is never among them: rules are chosen by URL.
-
-    Args:
-        lower: the page, or its first bytes, in UTF-8 and in lower case.
+    `lower` is the page, or its first bytes, in UTF-8 and in lower case.
 
     >>> sorted(scan(b"<p itemscope itemtype='http://schema.org/person'>"))
     [<Extractor.MICRODATA: 'microdata'>]

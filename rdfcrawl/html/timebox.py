@@ -1,4 +1,4 @@
-"""Bounds on the CPU time of pure Python code, from within."""
+"""Bound the CPU time of pure Python code, from within."""
 
 from __future__ import annotations
 
@@ -17,17 +17,14 @@ _LEAST_SECS: Final = 0.001  # a timer set to less might be set to zero, which is
 
 
 class OutOfTime(BaseException):
-    """What was run took too long; no `except Exception` catches it."""
+    """The CPU time of an extractor is used up; no `except Exception` catches this."""
 
 
 class Timebox:
-    """Divides time among those that are run in turn.
+    """Division of `secs` of CPU time among extractors that run in turn.
 
-    Each may take half of what the others left, so that the first that takes long does
-    not take all. Only in the main thread; code in C is interrupted when it returns.
-
-    Args:
-        secs: CPU time for all of them.
+    Each may use half of the time that the others left, so that the first slow one does
+    not use all. Only in the main thread; code in C is interrupted when it returns.
     """
 
     def __init__(self, secs: float) -> None:
@@ -37,7 +34,7 @@ class Timebox:
         self._name_secs = self._name_left_secs = 0.0
 
     def run(self, name: str, step: Callable[[], T]) -> T:
-        """Run a step of something, which may take several.
+        """Run one step of a named extractor.
 
         Raises:
             OutOfTime: its time is used up.

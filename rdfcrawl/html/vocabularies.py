@@ -1,4 +1,4 @@
-"""The registry of Microdata vocabularies: which prefix, and what properties entail.
+"""The registry of Microdata vocabularies: their prefixes, and entailed properties.
 
 Source: Microdata to RDF, Second Edition (W3C Note, 2014), section 4.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabularies:
-    """What a registry says.
+    """A parsed registry.
 
     Attributes:
         prefixes: vocabulary by the prefix of its types; the longest first.
-        entailed: properties that a property, by its IRI, entails.
+        entailed: IRIs of entailed properties, by that of a property.
     """
 
     prefixes: tuple[tuple[str, str], ...]
@@ -29,7 +29,7 @@ class Vocabularies:
 
     @classmethod
     def of(cls, registry: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Return what a registry in the form of section 4 says."""
+        """Parse a registry in the form of section 4."""
         prefixes = {uri: _vocabulary(uri) for uri in registry}
         entailed = {}
         for uri, entry in registry.items():
@@ -44,7 +44,7 @@ class Vocabularies:
         return cls(prefixes=tuple(by_length), entailed=entailed)
 
     def of_type(self, item_type: str) -> str:
-        """Return the vocabulary of a type: what its properties' names follow.
+        """Return the vocabulary of a type, which prefixes the names of its properties.
 
         >>> default_vocabularies().of_type("http://example.org/a/Person")
         'http://example.org/a/'
@@ -70,5 +70,5 @@ def default_registry() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def default_vocabularies() -> Vocabularies:
-    """Return what the registry that comes with the package says."""
+    """Return the registry that comes with the package."""
     return Vocabularies.of(default_registry())

@@ -1,4 +1,4 @@
-"""Hands the elements of a page to a handler one after another, however deep it is."""
+"""Walk a page of any depth and hand its elements to a handler."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ Attributes = dict[str, "str | None"]
 
 
 class Handler(Protocol):
-    """Takes a page as it passes by."""
+    """Handler of the elements of a page in document order."""
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Take the begin of an element; an attribute without a value has None."""
+        """Handle the start of an element; an attribute without a value has None."""
 
     def end(self) -> None:
-        """Take the end of the innermost element."""
+        """Handle the end of the innermost element."""
 
     def text(self, text: str) -> None:
-        """Take text, in any pieces."""
+        """Handle text, in any pieces."""
 
     def comment(self, text: str) -> None:
-        """Take a comment."""
+        """Handle a comment."""
 
 
 def walk(tree: LexborHTMLParser, handler: Handler) -> None:
-    """Hand a tree of HTML to a handler; content of `template` is no part of it."""
+    """Hand a tree of HTML to a handler, without the content of `template`."""
     walk_node(tree.root, handler)
 
 
 def walk_node(node: LexborNode | None, handler: Handler) -> None:
-    """Hand a node and all that is in it to a handler."""
+    """Hand a node and all its descendants to a handler."""
     open_nodes: list[LexborNode] = []
     while node is not None:
         if node.is_element_node:

@@ -1,4 +1,4 @@
-"""What makes the parsing of a page slow: depth, and attributes of one element.
+"""Refuse pages that are slow to parse: too deep, or with too many attributes.
 
 Parsers of HTML walk the open elements at most tags ("has an element in scope"), and
 compare each attribute of a tag with those before it: both take the square of the time.
@@ -63,13 +63,10 @@ _SCOPES: Final = frozenset(
 
 
 def is_heavy(data: bytes) -> bool:
-    """Tell whether parsing a page may take longer than its length suggests.
+    """Return whether parsing a page in UTF-8 may take longer than its length suggests.
 
-    Whatever looks like a tag is taken for one, on its own, also in a comment, a script
-    or a value: a page cannot hide tags, it can only be heavier than it seems.
-
-    Args:
-        data: in UTF-8.
+    Everything like a tag counts as one, also in a comment, a script or a value: a page
+    cannot hide tags, it can only be heavier than it seems.
     """
     if len(data) > MAX_LIGHT_TAGS and data.count(b"<") > MAX_LIGHT_TAGS:
         return True
@@ -126,7 +123,7 @@ def _next_end_of_tag(data: bytes, begin: int) -> int:
 
 
 def _hides_end_of_tag(data: bytes) -> bool:
-    """Tell whether what may be a value in single quotes holds `">`."""
+    """Return whether a possible value in single quotes holds `">`."""
     before = b""
     for part in data.split(b"'"):
         if (
@@ -142,8 +139,7 @@ def _hides_end_of_tag(data: bytes) -> bool:
 def check_weight(data: bytes) -> None:
     """Refuse a page that is nested too deep or has too many attributes.
 
-    The depth is estimated from the tags alone, a little too large rather than too
-    small.
+    The depth is estimated from the tags alone, rather too large than too small.
 
     Raises:
         SourceFault: `TOO_DEEP` or `TOO_LARGE`.
@@ -170,7 +166,7 @@ def check_weight(data: bytes) -> None:
 
 
 def _close(stack: list[bytes], name: bytes) -> int:
-    """Close an element and those in it; return how many of them were foreign."""
+    """Close an element with its descendants; return how many of these were foreign."""
     for depth in range(len(stack) - 1, -1, -1):
         if stack[depth] == name:
             n_foreign = sum(each in _FOREIGN for each in stack[depth:])

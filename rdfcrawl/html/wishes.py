@@ -1,6 +1,6 @@
-"""What a page asks of robots and of miners in its `<meta>` elements.
+"""Read what a page asks of robots and of text and data miners in `<meta>` elements.
 
-They count wherever they stand, as they do for search engines: also in the body.
+As for search engines, elements in the body count, too.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ _WORDS: Final = (b"robots", b"tdm-")
 
 
 class PageWishes:
-    """What is asked for by a page and by the headers that came with it.
+    """Reservations of a page and of its headers.
 
     Args:
-        header: what the headers ask for.
-        policy: what is looked for, and obeyed.
-        at_secs: Unix time of the answer.
+        header: reservations of the headers.
+        policy: which are read, and obeyed.
+        at_secs: Unix time of the response.
         is_member: the page is one of several documents in an archive.
 
     Attributes:
-        found: all that is asked for.
+        found: all reservations.
+        is_hinted: the page may have some, once `are_in_body` was called.
     """
 
     def __init__(
@@ -48,35 +49,30 @@ class PageWishes:
         self._policy = policy
         self._at_secs = at_secs
         self._is_member = is_member
-        self._is_hinted = False
+        self.is_hinted = False
 
     def are_in_body(self, page: ParsedPage) -> bool:
-        """Look whether there may be any; tell whether its body has to be parsed."""
+        """Return whether the body may have reservations, and set `is_hinted`."""
         if not self._policy.reads_any or page.is_json:
             return False
         lower = page.lower
         agent = self._policy.agent.encode()
-        self._is_hinted = any(word in lower for word in (*_WORDS, agent))
-        if not self._is_hinted:
+        self.is_hinted = any(word in lower for word in (*_WORDS, agent))
+        if not self.is_hinted:
             return False
         return _named(agent).search(lower, page.head_bytes) is not None
 
     def read(self, tree: LexborHTMLParser) -> None:
-        """Read the elements of a page."""
+        """Read the `<meta>` elements of a page."""
         metas = read_metas(_iter_metas(tree), self._policy, now=self._at_secs)
         self.found = self.found.refined(metas)
-
-    @property
-    def may_be_there(self) -> bool:
-        """Whether the page may have such elements, as far as was looked."""
-        return self._is_hinted
 
     @property
     def are_against_reading(self) -> bool:
         """Whether nothing is taken from the page.
 
-        What is only not to be stored is read all the same, for its links; but of an
-        archive, all that is read is stored.
+        A page that may not be stored is still read for its links; but all that is read
+        of an archive is stored.
         """
         if self.found.closes(self._policy):
             return True
@@ -86,7 +82,7 @@ class PageWishes:
     def are_against_links(self) -> bool:
         """Whether the links of the page are left out here.
 
-        Those of a document of its own are left out when it is known who wants them.
+        For a document of its own, this is decided when the wanting policies are known.
         """
         if self.found.closes(self._policy):
             return True

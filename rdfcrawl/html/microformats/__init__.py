@@ -1,4 +1,4 @@
-"""Microformats 1 and 2: parsed by mf2py, mapped to RDF by a table."""
+"""Extract microformats 1 and 2: parsed by mf2py, mapped to RDF by a table."""
 
 from rdfcrawl.html.microformats.extracting import extract_microformats
 

@@ -1,7 +1,6 @@
-"""Keeps the markup of `e-*` properties as the page has it.
+"""Keep the markup of `e-*` properties as the page has it.
 
-mf2py reads a tree that was prepared for it, and changes that tree: what it would
-serialize is not what the author wrote.
+mf2py changes its tree, and would serialize other markup than the author wrote.
 """
 
 from __future__ import annotations
@@ -19,11 +18,9 @@ _URLS: Final = frozenset(("cite", "data", "href", "poster", "src"))
 
 
 class Authored:
-    """Records the content of elements while a page passes by; they may nest.
+    """Recorder of the content of elements, which may nest, while a page passes by.
 
-    Args:
-        base: what URLs in the markup are resolved against.
-        max_chars: kept in all.
+    URLs in the markup are resolved against `base`; at most `max_chars` are kept in all.
     """
 
     def __init__(self, base: str, max_chars: int) -> None:
@@ -34,13 +31,13 @@ class Authored:
         self._contents: list[str | None] = []
 
     def begin(self) -> int:
-        """Record from here on; return the number for `end` and `content`."""
+        """Start a recording; return its number for `content`."""
         self._open.append(len(self._pieces))
         self._contents.append(None)
         return len(self._contents) - 1
 
     def end(self, number: int) -> bool:
-        """End the innermost recording; return False if there was no room for it."""
+        """End the innermost recording; return whether there was room for the markup."""
         pieces = self._pieces[self._open.pop() :]
         self._n_left -= sum(map(len, pieces))
         has_room = self._n_left >= 0
@@ -51,11 +48,11 @@ class Authored:
         return has_room
 
     def content(self, number: int) -> str | None:
-        """Return what was recorded; None if there was no room for it."""
+        """Return the recorded markup; None if there was no room to keep the text."""
         return self._contents[number]
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Take the begin of an element that is in what is recorded."""
+        """Record a start tag."""
         if self._open:
             written = {
                 key: resolve(value.strip(), self._base)
@@ -66,16 +63,16 @@ class Authored:
             self._pieces.append(html_start(name, written))
 
     def stop(self, name: str) -> None:
-        """Take its end."""
+        """Record an end tag."""
         if self._open:
             self._pieces.append(html_end(name))
 
     def text(self, text: str, parent: str) -> None:
-        """Take text in it."""
+        """Record text."""
         if self._open:
             self._pieces.append(html_text(text, parent))
 
     def comment(self, text: str) -> None:
-        """Take a comment in it."""
+        """Record a comment."""
         if self._open:
             self._pieces.append(f"<!--{text}-->")

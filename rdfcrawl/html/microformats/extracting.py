@@ -1,4 +1,4 @@
-"""Reads the microformats of a page."""
+"""Extract the microformats of a page."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     """Yield the statements of a page's microformats as lines of N-Quads.
 
-    `docs/reference/microformats.md` says which. Nothing is fetched.
-
-    Args:
-        page: read through its `tree`, `base`, `url` and `default_language`.
-        log: takes what was left out: `TOO_DEEP` and `TOO_LARGE` for items that would
-            take long, `PARSE_CRASH` for an item on which mf2py failed.
+    `docs/reference/microformats.md` lists them. Nothing is fetched. `log` takes
+    `TOO_DEEP` and `TOO_LARGE` for items that would take too long, and `PARSE_CRASH` if
+    mf2py fails.
 
     Raises:
-        SourceFault: the page cannot be parsed; see `Page.tree`.
+        SourceFault: see `ParsedPage.tree`.
 
     Source: the microformats2 parsing specification, and its rules for classic
     microformats.

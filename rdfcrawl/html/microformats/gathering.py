@@ -1,9 +1,9 @@
-"""Finds the items of a page in its tree and hands each, apart, to mf2py's parser.
+"""Find the items of a page in its tree and make of each a tree for mf2py.
 
-mf2py reads trees of BeautifulSoup. Only the elements of items are made into such
-trees: parsing a whole page for it costs ten times as much as all else. What mf2py
-would take long for is left out here: it reads an element again for each property that
-holds it, and copies the elements of microformats 1.
+mf2py reads trees of BeautifulSoup. Only items are made into such trees: parsing a whole
+page for it costs ten times as much as all else. Items for which mf2py would take long
+are left out: it reads an element again for each property around it, and copies the
+elements of microformats 1.
 """
 
 from __future__ import annotations
@@ -68,31 +68,22 @@ _PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
 
 
 class _Frame:
-    """An element that is open.
+    """An open element.
 
     Attributes:
-        language: of what is in it.
+        language: of its content.
         root_language: of the innermost item around it.
         fed: its name in mf2py's tree.
         classic: what property classes of microformats 1 mean in it.
-        weight: how often mf2py will look at what is in it.
+        weight: how often mf2py will read its content.
         began: pieces and characters of text before it.
         markup: number of its content in `Authored`, if that is a value.
-        is_dated: it has a property that is a time.
+        is_dated: has a property that is a time.
     """
 
     __slots__ = (
-        "began",
-        "classic",
-        "fed",
-        "is_dated",
-        "is_property",
-        "is_root",
-        "language",
-        "markup",
-        "name",
-        "root_language",
-        "weight",
+        *("began", "classic", "fed", "is_dated", "is_property", "is_root"),
+        *("language", "markup", "name", "root_language", "weight"),
     )
 
     def __init__(self, name: str, outer: _Frame | None) -> None:
@@ -107,16 +98,11 @@ class _Frame:
 
 
 class Gatherer:
-    """Takes a page as it passes by and keeps its outermost items.
-
-    Args:
-        language: of the page.
-        base: of the page.
-        log: takes what was left out: `TOO_DEEP`, `TOO_LARGE`.
+    """Handler that keeps the outermost items of a page.
 
     Attributes:
         items: one tree for each.
-        authored: the markup that is the value of a property, as the page has it.
+        authored: the markup of `e-*` properties, as the page has it.
     """
 
     def __init__(self, language: str, base: str, log: FaultLog) -> None:
@@ -130,7 +116,7 @@ class Gatherer:
         self._n_work = self._n_chars = self._n_pieces = self._n_joined = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """Take the begin of an element."""
+        """Handle the start of an element."""
         frame = _Frame(name, self._frames[-1])
         self._frames.append(frame)
         if "lang" in attributes:
@@ -149,7 +135,7 @@ class Gatherer:
         self._feed(frame, attributes, classes)
 
     def end(self) -> None:
-        """Take the end of the innermost element."""
+        """Handle the end of the innermost element."""
         frame = self._frames.pop()
         self._end_markup(frame)
         if self._n_muted:
@@ -167,7 +153,7 @@ class Gatherer:
             self._finish()
 
     def text(self, text: str) -> None:
-        """Take text."""
+        """Handle text."""
         self.authored.text(text, self._frames[-1].name)
         if self._soup and not self._n_muted:
             self._n_chars += len(text) * self._frames[-1].weight
@@ -175,14 +161,14 @@ class Gatherer:
             self._soup.handle_data(text)
 
     def comment(self, text: str) -> None:
-        """Take a comment: only markup keeps it."""
+        """Handle a comment, which only markup keeps."""
         self.authored.comment(text)
 
     def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
-        """Set how often what is in an element is read; return its classes for mf2py.
+        """Set how often mf2py reads an element; return its classes for mf2py.
 
-        A root is parsed once for each property that it is; one of microformats 1 is
-        copied before, with all that is in it.
+        A root is parsed once for each of its properties; one of microformats 1 is
+        copied before, with all its content.
         """
         known = [each for each in classes if not _is_style(each)]
         if _ROOTS.isdisjoint(classes):
@@ -208,7 +194,7 @@ class Gatherer:
         return list(dict.fromkeys(known))
 
     def _is_refused(self, frame: _Frame) -> bool:
-        """Tell whether an element is left out with all that is in it."""
+        """Return whether an element is left out with all its content."""
         if frame.name == "base":  # mf2py would take it for the page's
             return True
         if self._n_depth >= MAX_DEPTH:
@@ -264,5 +250,5 @@ class Gatherer:
 
 
 def _is_style(name: str) -> bool:
-    """Tell whether a class only looks like a root, to mf2py's laxer pattern, too."""
+    """Return whether a class only looks like a root, also to mf2py's laxer pattern."""
     return name in STYLES or (name.startswith("h-") and _ROOT.fullmatch(name) is None)

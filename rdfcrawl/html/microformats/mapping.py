@@ -1,4 +1,4 @@
-"""The table that says what microformats mean in RDF."""
+"""Load the table of what microformats mean in RDF."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ValueKind(StrEnum):
-    """What a value is, if it has the form of it; else it is text."""
+    """Kind of a value; a value without its form is text."""
 
     TEXT = "text"
     IRI = "iri"
@@ -30,7 +30,7 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroformatProperty:
-    """What a property means.
+    """The meaning of a property.
 
     Attributes:
         term: the predicate, as a term of N-Quads.
@@ -47,7 +47,7 @@ class MicroformatProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemType:
-    """What a type of items means.
+    """The meaning of a type of items.
 
     Attributes:
         kind: its class, as a term of N-Quads.
@@ -70,7 +70,7 @@ def classic_roots() -> Mapping[str, Mapping[str, str]]:
 
 @cache
 def item_types() -> Mapping[str, ItemType]:
-    """Return what is known, by the names of microformats 2 ("h-card")."""
+    """Return the known types by their names of microformats 2 ("h-card")."""
     path = files("rdfcrawl.data").joinpath("microformats.json")
     table = json.loads(path.read_text(encoding="utf-8"))
     prefixes = table["prefixes"]

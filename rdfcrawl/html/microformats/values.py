@@ -28,7 +28,7 @@ _HOUR = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 
 
 def value_term(text: str, kind: ValueKind, language: str) -> str:
-    """Return a value as a term; what has not the form of its kind is text."""
+    """Return a value as a term: text, unless it has the form of its kind."""
     stripped = text.strip()
     found = ""
     match kind:
@@ -52,14 +52,14 @@ def value_term(text: str, kind: ValueKind, language: str) -> str:
 
 
 def markup_term(html: str, text: str, language: str) -> str:
-    """Return the value of an `e-*` property: markup only if there is some."""
+    """Return the value of an `e-*` property: `rdf:HTML` only if there is a tag."""
     if "<" in html:
         return terms.literal(html, datatype=RDF + "HTML")
     return terms.literal(text, language=language)
 
 
 def time_term(text: str) -> str:
-    """Return a date, time or duration as a typed literal, or nothing.
+    """Return a date, time or duration as a typed literal, else an empty text.
 
     >>> time_term("2024-5-1"), time_term("2024-05-01 9:30-0700").partition("^")[0]
     ('', '"2024-05-01T09:30:00-07:00"')
@@ -112,13 +112,13 @@ def _number(text: str) -> str:
 
 
 def _tel(text: str) -> str:
-    """RFC 3966: visual separators are `-`, `.` and brackets."""
+    """Return a URI by RFC 3966, whose visual separators are `-`, `.` and brackets."""
     if not _TEL.fullmatch(text):
         return ""
     return terms.iri("tel:" + re.sub(r"[\s/]+", "-", text))
 
 
 def _geo(text: str) -> str:
-    """RFC 5870, of "latitude;longitude" as hCard has it."""
+    """Return a URI by RFC 5870, of "latitude;longitude" as in hCard."""
     match = _GEO.fullmatch(text)
     return terms.iri(f"geo:{match[1]},{match[2]}") if match else ""

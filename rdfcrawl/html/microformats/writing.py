@@ -1,4 +1,4 @@
-"""Items of microformats to statements."""
+"""Convert items of microformats to statements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Open:
     Attributes:
         language: of its text.
         parts: items within it that are no value of a property.
-        inner: items within it that are one, with their nodes.
+        inner: items within it that are values, with their nodes.
     """
 
     def __init__(self, item: Item, node: str, outer_language: str) -> None:
@@ -46,11 +46,9 @@ class _Open:
 
 
 class MicroformatWriter:
-    """Writes items; it knows what nodes it named before.
+    """Writer of items, with blank nodes that are unique in the page.
 
-    Args:
-        url: of the page, without fragment.
-        authored: the markup that is a value.
+    `url` is that of the page, without fragment; `authored` has the markup of values.
     """
 
     def __init__(self, url: str, authored: Authored) -> None:
@@ -59,7 +57,7 @@ class MicroformatWriter:
         self._n_blank = 0
 
     def statements(self, item: Item) -> Iterator[str]:
-        """Yield the statements of an item and of those within it."""
+        """Yield the statements of an item and of the items within."""
         waiting = [_Open(item, self._node(item), "")]
         while waiting:
             opened = waiting.pop()
@@ -120,7 +118,7 @@ class MicroformatWriter:
             yield statement(subject, spec.term, term)
 
     def _markup(self, value: Item, language: str) -> str:
-        """Return the value of an `e-*` property as the page has it."""
+        """Return the value of an `e-*` property with its authored markup."""
         html = self._authored.content(int(value["dom"][MARKUP]))
         if html is None:
             return ""
@@ -160,7 +158,7 @@ def _is_same(value: Any, other: Any) -> bool:
 
 
 def _takes_item(spec: MicroformatProperty, item: Item) -> bool:
-    """Tell whether a property has an item as its value, or what stands for it."""
+    """Return whether an item becomes a node, not just its text."""
     if not _is_known(item):  # its name is all that can be told of it
         return False
     if spec.kind is ValueKind.GEO:  # "latitude;longitude" is no item
@@ -176,7 +174,7 @@ def _property(name: str, kinds: list[ItemType]) -> MicroformatProperty | None:
 
 
 def _term(value: Any, kind: ValueKind, language: str) -> str:
-    """Return a value that is no item; an image is its URL."""
+    """Return the term of a value that is no item; for an image, its URL."""
     if isinstance(value, dict):
         value = value.get("value") or ""
     if not isinstance(value, str) or not value.strip():

@@ -1,4 +1,4 @@
-"""RDFa 1.1 and 1.0, in one pass over a page: no recursion, bounded output."""
+"""Extract RDFa 1.1 and 1.0 in one pass: no recursion, bounded output."""
 
 from rdfcrawl.html.rdfa.extracting import extract_rdfa
 

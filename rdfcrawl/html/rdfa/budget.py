@@ -1,20 +1,17 @@
-"""How much a page may make of itself by repeating what it says."""
+"""Output limit for RDFa, which can multiply its input."""
 
 from __future__ import annotations
 
 
 class Overflow(Exception):
-    """A page repeats itself more than is kept: reading ends there."""
+    """The output limit is reached: reading ends."""
 
 
 class RdfaBudget:
-    """Characters that may still be written.
+    """Characters that may still be written (`n_left`).
 
-    Elements within one another repeat their text, long prefixes and bases multiply
-    with the words that use them, and so do predicates that hang with their objects.
-
-    Attributes:
-        n_left: not used up yet.
+    Nested elements repeat their text, long prefixes and bases multiply with the
+    words that use them, and so do waiting predicates with their objects.
     """
 
     __slots__ = ("n_left",)
@@ -23,10 +20,10 @@ class RdfaBudget:
         self.n_left = n_chars
 
     def spend(self, n_chars: int) -> None:
-        """Use some of it up.
+        """Reduce the budget.
 
         Raises:
-            Overflow: it is not enough.
+            Overflow: the budget is spent.
         """
         self.n_left -= n_chars
         if self.n_left < 0:

@@ -1,4 +1,4 @@
-"""A page of XML as elements that begin and end."""
+"""Parse a page as XML into a list of events."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MAX_GROWTH = 20
 
 
 class StartTag(NamedTuple):
-    """An element begins."""
+    """The start of an element."""
 
     name: str
     attributes: Attributes
 
 
 class EndTag(NamedTuple):
-    """The innermost element ends."""
+    """The end of the innermost element."""
 
 
 class Comment(NamedTuple):
-    """A comment; only XML literals keep it."""
+    """A comment, which only XML literals keep."""
 
     text: str
 
@@ -44,10 +44,10 @@ END = EndTag()
 
 
 def read_xml(text: str) -> list[Event] | None:
-    """Return a page as XML reads it, or None if it is not well-formed.
+    """Return the events of a page of XML; None if not well-formed.
 
-    Nothing outside of the page is read: entities of HTML are known here if there is a
-    document type, and expat bounds the growth by others (100 times beyond 8 MiB).
+    Nothing is fetched: entities of HTML are known if there is a document type, and
+    expat bounds the growth by others (100 times beyond 8 MiB).
     """
     declaration = _DECLARATION.match(text.removeprefix("\ufeff"))
     body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
@@ -82,13 +82,7 @@ class _XmlReader:
     def feed(self, data: bytes) -> None:
         self._parser.Parse(data, True)
 
-    def _external(
-        self,
-        context: str | None,
-        _base: str | None,
-        _system: str | None,
-        _public: str | None,
-    ) -> int:
+    def _external(self, context: str | None, *_: str | None) -> int:
         # No context: the external subset of the document type, or parameter entities.
         # Any other entity whose text is elsewhere stays empty.
         if context is None and not self._has_subset:
@@ -118,7 +112,7 @@ class _XmlReader:
 
 
 def replay(events: list[Event], handler: Handler) -> None:
-    """Hand a page read before to a handler."""
+    """Hand the events of a page to a handler."""
     for event in events:
         if type(event) is str:
             handler.text(event)

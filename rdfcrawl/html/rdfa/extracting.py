@@ -1,4 +1,4 @@
-"""Reads the RDFa of a page."""
+"""Extract the RDFa of a page."""
 
 from __future__ import annotations
 
@@ -33,19 +33,17 @@ def extract_rdfa(
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
-    A page that says it is XML is read as XML if it is well-formed, else as HTML5.
+    A page that claims to be XML is read as XML if well-formed, else as HTML5.
     Nothing is fetched: no document type, no profile, no vocabulary.
 
     Args:
         page: read through its `text`, `tree`, `url` and `media_type`.
-        log: takes what was left out: `TOO_LARGE` if a page repeats what it says so
-            often that reading it was ended.
+        log: takes `TOO_LARGE` if a page repeats itself so often that reading ends.
         media_type: instead of the page's.
-        version: "1.0" or "1.1" of RDFa, if it is known; else the page says it or
-            it is 1.1.
+        version: "1.0" or "1.1" of RDFa; by default as in the page, or 1.1.
 
     Raises:
-        SourceFault: the page cannot be parsed; see `Page.tree`.
+        SourceFault: see `ParsedPage.tree`.
 
     Source: RDFa Core 1.1 section 7.5; HTML+RDFa 1.1 section 3; RDFa in XHTML (1.0)
     section 5.5. The vocabularies are not expanded (RDFa Core 1.1 section 10).
@@ -84,7 +82,7 @@ def extract_rdfa(
 
 
 def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -> str:
-    """HTML+RDFa 1.1 section 3.1: what the `base` element says, if there is one."""
+    """Return the `href` of the `base` element: HTML+RDFa 1.1 section 3.1."""
     if not host.is_html:
         return ""
     if read is None:

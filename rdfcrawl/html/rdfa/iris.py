@@ -1,7 +1,7 @@
-"""Resolves IRIs as they are written: RDF compares them character by character.
+"""Resolve IRIs as they are written: RDF compares them character by character.
 
-The URLs of a browser are another thing: they are escaped and normalized, so that a
-subject would no longer be the IRI that other documents use for it.
+Browsers escape and normalize URLs, so that a subject would no longer be the IRI that
+other documents use.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 def is_absolute(iri: str) -> bool:
-    """Tell whether an IRI begins with a scheme."""
+    """Return whether an IRI begins with a scheme."""
     return _SCHEME.match(iri) is not None
 
 
 def escape_url(url: str) -> str:
-    """Return a URL as a user agent writes it: no white space around, none in it.
+    """Return a URL as written by user agents: stripped, with white space escaped.
 
     >>> escape_url(" a b.html ")
     'a%20b.html'
@@ -45,7 +45,7 @@ def _parts(base: str) -> tuple[str, str | None, str, str | None]:
 
 @lru_cache(maxsize=64)
 def _begin(base: str, *, is_root: bool) -> str:
-    """Return a base up to its path, or up to its fragment; nothing if it is none."""
+    """Return a base up to its path, or up to its fragment; empty without a scheme."""
     scheme, authority, path, query = _parts(base)
     if not scheme:
         return ""
@@ -56,7 +56,7 @@ def _begin(base: str, *, is_root: bool) -> str:
 
 
 def root_of(base: str) -> str:
-    """Return what is put before a path from the root; nothing if the base is none.
+    """Return scheme and authority of a base; empty without a scheme.
 
     >>> root_of("http://example.org/a/b?c")
     'http://example.org'
@@ -65,7 +65,7 @@ def root_of(base: str) -> str:
 
 
 def resolve(reference: str, base: str) -> str:
-    """Return the IRI that a reference means; an absolute one is left as it is.
+    """Return the IRI of a reference, unchanged if absolute.
 
     Source: RFC 3986 section 5.2, and RFC 3987 section 6.5 for IRIs.
 
@@ -112,7 +112,7 @@ def _merge(path: str, base_authority: str | None, base_path: str) -> str:
 
 
 def _remove_dots(path: str) -> str:
-    """RFC 3986 section 5.2.4."""
+    """Remove dot segments: RFC 3986 section 5.2.4."""
     if "." not in path:
         return path
     segments = path.split("/")

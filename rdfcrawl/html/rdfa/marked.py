@@ -1,7 +1,7 @@
-"""Hands over the elements of a tree that matter to RDFa, and passes by all others.
+"""Hand over only the elements of a tree that matter to RDFa.
 
-Most elements of a page state nothing. Those that may are found by selectors, in C;
-of the others only the ancestors of these are looked at, once each.
+Most elements of a page state nothing. The others are found by selectors, in C; beside
+these, only their ancestors are visited, once each.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
 def walk_marked(tree: LexborHTMLParser, processor: Processor) -> None:
     """Hand the elements that matter to RDFa 1.1 to its processor.
 
-    What it finds is the same as after `walking.walk`. Elements are left open at the
-    end, for `Processor.close`.
+    The result is the same as after `walking.walk`. Elements are left open at the end,
+    for `Processor.close`.
     """
     walk = _MarkedWalk(processor)
     for node in tree.css(_STATING):
@@ -33,7 +33,7 @@ def walk_marked(tree: LexborHTMLParser, processor: Processor) -> None:
 
 
 class _MarkedWalk:
-    """The way through one tree, in the order of the document."""
+    """A walk through one tree in document order."""
 
     def __init__(self, processor: Processor) -> None:
         self._processor = processor
@@ -43,7 +43,7 @@ class _MarkedWalk:
         self._is_waiting = False  # a relation around waits
 
     def visit(self, node: LexborNode) -> None:
-        """Begin an element, after its ancestors, and end those that it is not in."""
+        """End elements that do not contain a node; begin its ancestors and the node."""
         key = node.mem_id
         # `css` gives an element once for each of the selectors that it matches.
         if key in self._depths:
@@ -66,9 +66,9 @@ class _MarkedWalk:
             self._is_waiting = False
 
     def _go_to(self, node: LexborNode) -> int:
-        """End what a node is not in, and begin its ancestors; return how many are open.
+        """Go to the parent of a node; return how many elements are open.
 
-        Of these only the root and those that matter are given to the processor.
+        Of the ancestors only the root and the relevant ones are given to the processor.
         """
         depths = self._depths
         path: list[LexborNode] = []
@@ -92,7 +92,7 @@ class _MarkedWalk:
         return depth
 
     def _hand_over_content(self, node: LexborNode) -> None:
-        """Hand over all that is in an element: its markup is recorded."""
+        """Hand over all content of an element whose markup is recorded."""
         for inner in node.css(_NAMING):
             self._depths[inner.mem_id] = 0
         for child in node.iter(include_text=True):

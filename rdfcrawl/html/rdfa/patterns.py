@@ -1,4 +1,4 @@
-"""Property copying: statements of an `rdfa:Pattern` go to who copies it."""
+"""Copy properties: statements of an `rdfa:Pattern` go to its `rdfa:copy` subjects."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PATTERN = terms.iri(RDFA + "Pattern")
 
 
 def copy_patterns(triples: Iterable[Triple], budget: RdfaBudget) -> Iterator[Triple]:
-    """Yield all triples with patterns copied, and those that were copied left out.
+    """Yield all triples with patterns copied, without the patterns that were copied.
 
     Raises:
-        Overflow: there are too many copies.
+        Overflow: too many copies.
 
     Source: HTML+RDFa 1.1 section 3.5.
     """

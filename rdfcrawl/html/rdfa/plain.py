@@ -1,7 +1,7 @@
-"""Elements that state something and change nothing for those within them.
+"""Handle elements with `property` that do not affect the elements within.
 
-Most elements with `property` are such: no other subject, no type, relation, language
-or prefix. They need no evaluation context of their own.
+Most elements with `property` set no subject, type, relation, language or prefix. They
+need no evaluation context of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TARGETS: Final = frozenset(["href", "src"])
 
 
 def is_plain(attributes: Attributes) -> bool:
-    """Tell whether an element with these attributes is such an element."""
+    """Return whether an element with these attributes is plain."""
     return (
         "property" in attributes
         and _NOT_PLAIN.isdisjoint(attributes)
@@ -40,11 +40,9 @@ def is_plain(attributes: Attributes) -> bool:
 def plain_value(
     node: LexborNode, attributes: Attributes, scope: RdfaScope, names: RdfaNames
 ) -> str:
-    """Return the value of such an element in HTML, by the rules of RDFa 1.1.
+    """Return the term of a plain element of HTML, by the rules of RDFa 1.1.
 
-    Returns:
-        A term; nothing if it is text that is not all that the element holds, or that
-        has a datatype by its form.
+    The result is empty if the element has more content than one text, or is a `time`.
 
     Source: RDFa Core 1.1 section 7.5, step 11; HTML+RDFa 1.1 section 3.1.
     """
@@ -66,7 +64,7 @@ def plain_value(
 
 
 def _only_text(node: LexborNode) -> str | None:
-    """Return the text of an element that holds one piece of it, and nothing else."""
+    """Return the text of an element without any other content; else None."""
     inner = node.first_child
     if inner is None or not inner.is_text_node or inner.next is not None:
         return None

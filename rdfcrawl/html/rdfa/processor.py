@@ -1,4 +1,4 @@
-"""The processing of RDFa, element by element, with a stack of its own.
+"""Process RDFa element by element, without recursion.
 
 The steps are those of RDFa Core 1.1 section 7.5; where RDFa 1.0 differs, those of
 "RDFa in XHTML: Syntax and Processing" section 5.5.
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.html.host import HostMarkup
     from rdfcrawl.html.rdfa.budget import RdfaBudget
+    from rdfcrawl.html.rdfa.patterns import Triple
     from rdfcrawl.html.rdfa.scope import Undo
     from rdfcrawl.html.walking import Attributes
-
-Triple = tuple[str, str, str]
 
 _TYPE = terms.iri(RDF_TYPE)
 _FIRST = terms.iri(RDF + "first")
@@ -42,21 +41,10 @@ _USES_VOCABULARY = terms.iri(RDFA + "usesVocabulary")
 
 # An element without any of these (and without `xmlns`) changes nothing.
 _RELEVANT = frozenset(
-    [
-        "about",
-        "property",
-        "rel",
-        "rev",
-        "resource",
-        "typeof",
-        "href",
-        "src",
-        "vocab",
-        "prefix",
-        "lang",
-        "xml:lang",
-        "xml:base",
-    ]
+    (
+        *("about", "property", "rel", "rev", "resource", "typeof", "href", "src"),
+        *("vocab", "prefix", "lang", "xml:lang", "xml:base"),
+    )
 )
 _SCOPING = frozenset(["vocab", "lang", "xml:lang", "xml:base"])
 _SECTIONS = frozenset({"head", "body"})
@@ -64,7 +52,7 @@ _LINE = 16  # characters of a statement beside its terms
 
 
 class _Literal:
-    """Properties whose value is the content of an element that is still open.
+    """Properties whose value is the content of an open element.
 
     Attributes:
         slots: the lists that wait for the value, and where.
@@ -86,7 +74,7 @@ class _Literal:
 
 
 class _Frame:
-    """An element that is open, and what is to be done when it ends."""
+    """An open element, with its lists and literal to be written at its end."""
 
     __slots__ = ("lists", "literal", "name", "scope", "subject", "undo")
 
@@ -100,15 +88,15 @@ class _Frame:
 
 
 class Processor:
-    """Takes a page as it passes by and gathers its statements.
+    """Handler that gathers the RDFa statements of a page.
 
     Args:
         host: whose rules hold.
         document: IRI of the page.
-        base: what IRIs are resolved against.
-        budget: for what is gathered.
+        base: of relative IRIs.
+        budget: for all statements.
         n_elements: of the page, about.
-        is_xml: it was read as XML, not as HTML.
+        is_xml: the page was read as XML, not as HTML.
 
     Attributes:
         statements: found so far, as terms of N-Quads.
@@ -149,12 +137,12 @@ class Processor:
 
     @property
     def is_recording(self) -> bool:
-        """Whether it needs to see all that is in the innermost element."""
+        """Whether the content of the innermost element is recorded."""
         return self._recorder.n_open > 0
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a relation waits for what the elements within may name."""
+        """Whether a relation waits for a resource named within the element."""
         return bool(self._frames[-1].scope.incomplete)
 
     def start(
@@ -163,15 +151,12 @@ class Processor:
         attributes: Attributes,
         read_text: Callable[[], str] | None = None,
     ) -> None:
-        """Take the begin of an element.
+        """Handle the start of an element.
 
-        Args:
-            name: of the element.
-            attributes: of the element.
-            read_text: gives its text, if that need not be recorded.
+        `read_text` gives its text, if it need not be recorded.
 
         Raises:
-            Overflow: there is too much of it; so does `end`.
+            Overflow: the budget is spent; so does `end`.
         """
         if self._recorder.n_open:
             self._recorder.start(name, attributes)
@@ -185,10 +170,9 @@ class Processor:
         self._frames.append(frame)
 
     def state(self, node: LexborNode, attributes: Attributes) -> bool:
-        """Take all of an element of HTML, if those within need not know of it.
+        """Return whether an element is plain; if so, write its statements.
 
-        Returns:
-            Whether it is such an element; else `start` has to take it.
+        Else `start` has to take the element.
         """
         scope = self._frames[-1].scope
         if (
@@ -207,17 +191,17 @@ class Processor:
         return True
 
     def text(self, text: str) -> None:
-        """Take text."""
+        """Handle text."""
         if self._recorder.n_open:
             self._recorder.text(text, self._frames[-1].name)
 
     def comment(self, text: str) -> None:
-        """Take a comment."""
+        """Handle a comment."""
         if self._recorder.n_open:
             self._recorder.comment(text)
 
     def end(self) -> None:
-        """Take the end of the innermost element."""
+        """Handle the end of the innermost element."""
         frame = self._frames.pop()
         if frame.literal:
             self._finish_literal(frame.literal, frame.subject)
@@ -232,7 +216,7 @@ class Processor:
             self._recorder.stop(frame.name)
 
     def close(self) -> None:
-        """Take the end of the page."""
+        """Handle the end of the page."""
         while self._frames:
             self.end()
 
@@ -243,7 +227,7 @@ class Processor:
         return True
 
     def is_relevant(self, name: str, attributes: Attributes) -> bool:
-        """Tell whether an element may matter to itself or to those in it."""
+        """Return whether an element may state something or change the scope within."""
         if not _RELEVANT.isdisjoint(attributes):
             return True
         if self._is_first and name in _SECTIONS:
@@ -299,7 +283,7 @@ class Processor:
         return scope
 
     def _read_links(self, element: RdfaElement) -> None:
-        """Read `rel` and `rev`; they are None where there are none."""
+        """Set `rel` and `rev` of an element from its attributes."""
         attributes, scope = element.attributes, element.scope
         for name in ("rel", "rev"):
             if name not in attributes:
@@ -315,7 +299,7 @@ class Processor:
             setattr(element, name, [one for one in found if one.startswith("<")])
 
     def _link(self, element: RdfaElement) -> None:
-        """Write the statements of `rel` and `rev`, or let them wait: steps 9, 10."""
+        """Write the statements of `rel` and `rev`, or queue them: steps 9, 10."""
         scope = element.scope
         rel, rev = element.rel or (), element.rev or ()
         in_list = "inlist" in element.attributes and not self._is_first
@@ -358,7 +342,7 @@ class Processor:
                 self._write(element.subject, predicate, value)
 
     def _value(self, element: RdfaElement) -> str:
-        """Return the value of `property`, or nothing if it is the content."""
+        """Return the value of `property`; empty if it is the content."""
         attributes = element.attributes
         language = element.scope.language
         text = attributes.get("content") if "content" in attributes else None
@@ -438,7 +422,7 @@ class Processor:
             self._write(subject, predicate, value)
 
     def _hand_on(self, element: RdfaElement, frame: _Frame) -> None:
-        """Complete what waits, and set what children see: steps 12, 13."""
+        """Complete waiting relations, and set the scope of children: steps 12, 13."""
         outer, scope = element.outer, element.scope
         if element.is_skipped:
             return

@@ -1,4 +1,4 @@
-"""Records the content of elements while a page passes by: as text or as markup."""
+"""Record the content of elements while a page passes by, as text or as markup."""
 
 from __future__ import annotations
 
@@ -18,26 +18,10 @@ _FOREIGN = {
 }
 # HTML Standard 13.3: they have no end tag, and their text is not escaped.
 _VOID = frozenset(
-    [
-        "area",
-        "base",
-        "basefont",
-        "bgsound",
-        "br",
-        "col",
-        "embed",
-        "frame",
-        "hr",
-        "img",
-        "input",
-        "keygen",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
+    (
+        *("area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr"),
+        *("img", "input", "keygen", "link", "meta", "param", "source", "track", "wbr"),
+    )
 )
 _RAW = frozenset(
     ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"]
@@ -62,7 +46,7 @@ _XML_ATTRIBUTE_ESCAPES = str.maketrans(
 
 
 class Form(StrEnum):
-    """What is kept of the content of an element."""
+    """Form in which the content of an element is kept."""
 
     TEXT = "text"
     XML = "xml"
@@ -70,7 +54,7 @@ class Form(StrEnum):
 
 
 class _Shared:
-    """Recordings of one form that may nest: they share their chunks."""
+    """Nested recordings of one form, which share their chunks."""
 
     __slots__ = ("chunks", "n_chars", "n_open")
 
@@ -86,7 +70,7 @@ class _Shared:
 
 
 class _XmlRecording:
-    """Markup as XML; elements outside of all others declare the namespaces."""
+    """Markup as XML; its outermost elements declare the namespaces."""
 
     __slots__ = ("chunks", "depth", "namespaces")
 
@@ -100,10 +84,9 @@ Mark = tuple[int, int] | _XmlRecording
 
 
 class Recorder:
-    """Keeps what passes between `begin` and `end` of an element; they may nest.
+    """Recorder of the content between `begin` and `end` of elements, which may nest.
 
-    Args:
-        budget: for all that is kept more than once.
+    `budget` is for all content that is kept more than once.
     """
 
     def __init__(self, budget: RdfaBudget) -> None:
@@ -126,10 +109,10 @@ class Recorder:
         return len(shared.chunks), shared.n_chars
 
     def end(self, form: Form, mark: Mark) -> str:
-        """Return what passed since the mark.
+        """Return the content since the mark.
 
         Raises:
-            Overflow: it is too much.
+            Overflow: the budget is spent.
         """
         self.n_open -= 1
         if isinstance(mark, _XmlRecording):
@@ -145,7 +128,7 @@ class Recorder:
         return text
 
     def start(self, name: str, attributes: Mapping[str, str | None]) -> None:
-        """Keep the begin of an element."""
+        """Record a start tag."""
         if self._html.n_open:
             self._html.write(html_start(name, attributes))
         for recording in self._xml:
@@ -154,7 +137,7 @@ class Recorder:
             self._write_xml(recording, xml_start(name, attributes, spaces))
 
     def stop(self, name: str) -> None:
-        """Keep the end of an element."""
+        """Record an end tag."""
         if self._html.n_open:
             self._html.write(html_end(name))
         for recording in self._xml:
@@ -162,7 +145,7 @@ class Recorder:
             self._write_xml(recording, xml_end(name))
 
     def text(self, text: str, parent: str) -> None:
-        """Keep text in an element."""
+        """Record text."""
         self._text.write(text)
         if self._html.n_open:
             self._html.write(html_text(text, parent))
@@ -170,7 +153,7 @@ class Recorder:
             self._write_xml(recording, xml_text(text))
 
     def comment(self, text: str) -> None:
-        """Keep a comment, where markup is kept."""
+        """Record a comment in markup."""
         self._html.write(f"<!--{text}-->")
         for recording in self._xml:
             self._write_xml(recording, xml_comment(text))
@@ -181,7 +164,7 @@ class Recorder:
 
 
 def html_start(name: str, attributes: Mapping[str, str | None]) -> str:
-    """Return a start tag as the HTML Standard serializes it (13.3)."""
+    """Return a start tag serialized by the HTML Standard (13.3)."""
     written = "".join(
         f' {key}="{(value or "").translate(_HTML_ATTRIBUTE_ESCAPES)}"'
         for key, value in attributes.items()
@@ -206,12 +189,9 @@ def xml_start(
     attributes: Mapping[str, str | None],
     namespaces: Mapping[str, str],
 ) -> str:
-    """Return a start tag of XML.
+    """Return a start tag of XML, without attributes whose names are not XML.
 
-    Args:
-        name: name of the element, with its prefix.
-        attributes: as written; those whose names are not XML are left out.
-        namespaces: those to declare here unless the element does; "" is the default.
+    `namespaces` are declared unless the element declares them; "" is the default one.
     """
     if not _XML_NAME.fullmatch(name):
         return ""

@@ -1,4 +1,4 @@
-"""The evaluation context of RDFa, and what attribute values mean in it."""
+"""Keep the evaluation context of RDFa, and resolve attribute values in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
 
 @dataclass(frozen=True, slots=True)
 class InitialContext:
-    """What is known before a page declares anything.
+    """Prefixes and terms that are known before a page declares any.
 
     Attributes:
         prefixes: IRIs by prefix.
@@ -69,10 +69,10 @@ class RdfaScope:
     Source: RDFa Core 1.1 section 7.2. Resources are N-Quads terms.
 
     Attributes:
-        base: IRI that others are resolved against.
+        base: of relative IRIs.
         subject: the parent subject.
         object: the parent object.
-        language: empty if there is none.
+        language: or empty.
         vocab: the default vocabulary, or empty.
         incomplete: predicates that wait for an object or, if backward, a subject.
         lists: members of lists by predicate; shared while the subject is the same.
@@ -90,7 +90,7 @@ class RdfaScope:
         self.lists: dict[str, list[str]] = {}
 
     def inner(self) -> RdfaScope:
-        """Return the scope of an element within, before it says what is its own."""
+        """Return a copy of the scope, for an element within."""
         scope = RdfaScope.__new__(RdfaScope)
         scope.base = self.base
         scope.subject, scope.object = self.subject, self.object
@@ -104,17 +104,17 @@ Undo = list[tuple[dict[str, str], str, "str | None"]]
 
 
 class RdfaNames:
-    """What CURIEs, terms and IRIs mean in a scope.
+    """Resolver of CURIEs, terms and IRIs.
 
     Args:
         host: whose rules hold.
         document: IRI of the page, whatever its base is.
-        default_namespace: of elements, before it is declared.
-        budget: for IRIs, which may be much longer than what names them.
+        default_namespace: of elements, before a declaration.
+        budget: for IRIs, which may be much longer than their CURIEs.
 
     Attributes:
-        prefixes: those in scope, lower case, with their IRIs.
-        namespaces: those of XML in scope; the default one has the name "".
+        prefixes: in scope, lower case, with their IRIs.
+        namespaces: of XML in scope; "" is the default one.
         spend: uses up some of the budget.
 
     Source: RDFa Core 1.1 section 7.4.
@@ -141,12 +141,12 @@ class RdfaNames:
         self.namespaces = {"": default_namespace} if default_namespace else {}
 
     def new_blank(self) -> str:
-        """Return a blank node that no other call has returned."""
+        """Return a new blank node."""
         self._n_blank += 1
         return terms.blank(f"rdfa{self._n_blank}")
 
     def declare(self, attributes: Mapping[str, str | None]) -> Undo:
-        """Take the prefixes that an element declares; `undo` forgets them."""
+        """Add the prefixes that an element declares; return how to undo this."""
         undo: Undo = []
         declared: dict[str, str] = {}
         for name, value in attributes.items():
@@ -176,7 +176,7 @@ class RdfaNames:
         self._known.clear()
 
     def curie(self, text: str) -> str:
-        """Return the resource of a CURIE, or nothing if it is none."""
+        """Return the resource of a CURIE, else an empty text."""
         prefix, colon, reference = text.partition(":")
         if not colon:
             return ""
@@ -196,7 +196,7 @@ class RdfaNames:
         return terms.iri(resolve(start + reference, self._document))
 
     def resource(self, text: str, scope: RdfaScope) -> str:
-        """Return the resource of `about` or `resource`; nothing for a bad CURIE."""
+        """Return the resource of `about` or `resource`; empty for a bad CURIE."""
         text = text.strip()
         if text.startswith("[") and text.endswith("]"):
             return self.curie(text[1:-1])
@@ -212,12 +212,9 @@ class RdfaNames:
     def words(
         self, text: str, scope: RdfaScope, *, is_link: bool = False
     ) -> Sequence[str]:
-        """Return what the words of `rel`, `rev`, `property`, `typeof` mean.
+        """Return the resources of `rel`, `rev`, `property` or `typeof`.
 
-        Args:
-            text: value of the attribute.
-            scope: where it stands.
-            is_link: it is `rel` or `rev`; RDFa 1.0 reserves words in these only.
+        `is_link` is set for `rel` and `rev`: RDFa 1.0 reserves words in these only.
         """
         key = (text, scope.vocab, is_link)
         known = self._known.get(key)
@@ -232,7 +229,7 @@ class RdfaNames:
         return words
 
     def word(self, word: str, scope: RdfaScope, *, is_link: bool = False) -> str:
-        """Return what a term, CURIE or absolute IRI means, or nothing."""
+        """Return the resource of a term, CURIE or absolute IRI, else an empty text."""
         if ":" in word:
             if self._is_first and word.startswith("[") and word.endswith("]"):
                 word = word[1:-1]
@@ -252,7 +249,7 @@ class RdfaNames:
 
 
 def prefix_pairs(text: str) -> dict[str, str]:
-    """Read `prefix`: words that end in a colon, each with its IRI after it.
+    """Return the prefixes of `prefix`, in lower case, with their IRIs.
 
     >>> prefix_pairs("OG: https://ogp.me/ns#")
     {'og': 'https://ogp.me/ns#'}

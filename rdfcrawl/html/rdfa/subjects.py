@@ -1,4 +1,4 @@
-"""What an element is about: steps 5 and 6 of RDFa, in both versions."""
+"""Find the subject of an element: steps 5 and 6 of RDFa, in both versions."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class RdfaElement:
-    """An element while it is processed; names as in RDFa Core 1.1 section 7.5.
+    """An element being processed; names as in RDFa Core 1.1 section 7.5.
 
     Attributes:
         outer: scope of its parent.
         scope: its own, to hand on to its children.
-        is_root: it is in no other.
-        is_section: it is the `head` or `body` of HTML.
-        rel: predicates; None if the attribute is not there.
+        is_root: has no parent.
+        is_section: the `head` or `body` of HTML.
+        rel: predicates; None without the attribute.
         rev: as `rel`.
         subject: "new subject".
         object: "current object resource", or empty.
         typed: "typed resource", or empty.
-        target: what `resource`, `href` or `src` means, or empty.
+        target: of `resource`, `href` or `src`, or empty.
         is_skipped: the "skip element" flag.
         incomplete: "local list of incomplete triples".
     """
@@ -49,7 +49,7 @@ class RdfaElement:
 
     @property
     def is_link(self) -> bool:
-        """Whether it has `rel` or `rev`."""
+        """Whether the element has `rel` or `rev`."""
         return self.rel is not None or self.rev is not None
 
 
@@ -98,7 +98,7 @@ _HAS_VALUE = frozenset({"content", "datatype"})
 
 
 def _default(element: RdfaElement) -> str:
-    """Return what an element is about that does not say it."""
+    """Return the subject of an element that names none."""
     if element.is_root:
         return terms.iri(element.scope.base)
     return element.outer.object

@@ -27,7 +27,7 @@ _PATTERNS = tuple((XSD + name, re.compile(form, re.ASCII)) for name, form in _FO
 
 
 def time_datatype(text: str) -> str:
-    """Return the datatype that a text has the form of, or nothing.
+    """Return the datatype whose form a text has, else an empty text.
 
     Source: HTML+RDFa 1.1 section 3.1, rule 5. Seconds may be left out, as in HTML.
 

@@ -1,4 +1,4 @@
-"""Scraping rules: YAML files that say which parts of a page are which statements.
+"""Scrape pages by rules: YAML files that map parts of pages to statements.
 
 The notation is described in `docs/reference/scraping.md`. Rules are read once, at
 start; an error in them is a `ConfigError` that names file, line and rule, whereas

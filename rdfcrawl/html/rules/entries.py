@@ -1,4 +1,4 @@
-"""Parts of rule files, as whoever reads them expects them."""
+"""Check parts of rule files for their expected types."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
-    """Return a mapping.
+    """Return a mapping by its keys, with lines.
 
-    Args:
-        node: that should be one.
-        keys: that are known; None are all.
-        what: it is; for messages.
+    `keys` are those known; None are all. `what` names the mapping in messages.
 
     Raises:
-        Misfit: it is none, or a key is not known.
+        Misfit: `node` is no mapping, or a key is unknown.
     """
     if not isinstance(node, Table):
         raise Misfit(node.line, f"{what} is a mapping")
@@ -40,22 +37,22 @@ def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
 
 
 def table_of(key: str, node: Node) -> Node:
-    """Return a mapping for what is short for one with a single key."""
+    """Return a mapping; text becomes one with a single key."""
     if isinstance(node, TextNode):
         return Table(node.line, ((TextNode(node.line, key), node),))
     return node
 
 
 def members(node: Node) -> tuple[Node, ...]:
-    """Return the members of a list; what is none is its only member."""
+    """Return the members of a list; any other node is its only member."""
     return node.members if isinstance(node, Sequence) else (node,)
 
 
 def text_at(line: int, node: Node) -> str:
-    """Return a text.
+    """Return the text of a node.
 
     Raises:
-        Misfit: it is none, or empty.
+        Misfit: the node is no text, or empty.
     """
     if not isinstance(node, TextNode):
         raise Misfit(line, "must be text; quote what begins with [ or {")
@@ -65,7 +62,7 @@ def text_at(line: int, node: Node) -> str:
 
 
 def choice(entry: Entry, choices: tuple[str, ...]) -> str:
-    """Return one of several words.
+    """Return a text that is one of the choices.
 
     Raises:
         Misfit: it is another.
@@ -77,10 +74,10 @@ def choice(entry: Entry, choices: tuple[str, ...]) -> str:
 
 
 def boolean(entry: Entry | None) -> bool:
-    """Return whether something is asked for; it is not by default.
+    """Return a boolean; False if unset.
 
     Raises:
-        Misfit: it is neither true nor false.
+        Misfit: the text is neither true nor false.
     """
     if entry is None:
         return False
@@ -96,10 +93,10 @@ def made(
     *given: _Given.args,
     **named: _Given.kwargs,
 ) -> _Made:
-    """Return what a function makes of a part of the file.
+    """Call a function on a part of the file.
 
     Raises:
-        Misfit: it raised ValueError.
+        Misfit: the function raised ValueError.
     """
     try:
         return make(*given, **named)

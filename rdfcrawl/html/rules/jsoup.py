@@ -1,4 +1,4 @@
-"""Selectors of jsoup, as far as they can be said in XPath."""
+"""Translate selectors of jsoup to XPath, as far as possible."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑ�
 
 
 class _JsoupTranslator(HTMLTranslator):
-    """CSS with what jsoup adds to it."""
+    """CSS with the extensions of jsoup."""
 
     def xpath_contains_function(
         self, xpath: XPathExpr, function: Function
     ) -> XPathExpr:
-        """Translate `:contains()`, which does not look at the case of letters."""
+        """Translate `:contains()`, which ignores case."""
         return self._contains(xpath, function, "normalize-space(.)")
 
     def xpath_containsown_function(
@@ -38,15 +38,15 @@ class _JsoupTranslator(HTMLTranslator):
         return self._contains(xpath, function, "normalize-space(text())")
 
     def xpath_eq_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:eq(n)`, which is the n-th child, from 0."""
+        """Translate `:eq(n)`, the n-th child, from 0."""
         return self._index(xpath, function, "=")
 
     def xpath_lt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:lt(n)`, which is before the n-th child."""
+        """Translate `:lt(n)`, before the n-th child."""
         return self._index(xpath, function, "<")
 
     def xpath_gt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
-        """Translate `:gt(n)`, which is after the n-th child."""
+        """Translate `:gt(n)`, after the n-th child."""
         return self._index(xpath, function, ">")
 
     @staticmethod
@@ -70,10 +70,10 @@ _translator = _JsoupTranslator()
 
 
 def jsoup(text: str) -> Selector:
-    """Return a selector of jsoup.
+    """Parse a selector of jsoup.
 
     Raises:
-        ValueError: it is none, or has something that is not understood here.
+        ValueError: the selector is invalid, or cannot be translated.
     """
     text = text.strip()
     if not text or len(text) > MAX_SELECTOR_CHARS:
@@ -100,7 +100,7 @@ def closing(text: str, start: int) -> int:
 
 
 def _quoted(text: str) -> str:
-    """Put what `:contains()` looks for in quotes, which jsoup needs not have."""
+    """Quote the argument of `:contains()`, which jsoup does not require."""
     pieces: list[str] = []
     start = 0
     while found := _PSEUDO.search(text, start):

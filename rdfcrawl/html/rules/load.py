@@ -1,4 +1,4 @@
-"""Rule files, read and checked at start."""
+"""Load rule files and check them at start."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.html.rules import squirrel
 from rdfcrawl.html.rules.entries import entries_of, made, text_at
+from rdfcrawl.html.rules.model import RulePlace
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
 from rdfcrawl.html.rules.nodes import Misfit, Table, read_yaml
 from rdfcrawl.html.rules.notation import read_rule
-from rdfcrawl.html.rules.places import RulePlace
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A rule of Squirrel that is not carried over.
+    """A rule of Squirrel that cannot be converted.
 
     Attributes:
         rule: its name.
@@ -51,7 +51,7 @@ class RuleSet:
     """Rules of one or several files.
 
     Attributes:
-        rules: in the order of the files' names, and as they stand in these.
+        rules: in the order of the files' names, and as in the files.
         refused: rules of Squirrel's files that were left out.
     """
 
@@ -59,11 +59,11 @@ class RuleSet:
     refused: tuple[Refusal, ...] = field(default=())
 
     def __bool__(self) -> bool:
-        """Tell whether there is a rule."""
+        """Return whether there is a rule."""
         return bool(self.rules)
 
     def matching(self, url: str) -> tuple[Rule, ...]:
-        """Return the rules for a page, with what they captured of its URL."""
+        """Return the rules for a page, with the captured parts of its URL."""
         if not self.rules:
             return ()
         numbers = self._by_host.get(host_of(url), []) + self._by_host.get("", [])
@@ -79,7 +79,7 @@ class RuleSet:
 
     @cached_property
     def _by_host(self) -> dict[str, list[int]]:
-        """Numbers of the rules by host; empty are those for more than one host."""
+        """Numbers of the rules by host; by "" those for more than one host."""
         numbers: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules):
             for pattern in rule.patterns:
@@ -92,7 +92,7 @@ def load_rules(path: Path) -> RuleSet:
     """Return the rules of a file, or of all `*.yaml` and `*.yml` in a folder.
 
     Raises:
-        ConfigError: one line with file, line, rule and what is wrong there.
+        ConfigError: one line with file, line, rule and the mistake.
     """
     rules: list[Rule] = []
     refused: list[Refusal] = []

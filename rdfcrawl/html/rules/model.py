@@ -1,4 +1,4 @@
-"""What a rule is, once it has been read."""
+"""Rules, once read."""
 
 from __future__ import annotations
 
@@ -8,27 +8,38 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from rdfcrawl.html.rules.places import RulePlace
     from rdfcrawl.html.rules.selectors import Selector
     from rdfcrawl.html.rules.templates import Template
     from rdfcrawl.records import Relation
 
 
+@dataclass(frozen=True, slots=True)
+class RulePlace:
+    """File and line, counted from 1."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """Where the texts of a property come from, and what is made of them.
+    """Where the texts of a property come from, and the steps to its values.
 
     The steps are taken in the order of the attributes.
 
     Attributes:
-        selector: finds them; unset, `template` alone is the one text.
-        attribute: of the elements that were found, instead of their text.
-        keeps_space: white space stays as it is.
-        split: what parts one text into several; empty does not.
-        pattern: has to be found in a text; its group or the whole match is taken.
-        mapping: what texts become; those that are not in it are left out.
-        template: what a text is put into.
+        selector: of the texts; unset, `template` alone is the one text.
+        attribute: of the selected elements, instead of their text.
+        keeps_space: white space is not collapsed.
+        split: separator of several texts in one, or empty.
+        pattern: has to match in a text; its group or the whole match is taken.
+        mapping: of texts to others; texts without an entry are left out.
+        template: that a text is put into.
         is_iri: an IRI, resolved against the page; else a literal.
         datatype: IRI of the datatype of the literals, or empty.
         language: of the literals; `auto` is that of the page, empty is none.
@@ -51,18 +62,18 @@ class Value:
 
     @property
     def is_plain(self) -> bool:
-        """A text becomes the term as it was found."""
+        """Whether a text becomes the term without further steps."""
         return not (self.split or self.pattern or self.mapping or self.template)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What has a subject: the page, its items, or what is nested in these.
+    """A resource to make of the page, of its items, or of parts of these.
 
     Attributes:
-        items: finds the parts of the page that are one resource each; unset, the
-            surrounding part is one.
-        subject: its IRI; unset, it is a blank node.
+        items: selects the parts that are one resource each; unset, the surrounding
+            part is one.
+        subject: its IRI; unset, a blank node.
         fields: values for templates, by name.
         properties: of the resource.
         is_first: only the first item is taken.
@@ -79,7 +90,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class RuleProperty:
-    """A predicate with where its objects come from.
+    """A predicate and the source of its objects.
 
     Attributes:
         label: the predicate as it was written; for messages.
@@ -96,11 +107,11 @@ class RuleProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelSource:
-    """Where objects come from.
+    """Where objects come from, in a rule of Squirrel.
 
     Attributes:
         prefix: text with `$uri` and `$label` that comes first.
-        selector: finds what follows it; unset, the prefix is all.
+        selector: of what follows the prefix; unset, the prefix is all.
         attribute: of the elements, instead of their link or text.
         is_numbered: ends with `*`: one object for each subject of that name.
         is_link: an element's link is wanted.
@@ -115,12 +126,9 @@ class SquirrelSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelProperty:
-    """What is said of a subject.
+    """A predicate of a rule of Squirrel, and the source of its objects.
 
-    Attributes:
-        predicate: an IRI.
-        is_numbered: ended with `*`: the n-th match is said of the n-th subject.
-        source: where its objects come from.
+    `is_numbered` if it ended with `*`: the n-th match belongs to the n-th subject.
     """
 
     predicate: str
@@ -130,13 +138,13 @@ class SquirrelProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelResource:
-    """A subject, and what is said of it.
+    """A subject of a rule of Squirrel, and its properties.
 
     Attributes:
         subject: text with `$uri` and `$label`.
         is_numbered: the n-th matches of its selectors make one subject.
         properties: in the order of the file. If some of them are numbered, the others
-            are said of each subject.
+            belong to each subject.
     """
 
     subject: str
@@ -150,29 +158,29 @@ class SquirrelResource:
 
 
 class Pattern(Protocol):
-    """What says whether a rule is for a page."""
+    """A test whether a rule is for a page."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The only hosts that can match; empty are all."""
 
     def match(self, url: str) -> Mapping[str, str] | None:
-        """Return the parts of a URL that have names; None if it does not match."""
+        """Return the named parts of a matching URL; None without a match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What is taken from the pages that it is for.
+    """A rule: statements and links of certain pages.
 
     Attributes:
         name: as in its file.
         place: file and line of the name.
         patterns: URLs of its pages; one has to match.
-        resource: what is made of a page; unset for a rule of Squirrel.
+        resource: to make of a page; unset for a rule of Squirrel.
         squirrel: the same, for a rule of Squirrel.
-        cuts_query: `?` and what follows are no part of the page's IRI.
-        links: that are followed, by their relation.
-        captured: named parts of the URL that it was chosen for.
+        cuts_query: the page's IRI ends before `?`.
+        links: to follow, by their relation.
+        captured: named parts of the URL for which the rule was chosen.
     """
 
     name: str

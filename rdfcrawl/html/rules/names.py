@@ -1,4 +1,4 @@
-"""IRIs in rule files: prefixes are expanded, misspelled ones are noticed."""
+"""Expand prefixes in rule files, and refuse misspelled ones."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ from rdfcrawl.html.rdfa.iris import escape_url, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = [
-    "default_prefixes",
-    "expand",
-    "is_attribute",
-    "is_iri",
-    "is_prefix",
-    "is_web_url",
-    "last_segment",
-    "resolved",
-    "url_parts",
-]
 
 # Without "//", these are schemes and no prefixes that somebody forgot to declare.
 _SCHEMES = frozenset(
@@ -51,10 +39,10 @@ def default_prefixes() -> Mapping[str, str]:
 
 
 def expand(text: str, prefixes: Mapping[str, str]) -> str:
-    """Return the IRI that is written, with its prefix expanded.
+    """Return an IRI with its prefix expanded.
 
     Raises:
-        ValueError: its prefix is not known, or it is no absolute IRI.
+        ValueError: the prefix is unknown, or the text is no absolute IRI.
 
     >>> expand("ex:name", {"ex": "http://example.org/"})
     'http://example.org/name'
@@ -77,7 +65,7 @@ def expand(text: str, prefixes: Mapping[str, str]) -> str:
 
 
 def resolved(text: str, base: str) -> str:
-    """Return a link of a page as an IRI; empty if it leads nowhere.
+    """Return a link of a page as an IRI; empty for `javascript:` and the like.
 
     >>> resolved(" ../b c", "http://example.org/a/x")
     'http://example.org/b%20c'
@@ -99,7 +87,7 @@ def url_parts(url: str) -> tuple[str, str, str]:
 
 
 def last_segment(path: str) -> str:
-    """Return what comes after the last `/` that is not at the end.
+    """Return the last segment of a path that is not empty.
 
     >>> last_segment("/dataset/roads/")
     'roads'

@@ -1,6 +1,6 @@
-"""YAML as texts, lists and tables that know their line; bounded, and without types.
+"""Parse YAML into texts, lists and tables with line numbers; bounded and untyped.
 
-Every scalar is the text that was written: `no` is a language and `1.10` a version.
+Every scalar is its text: `no` is a language and `1.10` a version.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A mapping, in order; a key may be there twice."""
+    """A mapping, in order; keys may be doubled."""
 
     line: int
     pairs: tuple[tuple[TextNode, Node], ...]
@@ -73,10 +73,10 @@ Node = TextNode | Sequence | Table
 
 
 def read_yaml(content: bytes) -> Node:
-    """Return what a file holds; an empty one is an empty table.
+    """Return the root node of a file; an empty table for an empty file.
 
     Raises:
-        Misfit: it is not YAML, too large or too deep, or has tags of its own.
+        Misfit: not YAML, too large or too deep, or with tags of its own.
     """
     loader = yaml.SafeLoader(_decoded(content))
     try:
@@ -109,7 +109,7 @@ def _decoded(content: bytes) -> str:
 
 
 class _Conversion:
-    """Counts what it converts, so that aliases cannot multiply without bound."""
+    """Converter that counts nodes, so that aliases cannot multiply without bound."""
 
     def __init__(self) -> None:
         self._n_nodes = 0
@@ -132,7 +132,7 @@ class _Conversion:
     def _pairs(
         self, node: yaml.MappingNode, depth: int
     ) -> Iterator[tuple[TextNode, Node]]:
-        """Yield keys and values; of `<<`, those that are not written out."""
+        """Yield keys and values; those of `<<` unless overridden."""
         merged: list[tuple[TextNode, Node]] = []
         own: set[str] = set()
         for key_node, value_node in node.value:

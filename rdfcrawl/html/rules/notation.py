@@ -1,4 +1,4 @@
-"""Reads rules in our own notation: `docs/reference/scraping.md`."""
+"""Read rules in our own notation: `docs/reference/scraping.md`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rdfcrawl.records import Relation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.html.rules.places import RulePlace
+    from rdfcrawl.html.rules.model import RulePlace
     from rdfcrawl.html.rules.selectors import Selector
 
 MAX_NESTING: Final = 8
@@ -49,7 +49,7 @@ _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 def read_rule(
     name: str, place: RulePlace, node: Node, prefixes: Mapping[str, str]
 ) -> Rule:
-    """Return a rule.
+    """Parse a rule.
 
     Raises:
         Misfit: something in it is wrong.
@@ -141,7 +141,7 @@ def _items(entry: Entry, context: Context) -> tuple[Selector, Context]:
 def _fields(
     entry: Entry | None, context: Context
 ) -> tuple[tuple[tuple[str, Value], ...], Context]:
-    """Read the fields; each can use those before it."""
+    """Return the fields, which can use those before, and a context with their names."""
     fields: list[tuple[str, Value]] = []
     if entry is not None:
         for name, (line, node) in entries_of(entry[1], None, "`fields`").items():

@@ -1,4 +1,4 @@
-"""A page as selectors and templates see it."""
+"""Give selectors and templates access to a page."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class PageParts:
-    """A page as HTML or as JSON, whichever it is.
-
-    Args:
-        page: that rules are applied to.
-        log: takes `SYNTAX` for JSON that is none.
-    """
+    """A page as HTML or as JSON; `log` takes `SYNTAX` for invalid JSON."""
 
     def __init__(self, page: ParsedPage, log: FaultLog) -> None:
         self.page = page
@@ -34,7 +29,7 @@ class PageParts:
 
     @cached_property
     def base(self) -> str:
-        """What relative links are resolved against."""
+        """Base of relative links."""
         if self.page.is_json:
             return self.page.url
         try:
@@ -44,7 +39,7 @@ class PageParts:
 
     @cached_property
     def root(self) -> Element | None:
-        """The root element; None of JSON, and of a page without any."""
+        """The root element; None for JSON, and for a page without elements."""
         if self.page.is_json:
             return None
         body = self.page.utf8.replace(b"\0", b"")
@@ -56,7 +51,7 @@ class PageParts:
 
     @cached_property
     def json(self) -> Json | None:
-        """The value of a page that is JSON; None if it is not."""
+        """The value of a page of JSON; else None."""
         if not self.page.is_json:
             return None
         try:
@@ -66,16 +61,12 @@ class PageParts:
             return None
 
     def scope(self, selector: Selector | None) -> Scope | None:
-        """Return what a selector looks at in the whole page."""
+        """Return the part of the page that a selector is applied to."""
         is_query = selector is not None and selector.path is None
         return self.json if is_query else self.root
 
     def values(self, captured: Mapping[str, str]) -> Mapping[str, str]:
-        """Return what templates can say of the page.
-
-        Args:
-            captured: named parts of its URL.
-        """
+        """Return the values for templates; `captured` are named parts of the URL."""
         host, path, query = url_parts(self.page.url)
         return {
             "url": Iri(self.page.url),

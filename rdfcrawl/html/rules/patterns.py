@@ -1,4 +1,4 @@
-"""Which pages a rule is for: globs and regular expressions over whole URLs."""
+"""Match the pages of a rule: globs and regular expressions over whole URLs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STARS = re.compile(r"\*\*?")
 
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
-    """An expression that a whole URL has to match.
+    """An expression that has to match a whole URL.
 
     Attributes:
         expression: with names for the parts that templates use.
@@ -31,7 +31,7 @@ class UrlPattern:
     hosts: tuple[str, ...] = ()
 
     def match(self, url: str) -> Mapping[str, str] | None:
-        """Return the named parts of a URL that matches, else None."""
+        """Return the named parts of a matching URL, else None."""
         if len(url) > MAX_URL_CHARS:
             return None
         found = self.expression.fullmatch(url)
@@ -43,11 +43,11 @@ class UrlPattern:
 def glob(text: str) -> UrlPattern:
     """Return the pattern of a glob: `*` is all but `/`, and `**` is anything.
 
-    The scheme may be left out; then it is http or https. Without a path, all pages
-    of the host match. A query is part of what the stars stand for.
+    Without a scheme, http and https match; without a path, all pages of the host. The
+    stars also match queries.
 
     Raises:
-        ValueError: it is too long, has too many stars, or no host.
+        ValueError: the glob is too long, has too many stars, or no host.
 
     >>> glob("example.org/set/*").match("https://example.org/set/1?a=b")
     {}
@@ -70,13 +70,13 @@ def glob(text: str) -> UrlPattern:
 
 
 def _expression(text: str) -> str:
-    """Return the expression of a glob.
+    """Return the expression of a glob, without backtracking.
 
-    What a star has matched is never looked at again, so that the time is at most the
-    square of the URL's length. That is right for all literals but the last, which has
-    to be at the end: if they match at all, the first place where they do leaves most
-    to the stars that follow. Only `**` can make up for slashes, so that the literals
-    after the last of them are tried in all places, together.
+    A star's match is never revised, so that the time is at most the square of the URL's
+    length. That is right for all literals but the last, which has to be at the end: if
+    they match at all, the first place leaves most to the following stars. Only `**` can
+    make up for slashes, so that the literals after the last `**` are tried in all
+    places, together.
     """
     blocks = [
         [re.escape(literal) for literal in block.split("*")]
@@ -99,10 +99,10 @@ def _ended(literals: list[str]) -> str:
 
 
 def regex(text: str) -> re.Pattern[str]:
-    """Return a regular expression of a rule file.
+    """Compile a regular expression of a rule file.
 
     Raises:
-        ValueError: it is none, or too long.
+        ValueError: the expression is invalid, or too long.
     """
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"longer than {MAX_PATTERN_CHARS} characters")

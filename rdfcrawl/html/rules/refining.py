@@ -1,4 +1,4 @@
-"""The steps from what a selector found to the text of a term."""
+"""Take the steps from a selected text to the text of a term."""
 
 from __future__ import annotations
 
@@ -22,13 +22,9 @@ MAX_PATTERN_TEXT_CHARS: Final = 10_000
 def refined(
     value: Value, raw: str, *, values: Mapping[str, str], base: str
 ) -> Iterator[str]:
-    """Yield what is made of a text; nothing if that is empty.
+    """Yield the texts made of a raw one, which is empty for a value without selector.
 
-    Args:
-        value: says which steps are taken.
-        raw: the text as it was found; empty for a value without selector.
-        values: for templates.
-        base: that IRIs are resolved against.
+    `values` are for templates; IRIs are resolved against `base`.
     """
     for piece in raw.split(value.split) if value.split else (raw,):
         text = piece if value.keeps_space else collapsed(piece)
@@ -54,7 +50,7 @@ def _refined(value: Value, text: str, values: Mapping[str, str], base: str) -> s
 
 
 def datatype_of(value: Value, found: Found | None) -> str:
-    """Return the datatype of a literal: numbers of JSON have their own."""
+    """Return the datatype of a literal; numbers of JSON have their own."""
     if value.datatype or value.language or not value.is_plain:
         return value.datatype
     if not isinstance(found, Json):

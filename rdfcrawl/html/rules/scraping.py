@@ -1,4 +1,4 @@
-"""Applies rules to a page."""
+"""Apply rules to a page."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MAX_LINKS: Final = 10_000  # of one rule on one page
 
 
 def scrape(page: ParsedPage, rules: Iterable[Rule], log: FaultLog) -> Iterator[str]:
-    """Yield the statements that rules find in a page, as lines of `terms.statement`.
+    """Yield the statements of rules in a page, as lines of `terms.statement`.
 
-    Links that the rules ask for are added to `page.links`. The time is not bounded
-    here: a selector may look at all elements once for each of them.
+    Links of the rules are added to `page.links`. The time is not bounded here: a
+    selector may look at all elements once for each of them.
 
     Args:
         page: HTML, or JSON.
-        rules: that are for it; see `RuleSet.matching`.
+        rules: for this page; see `RuleSet.matching`.
         log: takes `RULE_REQUIRED` for each resource that is dropped, `SYNTAX` for a
             selector that fails on the page, `TOO_LARGE` for matches left out.
 
@@ -61,7 +61,7 @@ def scrape(page: ParsedPage, rules: Iterable[Rule], log: FaultLog) -> Iterator[s
 
 @dataclass(slots=True)
 class _Budget:
-    """What all rules together may still make of a page."""
+    """Characters and blank nodes of all rules on a page."""
 
     n_chars: int = 0
     n_blank: int = 0
@@ -80,19 +80,14 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """Where a rule is in the page.
-
-    Attributes:
-        scope: part of the page; unset is all of it.
-        values: for templates.
-    """
+    """Part of a page for a rule, or None for all of the page; and template values."""
 
     scope: Scope | None
     values: Mapping[str, str]
 
 
 class _Missing(Exception):
-    """A resource has not what it needs; the argument names it."""
+    """A required value of a resource is missing; the argument names the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,7 @@ class _Work:
     def _resources(
         self, resource: Resource, here: _Here
     ) -> Iterator[tuple[str, list[str]]]:
-        """Yield the subject and the statements of each item that is whole."""
+        """Yield the subject and the statements of each complete item."""
         for n, scope in enumerate(self._scopes(resource, here), start=1):
             values = {**here.values, "n": str(n)}
             try:
@@ -172,7 +167,7 @@ class _Work:
         return _Here(here.scope, values)
 
     def _subject(self, subject: Value | None, here: _Here) -> str:
-        """Return an IRI, or nothing for a blank node."""
+        """Return an IRI, or an empty text for a blank node."""
         if subject is None:
             return ""
         found = self._first(subject, here)
@@ -215,7 +210,7 @@ class _Work:
         return next((text for text, _ in self._texts(value, here)), "")
 
     def _texts(self, value: Value, here: _Here) -> Iterator[tuple[str, Found | None]]:
-        """Yield texts after all steps of `Value`, and what they were found in."""
+        """Yield texts after all steps of `Value`, each with its selected part."""
         for raw, found in self._raw_texts(value, here):
             for text in refined(value, raw, values=here.values, base=self.parts.base):
                 yield text, found

@@ -1,8 +1,8 @@
-"""CSS, XPath and JMESPath: compiled when a rule is read, applied to parts of pages.
+"""Compile CSS, XPath and JMESPath at start, and apply them to parts of pages.
 
-CSS is what parsel makes of it, `::text` and `::attr(name)` included. XPath is that of
-libxml2, which knows no function that opens a file; the regular expressions of EXSLT
-are left out, since an expression could come from the page there.
+CSS is that of parsel, `::text` and `::attr(name)` included. XPath is that of libxml2,
+which has no function that opens a file; the regular expressions of EXSLT are left out,
+since an expression could come from the page there.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Unselectable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """What finds parts of a part of a page.
+    """A compiled selector.
 
     Attributes:
         text: as it was written; for messages.
-        path: XPath, or CSS as XPath; finds elements and texts.
-        query: JMESPath; applied to the JSON in the texts that `path` finds, or to the
-            part itself if that is JSON.
+        path: XPath, or CSS as XPath; selects elements and texts.
+        query: JMESPath; applied to the JSON in the texts of `path`, or to a part that
+            is JSON.
     """
 
     text: str
@@ -61,11 +61,10 @@ class Selector:
     query: ParsedResult | None = None
 
     def select(self, scope: Scope | None) -> Iterator[Found]:
-        """Yield what it finds, in document order; nothing where it does not apply.
+        """Yield the matches in document order; none where the selector does not apply.
 
         Raises:
-            Unselectable: a function was applied to what it is not made for, or what
-                should be JSON is not.
+            Unselectable: a function was applied to a wrong type, or a text is not JSON.
         """
         if self.path is None:
             if isinstance(scope, Json) and self.query is not None:
@@ -80,10 +79,10 @@ class Selector:
 
 
 def css(text: str) -> Selector:
-    """Return a CSS selector.
+    """Compile a CSS selector.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the selector is invalid.
     """
     _check_length(text)
     try:
@@ -94,20 +93,20 @@ def css(text: str) -> Selector:
 
 
 def xpath(text: str) -> Selector:
-    """Return an XPath 1.0 expression.
+    """Compile an XPath 1.0 expression.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the expression is invalid.
     """
     _check_length(text)
     return Selector(text, compiled(text))
 
 
 def compiled(expression: str) -> etree.XPath:
-    """Compile XPath; what it names has to be there.
+    """Compile XPath, and check its functions and variables.
 
     Raises:
-        ValueError: it is no expression, or has a function or variable that is unknown.
+        ValueError: the expression is invalid, or has an unknown function or variable.
     """
     try:
         # Without `regexp=False`, a page could give the expression for "re:test".
@@ -119,10 +118,10 @@ def compiled(expression: str) -> etree.XPath:
 
 
 def query(text: str) -> ParsedResult:
-    """Return a JMESPath expression.
+    """Compile a JMESPath expression.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the expression is invalid.
     """
     _check_length(text)
     try:
@@ -136,7 +135,7 @@ def parse_json(text: str) -> Any:
     """Return the value of a JSON text, in which NaN and Infinity are refused.
 
     Raises:
-        Unselectable: it is not JSON, or nested too deep.
+        Unselectable: not JSON, or nested too deep.
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)
@@ -170,7 +169,7 @@ def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
 
 
 def _plain(found: Any) -> Found:
-    """Return an element or a text; comments are texts, namespaces are not there."""
+    """Return an element or a text; comments are texts, namespaces are empty."""
     if isinstance(found, str):
         return found
     if isinstance(found, tuple):

@@ -1,14 +1,13 @@
-"""Reads the scraping rules of Squirrel.
+"""Read the scraping rules of Squirrel.
 
-A file is for one host, and has a block for each kind of page: `regex`, which is looked
-for in the page's URI, whatever the case of either, and `resources`, which say of a
-subject what is found where. Selectors are those of jsoup, as far as they can be said in
-XPath. Newer versions of Squirrel look for the text of `regex` as it is, older ones for
-what matches it as an expression; files for both are in use, so that either counts.
+A file is for one host, and has a block for each kind of page: `regex`, which is
+searched for in the page's URI, ignoring case, and `resources`, which maps parts of the
+page to statements of a subject. Selectors are those of jsoup, as far as XPath can
+express them. Newer versions of Squirrel search for the text of `regex`, older ones for
+a match of it as an expression; files for both are in use, so that either counts.
 
-Two things are read more strictly than there: what a selector finds and looks like a
-URL is an IRI only with the scheme http or https, and relative links are resolved by
-RFC 3986.
+Two things are read more strictly than there: a selected URL is an IRI only with the
+scheme http or https, and relative links are resolved by RFC 3986.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from rdfcrawl.html.rules.entries import made, members
 from rdfcrawl.html.rules.jsoup import closing, jsoup
 from rdfcrawl.html.rules.model import (
     Rule,
+    RulePlace,
     SquirrelProperty,
     SquirrelResource,
     SquirrelSource,
@@ -30,13 +30,10 @@ from rdfcrawl.html.rules.model import (
 from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
 from rdfcrawl.html.rules.nodes import Misfit, Node, Table, TextNode
 from rdfcrawl.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
-from rdfcrawl.html.rules.places import RulePlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
-
-    from rdfcrawl.html.rules.selectors import Selector
 
 FILE_KEY: Final = "file_descriptor"
 
@@ -46,7 +43,7 @@ _CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SquirrelPattern:
-    """The host of a file and what the URLs of a block have.
+    """The host of a file and the URLs of a block.
 
     Attributes:
         host: without `www.`, which makes no difference.
@@ -60,11 +57,11 @@ class SquirrelPattern:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that it is for."""
+        """The host with and without `www.`."""
         return self.host, f"www.{self.host}"
 
     def match(self, url: str) -> Mapping[str, str] | None:
-        """Return an empty mapping if the page is meant, else None."""
+        """Return an empty mapping if the page matches, else None."""
         host = url_parts(url)[0].partition(":")[0].lower()
         if host not in self.hosts or len(url) > MAX_URL_CHARS:
             return None
@@ -78,10 +75,10 @@ class SquirrelPattern:
 def iter_rules(
     path: Path, node: Node
 ) -> Iterator[tuple[str, RulePlace, Callable[[], Rule]]]:
-    """Yield name and place of each block, and what reads it or raises `Misfit`.
+    """Yield name, place and reader of each block; a reader may raise `Misfit`.
 
     Raises:
-        Misfit: the file does not say which host it is for.
+        Misfit: the file does not name its host.
     """
     if not isinstance(node, Table):
         raise Misfit(node.line, f"`{FILE_KEY}` is a mapping")
@@ -195,14 +192,14 @@ def _check_numbers(resources: list[SquirrelResource], line: int) -> None:
 def _source(line: int, text: str) -> SquirrelSource:
     call = _CALL.match(text)
     if call is None:
-        return SquirrelSource(selector=_css(line, text), is_link=True)
+        return SquirrelSource(selector=made(line, jsoup, text), is_link=True)
     end = closing(text, call.end())
     if end < 0:
         raise Misfit(line, f"a parenthesis is not closed: {text!r}")
     argument, rest = text[call.end() : end], text[end + 1 :].strip()
     if call[1] == "l":
         if rest.startswith("+"):
-            return SquirrelSource(prefix=argument, selector=_css(line, rest[1:]))
+            return SquirrelSource(prefix=argument, selector=made(line, jsoup, rest[1:]))
         if rest not in {"", "*"}:
             raise Misfit(line, f"{rest!r} after l() is not understood")
         argument = argument.strip() + rest
@@ -212,14 +209,10 @@ def _source(line: int, text: str) -> SquirrelSource:
     if rest:
         raise Misfit(line, f"{rest!r} after {call[1]}() is not understood")
     if call[1] == "append":
-        return SquirrelSource(prefix="$uri", selector=_css(line, argument))
+        return SquirrelSource(prefix="$uri", selector=made(line, jsoup, argument))
     attribute, colon, selector = argument.partition(":")
     if not colon or not is_attribute(attribute.strip()):
         raise Misfit(line, "attr() is written attr(name:selector)")
     return SquirrelSource(
-        selector=_css(line, selector), attribute=attribute.strip().lower()
+        selector=made(line, jsoup, selector), attribute=attribute.strip().lower()
     )
-
-
-def _css(line: int, text: str) -> Selector:
-    return made(line, jsoup, text)

@@ -1,4 +1,4 @@
-"""Applies the scraping rules of Squirrel to a page."""
+"""Apply the scraping rules of Squirrel to a page."""
 
 from __future__ import annotations
 
@@ -35,12 +35,7 @@ def squirrel_statements(
 ) -> Iterator[str]:
     """Yield the statements of a rule, as lines of `terms.statement`.
 
-    Args:
-        rule: with what Squirrel takes from a page.
-        url: of the page.
-        root: of the page; unset, there are none.
-        note: takes `SYNTAX` for a selector that fails, `TOO_LARGE` for matches left
-            out.
+    `note` takes `SYNTAX` for a selector that fails, `TOO_LARGE` for matches left out.
     """
     if root is None:
         return
@@ -72,7 +67,7 @@ class _SquirrelPage:
     note: Callable[[Reason, str], None]
 
     def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
-        """Return what a selector finds, as terms."""
+        """Return the matches of a selector, as terms."""
         if source.selector is None:
             return [_term(prefix)]
         terms: list[str] = []
@@ -108,7 +103,7 @@ class _Objects:
 
     @property
     def n_numbered(self) -> int:
-        """How many subjects the matches are for."""
+        """Number of subjects that the matches are for."""
         counts = [
             len(terms)
             for each, source, terms in self._found
@@ -127,7 +122,7 @@ class _Objects:
                     yield each.predicate, term
 
     def nth(self, number: int) -> Iterator[tuple[str, str]]:
-        """Yield those of the n-th of several subjects."""
+        """Yield predicates and objects of the n-th subject."""
         for each, source, terms in self._found:
             if source.is_numbered:
                 yield each.predicate, self._numbered(source, number)
@@ -138,7 +133,7 @@ class _Objects:
                 yield each.predicate, terms[number]
 
     def _is_counted(self, each: SquirrelProperty) -> bool:
-        """Tell whether the n-th match is for the n-th subject."""
+        """Return whether the n-th match is for the n-th subject."""
         return each.is_numbered or not self._is_told_of_each
 
     def _numbered(self, source: SquirrelSource, number: int) -> str:
@@ -156,7 +151,7 @@ def _term(text: str) -> str:
 
 
 def _link(found: Found, source: SquirrelSource, url: str) -> str:
-    """Return the target of an element, where that is what is wanted."""
+    """Return the target of an element, if the source asks for links."""
     name = "href" if source.is_link else source.attribute
     if name not in _LINKS or source.prefix or isinstance(found, (str, Json)):
         return ""

@@ -1,4 +1,4 @@
-"""Texts with places for values: `{url}#dataset`, `https://example.org/id/{id}`."""
+"""Fill templates: `{url}#dataset`, `https://example.org/id/{id}`."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _RESERVED = ":/?#[]@!$&'()*+,;=%"  # RFC 6570 3.2.3: kept by "{+name}"
 
 
 class Iri(str):
-    """A value that is a whole IRI: it stays as it is."""
+    """A value that is a whole IRI, and is not escaped."""
 
     __slots__ = ()
 
 
 class UrlPart(str):
-    """A value that was cut out of a URL: escaped already."""
+    """A part of a URL, which is escaped already."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with places.
+    """A text with places for values.
 
     Attributes:
-        parts: texts, and places as the name with whether it is taken `+` as it is.
+        parts: texts, and places as name and whether `+` stands before it.
     """
 
     parts: tuple[str | tuple[str, bool], ...]
 
     @classmethod
     def parse(cls, text: str, names: Collection[str]) -> Template:
-        """Read a template.
+        """Parse a template.
 
         Args:
             text: `{name}` is a place, `{+name}` one that keeps the characters that
@@ -50,7 +50,7 @@ class Template:
             names: that can be used.
 
         Raises:
-            ValueError: a brace is alone, or a name is not known.
+            ValueError: a brace is alone, or a name is unknown.
         """
         parts: list[str | tuple[str, bool]] = []
         for found in _PARTS.finditer(text):
@@ -69,15 +69,15 @@ class Template:
 
     @property
     def head(self) -> str:
-        """What it begins with, up to the first place."""
+        """Text before the first place."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
 
     def with_head(self, head: str) -> Template:
-        """Return the same with another text before the first place."""
+        """Return the template with another text before the first place."""
         return Template((head, *self.parts[1:]))
 
     def fill(self, values: Mapping[str, str], *, is_iri: bool) -> str | None:
-        """Return the text with values in the places; None if one is missing.
+        """Return the text with values in the places; None if a value is missing.
 
         Source: RFC 6570, sections 3.2.2 and 3.2.3, for IRIs.
         """

@@ -1,4 +1,4 @@
-"""The text, link and language of what a selector found."""
+"""Return text, link and language of a selected part."""
 
 from __future__ import annotations
 
@@ -18,55 +18,14 @@ if TYPE_CHECKING:
 # Standard, section 15.3 "Non-replaced elements".
 _HIDDEN: Final = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS: Final = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "dialog",
-        "dir",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hgroup",
-        "hr",
-        "legend",
-        "li",
-        "main",
-        "menu",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+    (
+        *("address", "article", "aside", "blockquote", "br", "caption", "center", "dd"),
+        *("details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption"),
+        *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header"),
+        *("hgroup", "hr", "legend", "li", "main", "menu", "nav", "ol", "option", "p"),
+        *("pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead"),
+        *("tr", "ul"),
+    )
 )
 # HTML Standard, microdata, "property values": of these, an attribute is the value.
 _VALUES: Final = {
@@ -79,12 +38,7 @@ _spaces = re.compile(r"[ \t\n\r\f\u00a0]+")
 
 
 def text_of(found: Found, *, attribute: str = "") -> str:
-    """Return the text that something stands for; empty if there is none.
-
-    Args:
-        found: an element, a text or a value of JSON.
-        attribute: of the element, instead of its own text.
-    """
+    """Return the text of a selected part, or of an attribute of an element."""
     if isinstance(found, str):
         return found
     if isinstance(found, Json):
@@ -97,12 +51,10 @@ def text_of(found: Found, *, attribute: str = "") -> str:
 
 
 def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
-    """Return where something links to; empty if it does not.
+    """Return the link of a selected part; or empty.
 
-    Args:
-        found: an element, a text or a value of JSON.
-        attribute: of the element, instead of that with its link.
-        is_plain: an element's text is taken for its link only if it is an IRI.
+    If `is_plain`, the text of an element counts only if it is an IRI. `attribute` names
+    the one with the link.
     """
     if attribute or isinstance(found, (str, Json)):
         return text_of(found, attribute=attribute)
@@ -114,12 +66,12 @@ def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
 
 
 def collapsed(text: str) -> str:
-    """Return a text with single spaces and none around it."""
+    """Return a text stripped and with single spaces."""
     return _spaces.sub(" ", text).strip(" ")
 
 
 def language_of(found: Found | None, scope: Scope | None) -> str:
-    """Return the language of an element, or of the part of the page it is in.
+    """Return the language of an element, or of the part of the page around it.
 
     Source: HTML Standard, section 3.2.6.2, "The lang and xml:lang attributes".
     """
@@ -149,7 +101,7 @@ def _json_text(value: object) -> str:
 
 
 def _iter_text(root: Element) -> Iterator[str]:
-    """Yield the text of an element; blocks in it are set apart."""
+    """Yield the text of an element, with spaces around blocks."""
     hidden: Element | None = None
     for event, element in etree.iterwalk(
         root, events=("start", "end", "comment", "pi")

@@ -1,4 +1,4 @@
-"""Reads values of rules in our own notation: selectors, and what is made of texts."""
+"""Read values of rules in our own notation: selectors, and steps to terms."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _VALUE_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What can be named where something stands.
+    """What can be named at a place of a rule file.
 
     Attributes:
         prefixes: for IRIs.
         names: for templates.
-        kind: what selectors look at.
+        kind: what selectors are applied to.
         depth: resources around it.
     """
 
@@ -57,13 +57,9 @@ class Context:
 def read_value(
     node: Node, context: Context, line: int, *, is_iri: bool = False
 ) -> Value:
-    """Return where texts come from; a text alone is a CSS selector.
+    """Parse a value; a text alone is a CSS selector.
 
-    Args:
-        node: of the value.
-        context: where it stands.
-        line: of its key.
-        is_iri: unless it says something else.
+    `line` is that of its key. `is_iri` is overridden by the key `as`.
 
     Raises:
         Misfit: something in it is wrong.
@@ -115,10 +111,10 @@ def _check_keys(
 
 
 def read_selector(entries: Entries, context: Context, line: int) -> Selector | None:
-    """Return the selector of a mapping; None if it has none.
+    """Return the selector of a mapping, or None.
 
     Raises:
-        Misfit: it is wrong, or cannot find anything where it stands.
+        Misfit: the selector is invalid, or cannot match where it stands.
     """
     if "css" in entries and "xpath" in entries:
         raise Misfit(line, "css and xpath exclude each other")
@@ -145,7 +141,7 @@ def read_iri(line: int, text: str, context: Context) -> str:
     """Return an IRI with its prefix expanded.
 
     Raises:
-        Misfit: it is none, or its prefix is not known.
+        Misfit: the text is no IRI, or its prefix is unknown.
     """
     return made(line, expand, text, context.prefixes)
 
