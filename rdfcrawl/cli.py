@@ -21,6 +21,7 @@ from scrapy.utils.project import ENVVAR, get_project_settings
 from rdfcrawl import __version__
 from rdfcrawl.addon import PATH, SPIDERS
 from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.launch import check_name, load_spiders
 
 if TYPE_CHECKING:
     import argparse
@@ -111,6 +112,8 @@ def _run(name: str, command: ScrapyCommand, words: list[str]) -> None:
     )
     command.add_options(parser)
     options, rest = parser.parse_known_args(words)
+    if spider := getattr(options, "spider", None):
+        check_name(spider, load_spiders(settings))
     try:
         command.process_options(rest, options)
         if command.requires_crawler_process:

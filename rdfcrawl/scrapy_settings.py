@@ -165,6 +165,12 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
             _merge(settings, name)
 
 
+def is_of_shell(settings: BaseSettings) -> bool:
+    """Tell whether `scrapy shell` runs, which alone brings a filter of its own."""
+    priority = SETTINGS_PRIORITIES["command"]
+    return settings.getpriority("DUPEFILTER_CLASS") == priority
+
+
 def apply_values(settings: BaseSettings) -> None:
     """Add our defaults of what is no list of components, below what anybody has set."""
     for name in _PLAIN:

@@ -269,15 +269,30 @@ class TestCommands:
             *COMMANDS,
         ]
 
-    def test_that_are_unknown_are_told_in_one_line(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            (("dance",), "dance: unknown command; there are check, crawl"),
+            (("crawl",), "crawl: want the name of one spider"),
+            (("fetch", "--spider=dance"), "spider dance: unknown; there are ckan"),
+        ],
+    )
+    def test_what_is_wrong_is_told_in_one_line(
+        self,
+        words: tuple[str, ...],
+        told: str,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: Any,
     ) -> None:
-        """If there is no such command, then one line names those that there are."""
+        """If a command or a spider is unknown or missing, one line says so."""
         monkeypatch.setattr(sys, "argv", ["rdfcrawl"])
+        monkeypatch.setenv(ENVVAR, "rdfcrawl.settings")
         with pytest.raises(SystemExit) as ended:
-            execute(["rdfcrawl", "dance"])
+            execute(["rdfcrawl", *words])
         assert ended.value.code == 2
-        assert capsys.readouterr().err.startswith("rdfcrawl: dance: unknown command")
+        found = capsys.readouterr().err
+        assert found.startswith(f"rdfcrawl: {told}")
+        assert found.count("\n") == 1
 
 
 class TestSettingsOfTheProgram:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
-from rdfcrawl.console import tell_interrupts
+from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.launch import (
     check_name,
     check_operator,
@@ -35,7 +35,9 @@ class Command(ScrapyCrawlCommand):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
         super().process_options(args, opts)
-        if self.settings is None or len(args) != 1:
+        if len(args) != 1:
+            fail("crawl: want the name of one spider; `list` shows them")
+        if self.settings is None:
             return
         loader = load_spiders(self.settings)
         check_name(args[0], loader)
@@ -44,7 +46,7 @@ class Command(ScrapyCrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check what the operator gave, then crawl."""
-        if len(args) != 1 or self.crawler_process is None or self.settings is None:
+        if self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return
         spider = self.crawler_process.spider_loader.load(args[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Spider
 
-from rdfcrawl.console import program
+from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason, passing_fault
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
@@ -100,10 +101,15 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: a setting is wrong.
         """
-        from rdfcrawl.scrapy_settings import apply_defaults
+        from rdfcrawl.options import SpiderOptions
+        from rdfcrawl.scrapy_settings import apply_defaults, is_of_shell
 
         super().update_settings(settings)
-        apply_defaults(settings, wants_pipelines=not _is_of_command(cls.start))
+        is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
+        with _told_in_one_line(is_command or is_shell):
+            apply_defaults(settings, wants_pipelines=not is_command)
+            if is_shell:  # the spider is made in another thread, which cannot exit
+                SpiderOptions.from_settings(settings, cls.name)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -112,7 +118,13 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
+        with _told_in_one_line(_is_of_command(cls.start)):
+            return cls._from_crawler(crawler, *args, **kwargs)
+
+    @classmethod
+    def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.descriptors import hold_to_limit
+        from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.options import SpiderOptions
         from rdfcrawl.scrapy_settings import apply_defaults
 
@@ -127,7 +139,9 @@ class RdfSpider(Spider):
         options = SpiderOptions.from_settings(
             crawler.settings, cls.name, budget=arguments.budget
         )
-        if not is_onlooker:
+        if is_onlooker:
+            ExtractOptions.from_settings(crawler.settings)
+        else:
             options = options.introduced(crawler.settings)
         passed = {name: kwargs[name] for name in accepts.passed & kwargs.keys()}
         spider = super().from_crawler(
@@ -576,6 +590,21 @@ def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
         for each in signature(vars(base)["__init__"]).parameters.values()
         if each.kind in named and each.name not in ours
     )
+
+
+@contextmanager
+def _told_in_one_line(is_command: bool) -> Iterator[None]:
+    """Exit with 2 and one line if a command meets an error of the operator.
+
+    Args:
+        is_command: otherwise it is raised, as a script would have it.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        if is_command:
+            fail(str(error))
+        raise
 
 
 def _is_of_command(start: object) -> bool:

@@ -225,6 +225,28 @@ def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
     assert not result.folder.exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("parse", "-adepth=x"), "argument depth=x: must be a whole number"),
+        (("fetch", "-sRDF_PARSE_SECS=-1"), "RDF_PARSE_SECS=-1: want 0.1"),
+        (("shell", "-c1", "-sVISIT_MAX_SECS=x"), "VISIT_MAX_SECS='x': want a number"),
+        (("check", "-adepth=x"), "argument depth=x: must be a whole number"),
+    ],
+    ids=["parse", "fetch", "shell", "check"],
+)
+def test_what_is_wrong_is_told_by_scrapys_commands_in_one_line(
+    commands: Commands, site: RawServer, words: tuple[str, ...], told: str
+) -> None:
+    """If Scrapy's own command runs a spider of ours, one line says what is wrong."""
+    name = "checked" if words[0] == "check" else "--spider=checked"
+    where = [name] if words[0] == "check" else [name, site.url("/a")]
+    result = commands.start(*words, *where, SPIDER_MODULES=__name__).wait()
+    assert result.code == 2, result.stderr
+    assert f"scrapy: {told}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 class CheckedSpider(LinkedDataSpider):
     """Has a callback with a contract; its URL is known when the test runs."""
 
