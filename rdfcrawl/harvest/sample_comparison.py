@@ -174,5 +174,5 @@ def _report(
         ("notInSample", found.not_in_sample),
     ):
         for triple in triples:
-            text = literal(triple.decode())
+            text = literal(triple)
             yield statement(subject, iri(RC + name), text, graph)

@@ -6,18 +6,18 @@ together (minimal self-contained graphs), each by what it says of its blank node
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.rdf.blank_nodes import iter_components, signature, stable_names
 from rdfcrawl.sitemaps.slicing import TRIPLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.rdf.blank_nodes import Triple
+
 MAX_TRIPLES: Final = 100_000  # of each side
-_MAX_ROUNDS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class SampleDifference:
         is_complete: all triples of both sides were compared.
     """
 
-    not_in_dump: tuple[bytes, ...]
-    not_in_sample: tuple[bytes, ...]
+    not_in_dump: tuple[str, ...]
+    not_in_sample: tuple[str, ...]
     is_complete: bool = True
 
     def __bool__(self) -> bool:
@@ -61,96 +61,37 @@ def compare_sample(
     )
 
 
-def _triples(lines: bytes, max_triples: int) -> tuple[list[bytes], bool]:
-    found: dict[bytes, None] = {}
+def _triples(lines: bytes, max_triples: int) -> tuple[list[Triple], bool]:
+    found: dict[Triple, None] = {}
     for match in TRIPLE.finditer(lines):
         if len(found) >= max_triples:
             return list(found), False
         subject, predicate, node, literal = match.group(1, 2, 3, 4)
-        found[b" ".join((subject, predicate, node or literal))] = None
+        term = node or literal
+        found[subject.decode(), predicate.decode(), term.decode()] = None
     return list(found), True
 
 
-def _groups(triples: Iterable[bytes]) -> dict[bytes, list[list[bytes]]]:
-    """Return the groups of triples that blank nodes hold together, by signature."""
-    parent: dict[bytes, bytes] = {}
-
-    def root(node: bytes) -> bytes:
-        while (above := parent.setdefault(node, node)) != node:
-            parent[node] = parent.setdefault(above, above)
-            node = above
-        return node
-
-    blanks = {triple: _blanks(triple) for triple in triples}
-    for nodes in blanks.values():
-        if len(nodes) == 2:
-            parent[root(nodes[0])] = root(nodes[1])
-    held: defaultdict[bytes, list[bytes]] = defaultdict(list)
-    groups: defaultdict[bytes, list[list[bytes]]] = defaultdict(list)
-    for triple, nodes in blanks.items():
-        if nodes:
-            held[root(nodes[0])].append(triple)
-        else:
-            groups[triple].append([triple])
-    for group in held.values():
-        groups[_signature(group)].append(group)
-    return groups
-
-
-def _beyond(
-    ours: dict[bytes, list[list[bytes]]], theirs: dict[bytes, list[list[bytes]]]
-) -> tuple[bytes, ...]:
-    """Return the triples of the groups that are not among the others.
+def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
+    """Return the groups of triples that blank nodes hold together, by signature.
 
     Of groups that are equal one is as good as several: RDF says no more by them.
     """
+    return {
+        signature(group, stable_names(group)): group
+        for group in iter_components(triples)
+    }
+
+
+def _beyond(
+    ours: dict[str, list[Triple]], theirs: dict[str, list[Triple]]
+) -> tuple[str, ...]:
+    """Return the triples of the groups that are not among the others."""
     return tuple(
         sorted(
-            triple + b" .\n"
-            for signature, groups in ours.items()
-            if signature not in theirs
-            for triple in groups[0]
+            f"{' '.join(triple)} .\n"
+            for name, group in ours.items()
+            if name not in theirs
+            for triple in group
         )
     )
-
-
-def _blanks(triple: bytes) -> list[bytes]:
-    subject, _, rest = triple.split(b" ", 2)
-    return [node for node in (subject, rest) if node.startswith(b"_:")]
-
-
-def _signature(group: list[bytes]) -> bytes:
-    """Return what is equal for equal groups: colours refined until they are stable."""
-    colours = {node: b"" for triple in group for node in _blanks(triple)}
-    n_colours = 0
-    for _ in range(min(len(colours), _MAX_ROUNDS)):
-        around: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        for triple in group:
-            for node in _blanks(triple):
-                around[node].append(_coloured(triple, colours, node))
-        colours = {
-            node: blake2b(b"\n".join(sorted(seen)), digest_size=16).hexdigest().encode()
-            for node, seen in around.items()
-        }
-        if len(set(colours.values())) == n_colours:
-            break
-        n_colours = len(set(colours.values()))
-    counted = Counter(_coloured(triple, colours, b"") for triple in group)
-    return b"\n".join(b"%d %s" % (n, line) for line, n in sorted(counted.items()))
-
-
-def _coloured(triple: bytes, colours: dict[bytes, bytes], itself: bytes) -> bytes:
-    subject, predicate, rest = triple.split(b" ", 2)
-    return b" ".join(
-        (
-            _colour(subject, colours, itself),
-            predicate,
-            _colour(rest, colours, itself),
-        )
-    )
-
-
-def _colour(term: bytes, colours: dict[bytes, bytes], itself: bytes) -> bytes:
-    if not term.startswith(b"_:"):
-        return term
-    return b"_:" if term == itself else b"_:" + colours[term]

@@ -8,7 +8,6 @@ node, so that the union of the answers has each node once.
 from __future__ import annotations
 
 from collections import defaultdict
-from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from rdfcrawl.catalogs.sparql.cells import Row, term
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
 from rdfcrawl.tasks.sparql import UNKNOWN
 
 if TYPE_CHECKING:
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.outcome import Out
     from rdfcrawl.catalogs.sparql.plan import Harvest
     from rdfcrawl.tasks.sparql import SparqlTask
-
-Triple = tuple[str, str, str]
-_MAX_ROUNDS = 64
-_MAX_NODES = 2_000  # of one component that is labelled by what it looks like
-_MARK = "_:"
 
 
 class KnotReader:
@@ -104,11 +99,9 @@ def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
         graph: their graph; nodes of two graphs are two, however alike.
     """
     copies: dict[str, int] = defaultdict(int)
-    for component in _components(triples):
-        names = _refine(component)
-        whole = _hash(
-            graph, *sorted(" ".join(names.get(x, x) for x in t) for t in component)
-        )
+    for component in iter_components(triples):
+        names = unique_names(component)
+        whole = signature(component, names, graph)
         # Two that look the same are two.
         copies[whole] += 1
         scope = f"k{whole}c{copies[whole]}n"
@@ -117,67 +110,3 @@ def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
                 terms.blank(scope + names[x]) if x in names else x for x in triple
             )
             yield subject, predicate, obj
-
-
-def _components(triples: list[Triple]) -> Iterator[list[Triple]]:
-    parents: dict[str, str] = {}
-
-    def root(node: str) -> str:
-        while parents.setdefault(node, node) != node:
-            parents[node] = node = parents[parents[node]]
-        return node
-
-    for subject, _, obj in triples:
-        blanks = [x for x in (subject, obj) if x.startswith(_MARK)]
-        if len(blanks) == 2:
-            parents[root(blanks[0])] = root(blanks[1])
-    groups: dict[str, list[Triple]] = defaultdict(list)
-    for triple in triples:
-        blank = next((x for x in (triple[0], triple[2]) if x.startswith(_MARK)), "")
-        groups[root(blank) if blank else ""].append(triple)
-    yield from groups.values()
-
-
-def _refine(component: list[Triple]) -> dict[str, str]:
-    """Return a name for each blank node: equal for equal components.
-
-    Names are refined by those of the neighbours until they tell all nodes apart;
-    of nodes that stay alike one is marked, and so on.
-    """
-    nodes = {x for s, _, o in component for x in (s, o) if x.startswith(_MARK)}
-    names = dict.fromkeys(sorted(nodes), "")
-    if len(nodes) > _MAX_NODES:
-        return {node: _hash(node) for node in nodes}
-    names = _stable_names(component, names)
-    for _ in range(_MAX_ROUNDS):
-        alike: dict[str, list[str]] = defaultdict(list)
-        for node, name in names.items():
-            alike[name].append(node)
-        first = min((x for x in alike if len(alike[x]) > 1), default=None)
-        if first is None:
-            return names
-        names[alike[first][0]] = _hash(first, "first")
-        names = _stable_names(component, names)
-    return {node: _hash(name, node) for node, name in names.items()}
-
-
-def _stable_names(component: list[Triple], names: dict[str, str]) -> dict[str, str]:
-    n_before = len(set(names.values()))
-    for _ in range(_MAX_ROUNDS):
-        seen: dict[str, list[str]] = {node: [] for node in names}
-        for subject, predicate, obj in component:
-            if subject in names:
-                mine = obj == subject
-                seen[subject].append(f">{predicate} {mine} {names.get(obj, obj)}")
-            if obj in names:
-                seen[obj].append(f"<{predicate} {names.get(subject, subject)}")
-        names = {x: _hash(names[x], *sorted(told)) for x, told in seen.items()}
-        n_now = len(set(names.values()))
-        if n_now in (n_before, len(names)) and _ > 0:
-            break
-        n_before = n_now
-    return names
-
-
-def _hash(*texts: str) -> str:
-    return blake2b("\n".join(texts).encode(), digest_size=12).hexdigest()
