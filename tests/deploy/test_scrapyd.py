@@ -1,4 +1,4 @@
-"""The project deployed to a real scrapyd, as `docs/how-to/deploy.md` says."""
+"""The project deployed to a real scrapyd, as `docs/how-to/scrapyd.md` says."""
 
 from __future__ import annotations
 

@@ -36,12 +36,14 @@ from tests.conftest import LOOPBACK_NETS
 from tests.support.pages import FENCES, PAGES, ROOT, blocks, read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
+# Their examples read a crawl: `test_how_tos.py` runs them.
+_WITH_DATA = ("copy-a-site.md", "read-the-result.md")
 _READERS = {"is_on", "one_of", "value_of"}  # of settings, beside those of numbers
 _code = re.compile(r"`([^`]+)`").findall
 
@@ -324,18 +326,19 @@ def test_index_links_all_pages() -> None:
 # -- examples ------------------------------------------------------------------------
 
 
-def examples(language: str) -> list[Any]:
+def examples(language: str, *, but: Sequence[str] = ()) -> list[Any]:
     """Return the blocks of a language in all pages, as parameters."""
     return [
         pytest.param(block, id=f"{page.stem}-{number}")
         for page in PAGES
+        if page.name not in but
         for number, block in enumerate(
             blocks(page.read_text(encoding="utf-8"), language)
         )
     ]
 
 
-@pytest.mark.parametrize("block", examples("python"))
+@pytest.mark.parametrize("block", examples("python", but=_WITH_DATA))
 def test_python_examples_run(block: str, tmp_path: Path) -> None:
     """If a page shows Python, then it runs and answers what the page says."""
     if ">>>" in block:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,3 +30,11 @@ def read_page(name: str) -> str:
 def blocks(text: str, language: str) -> list[str]:
     """Return the fenced blocks of a language."""
     return [found[2] for found in FENCES.finditer(text) if found[1] == language]
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """Return the commands of rdfcrawl that a page shows to be typed, as words."""
+    lines = "".join(blocks(text, "sh")).replace("\\\n", " ").splitlines()
+    typed = (shlex.split(line, comments=True) for line in lines)
+    names = {"rdfcrawl", "scrapy"}
+    return [words for words in typed if words and Path(words[0]).name in names]

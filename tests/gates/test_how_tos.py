@@ -1,0 +1,279 @@
+"""The examples of how-to guides do what the guides say, on servers on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from configparser import ConfigParser
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.portal import PortalOptions
+from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
+from tests.support.crawl_webs import TreeWeb
+from tests.support.pages import blocks, commands_in, read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+    from tests.support.redis_fixtures import RedisServer
+
+SITE, PORTAL = "https://example.org", "https://data.example.org"
+
+
+@pytest.fixture
+def web() -> Iterator[LocalWeb]:
+    """Yield what serves sources."""
+    with LocalWeb(first_address="127.81.9.1", n_hosts=1) as web:
+        yield web
+
+
+def type_command(
+    commands: Commands, words: list[str], host: tuple[str, str], folder: Path
+) -> CrawlResult:
+    """Run a command of a page in a folder, with another origin in place of its own."""
+    typed = [word.replace(*host) for word in words[1:]]
+    crawl = folder / "crawl"
+    files = {"RESOURCESYNC_FILES": folder / "files"}
+    given = files if any("RESOURCESYNC_FILES" in word for word in words) else {}
+    spider = words[2]
+    result = commands.start(*typed, folder=crawl, CRAWL_ID=spider, **given).wait()
+    assert result.code == 0, result.stderr
+    return result
+
+
+def run_python(example: str, folder: Path) -> str:
+    """Run an example in a folder, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# -- keep a copy of a site -----------------------------------------------------------
+
+
+def put_sitemap(server: RawServer, loopback: Loopback, pages: dict[str, int]) -> None:
+    """List pages by the year of their last change, and serve them."""
+    entries = ""
+    for name, year in pages.items():
+        entries += f"<url><loc>{server.url(name)}</loc><lastmod>{year}</lastmod></url>"
+        body = f'<> <urn:x:year> "{year}" .'.encode()
+        server.pages[name] = loopback.response(body)
+    urlset = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}'
+    body = f"{urlset}</urlset>".encode()
+    server.pages["/sitemap.xml"] = loopback.response(body, "application/xml")
+
+
+def test_copy_of_a_site_with_a_sitemap(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If the command is given again, then only what has changed is fetched."""
+    page = read_page("copy-a-site.md")
+    words = next(words for words in commands_in(page) if words[2] == "sitemap")
+    server = loopback()
+    host = SITE, server.url("").rstrip("/")
+    (tmp_path / "crawl").mkdir()
+    put_sitemap(server, loopback, {"/a": 2001, "/b": 2001})
+    type_command(commands, words, host, tmp_path)
+    put_sitemap(server, loopback, {"/a": 2001, "/b": 2101, "/c": 2101})
+    type_command(commands, words, host, tmp_path)
+    assert Counter(server.targets) & Counter({"/a": 9, "/b": 9, "/c": 9}) == Counter(
+        {"/a": 1, "/b": 2, "/c": 1}
+    )
+    (example,) = blocks(page, "python")
+    run_python(example, tmp_path)
+    copy = (tmp_path / "copy.nq").read_text()
+    years = re.findall(r'"(\d+)" <\S+(/\w)> \.$', copy, re.MULTILINE)
+    assert sorted(years, key=lambda x: x[1]) == [
+        ("2001", "/a"),
+        ("2101", "/b"),
+        ("2101", "/c"),
+    ]
+
+
+def test_copy_of_a_site_with_resourcesync(
+    commands: Commands, web: LocalWeb, tmp_path: Path
+) -> None:
+    """If a source changes, then the next command makes the files equal to it again."""
+    source = web.start(ResourceSyncOptions(n_resources=12))
+    commanded = commands_in(read_page("copy-a-site.md"))
+    words = next(words for words in commanded if words[2] == "resourcesync")
+    (tmp_path / "crawl").mkdir()
+    for changes in (0, 9):
+        source.evolve(changes, seed=1)
+        type_command(commands, words, (SITE, source.origin), tmp_path)
+        kept = (tmp_path / "files").glob("[!.]*/*")
+        digests = [sha256(path.read_bytes()).hexdigest() for path in kept]
+        assert sorted(digests) == sorted(source.digests().values())
+
+
+def test_copy_of_a_site_with_neither(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If pages only link to each other, then the copy follows their hyperlinks."""
+    commanded = commands_in(read_page("copy-a-site.md"))
+    words = next(words for words in commanded if words[2] == "linkeddata")
+    front = b'<a href="/data">data</a> <a href="http://127.0.0.2:1/">other</a>'
+    server = loopback(
+        {
+            "/": loopback.response(front, "text/html"),
+            "/data": loopback.response(b'<> <urn:x:p> "o" .'),
+        }
+    )
+    host = SITE, server.url("").rstrip("/")
+    (tmp_path / "crawl").mkdir()
+    result = type_command(commands, words, host, tmp_path)
+    assert result.graphs == {server.url("/data")}
+    result = type_command(commands, [*words, "-a", "fresh=1"], host, tmp_path)
+    assert server.targets.count("/data") == 2
+    assert len(list(result.folder.glob("before-*"))) == 1
+
+
+# -- harvest a portal every night ----------------------------------------------------
+
+
+def nightly() -> list[str]:
+    """Return the command of the service of systemd, as words."""
+    service = ConfigParser(interpolation=None)
+    service.optionxform = str  # type: ignore[assignment,method-assign]
+    service.read_string(blocks(read_page("nightly-portal.md"), "ini")[0])
+    assert service["Service"]["Type"] == "oneshot"
+    return shlex.split(service["Service"]["ExecStart"])
+
+
+def test_second_night_fetches_what_changed(
+    commands: Commands, web: LocalWeb, tmp_path: Path
+) -> None:
+    """If the service runs again, then it fetches the datasets that have changed."""
+    portal = web.start(PortalOptions(n_datasets=25, rdf_every=0))
+    feed = commands_in(read_page("nightly-portal.md"))[-1]
+    assert feed[:-2] == ["rdfcrawl", *nightly()[1:-2]]
+    changes = tmp_path / "changes.jl"
+    host = PORTAL, portal.origin
+    (tmp_path / "crawl").mkdir()
+    type_command(commands, nightly(), host, tmp_path)
+    revision = portal.revise(changed=3, deleted=1, created=2)
+    result = type_command(commands, [*feed[:-1], str(changes)], host, tmp_path)
+    assert "1 deleted" in result.stderr
+    rows = [json.loads(line) for line in changes.read_text().splitlines()]
+    became = {row["url"].rpartition("/")[2]: row["status"] for row in rows}
+    new = revision.changed | revision.created
+    assert {name for name, status in became.items() if name in new} == new
+    assert {became[name] for name in new} == {"successful"}
+    assert {became[name] for name in revision.deleted} == {"deleted"}
+
+
+def test_nightly_commands_are_one_command() -> None:
+    """If the page shows systemd, cron and scrapyd, then they run the same command."""
+    page = read_page("nightly-portal.md")
+    by_hand = commands_in(page)[0]
+    assert by_hand[1:] == nightly()[1:]
+    cron, scrapyd = blocks(page, "")
+    words = shlex.split(cron)
+    assert words[:5] == ["30", "2", "*", "*", "*"]
+    assert words[words.index("&&") + 1 : words.index("--logfile")] == by_hand
+    fields = re.findall(r"-d ([^=]+)=(\S+)", scrapyd)
+    assert ("spider", by_hand[2]) in fields
+    assert ("portals", PORTAL) in fields
+
+
+# -- several machines ----------------------------------------------------------------
+
+
+@pytest.mark.service
+def test_two_machines_share_a_crawl(
+    commands: Commands, loopback: Loopback, lasting_server: RedisServer, tmp_path: Path
+) -> None:
+    """If two machines run the command, then each document is stored on one of them."""
+    web = TreeWeb(loopback, "127.0.96", n_hosts=6, n_docs=10, secs=0)
+    page = read_page("several-machines.md")
+    (words,) = (words for words in commands_in(page) if "workers" in words)
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text(f"{web.seed}\n")
+    typed = [word.replace("@seeds.txt", f"@{seeds}") for word in words[1:]]
+    typed[typed.index("-n") + 1] = "1"
+    folders = [tmp_path / "host1", tmp_path / "host2"]
+    machines = []
+    for folder in folders:
+        folder.mkdir()
+        machines.append(
+            commands.start(
+                *typed,
+                folder=folder,
+                REDIS_URL=lasting_server.url,
+                CRAWL_ID="lod-2026",
+                DOWNLOAD_DELAY=0.3,
+                VISIT_WINDOW_SECS=0.6,
+            )
+        )
+    results = [machine.wait() for machine in machines]
+    assert [result.code for result in results] == [0, 0], results[0].stderr
+    assert all(result.graphs for result in results)
+    assert not results[0].graphs & results[1].graphs
+    assert results[0].graphs | results[1].graphs == web.documents
+    assert set(web.asked().values()) == {1}
+    names = [path.name for each in folders for path in each.glob("*/quads/*.nq.gz")]
+    assert len(names) == len(set(names)) >= 2
+
+
+# -- read the result -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crawled(
+    commands: Commands, loopback: Loopback, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return a folder with a crawl whose terms are hard to take apart."""
+    folder = tmp_path_factory.mktemp("result")
+    (folder / "crawl").mkdir()
+    hard = r"""<> <urn:x:p> "a \"b\" \\x01 . c\t\u0001"@en , "<urn:x> <urn:y> ." , [] ;
+        <urn:x:knows> </b> ."""
+    server = loopback(
+        {
+            "/a": loopback.response(hard.encode()),
+            "/b": loopback.response(b"<> <urn:x:n> 1 ."),
+        }
+    )
+    feed = ("-O", str(folder / "documents.jl"))
+    result = commands.start(
+        *("crawl", "linkeddata", f"-aseeds={server.url('/a')}", *feed),
+        folder=folder / "crawl",
+    ).wait()
+    assert result.code == 0, result.stderr
+    return folder
+
+
+def numbers_after(url: str, printed: str) -> list[int]:
+    """Return the number that a table has for each URL that ends so."""
+    return [int(n) for n in re.findall(rf"{url}\W+([0-9]+)\b", printed)]
+
+
+def test_result_is_read_by_each_tool(crawled: Path) -> None:
+    """If the result is read with Oxigraph, pandas or DuckDB, then all is there."""
+    examples = blocks(read_page("read-the-result.md"), "python")
+    ask = "for row in db.sql('FROM quads').fetchall(): print(*row, '.')"
+    printed = run_python("\n".join([*examples, ask]), crawled)
+    assert numbers_after("/a", printed) == [4, 4, 4], printed
+    assert numbers_after("/b", printed) == [1, 1, 1], printed
+    assert re.search(r"successful +2 +5\b", printed)
+    lines = (crawled / "latest.nq").read_text().splitlines()
+    assert len(lines) == 5
+    assert set(lines) <= set(printed.splitlines())  # DuckDB's terms, joined again
