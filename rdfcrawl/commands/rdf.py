@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import sys
 import tempfile
@@ -154,7 +155,8 @@ def _show(question: InspectionRequest, limit: int) -> Inspection:
     sys.stderr.write("".join(f"{line}\n" for line in told))
     text = pretty(bytes(shown))
     if sys.stdout.isatty():
-        _show_in_colours(text)
+        sys.stderr.write("\n")
+        sys.stdout.write(_coloured(text))
     else:
         sys.stdout.write(text)
     outcome = inspection.outcome
@@ -178,13 +180,13 @@ def _rules(question: InspectionRequest, inspection: Inspection) -> Iterator[str]
     yield _row("rules", names or f"none of {len(rules.rules)} is for {url}")
 
 
-def _show_in_colours(text: str) -> None:
-    from rich.console import Console
-    from rich.syntax import Syntax
-
-    sys.stderr.write("\n")
-    colours = Syntax(text, "turtle", theme="ansi_dark", background_color="default")
-    Console(soft_wrap=True).print(colours)
+def _coloured(turtle: str) -> str:
+    """Return text for a terminal: IRIs in blue, literals in green."""
+    return re.sub(
+        r'(<[^<>\s]*>)|("(?:[^"\\\n]|\\.)*")',
+        lambda found: f"\x1b[{34 if found[1] else 32}m{found[0]}\x1b[0m",
+        turtle,
+    )
 
 
 def _convert(question: InspectionRequest, target: Path) -> Inspection:

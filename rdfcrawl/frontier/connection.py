@@ -1,7 +1,6 @@
 """The connection to Redis: how it is made, and what is at its end.
 
-It is built by scrapy-redis from its own settings, so that a project that uses them
-needs no others.
+It has the settings of scrapy-redis, so that a project that uses them needs no others.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
-from scrapy_redis.connection import SETTINGS_PARAMS_MAP, get_redis_from_settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.binary import MIN_VERSION
@@ -34,6 +32,14 @@ WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
 _UTF8 = ("utf-8", "utf8")  # what hiredis writes texts in
 
+# Settings that go before `REDIS_PARAMS`, and what redis-py calls them.
+NAMES: dict[str, str] = {
+    "REDIS_URL": "url",
+    "REDIS_HOST": "host",
+    "REDIS_PORT": "port",
+    "REDIS_DB": "db",
+    "REDIS_ENCODING": "encoding",
+}
 # REDIS_PARAMS may change these.
 PARAMS: dict[str, Any] = {
     # Longer than any script takes, shorter than a third of a lease (20 s).
@@ -67,14 +73,6 @@ class ServerFacts:
     set_max_intset_entries: int
 
 
-class _Client(redis.asyncio.Redis):
-    """Leaves out what scrapy-redis always passes and redis-py warns of."""
-
-    def __init__(self, *, retry_on_timeout: bool = False, **params: Any) -> None:
-        del retry_on_timeout
-        super().__init__(**params)
-
-
 class _PacksFast(AbstractConnection):
     """Writes commands as hiredis does.
 
@@ -100,7 +98,7 @@ def async_client(
     *,
     on_connect: Callable[[Any], Awaitable[None]] | None = None,
 ) -> redis.asyncio.Redis:
-    """Give a client that scrapy-redis's settings describe; it connects when used.
+    """Return a client as the settings describe it; it connects when it is used.
 
     Responses are bytes. It tries nothing twice by itself: that is for `Outage`.
 
@@ -113,15 +111,21 @@ def async_client(
     Raises:
         ConfigError: the URL or a parameter is wrong, or asks for a cluster.
     """
-    names = (*SETTINGS_PARAMS_MAP, "REDIS_PARAMS")
-    own = BaseSettings({name: settings.get(name) for name in names})
+    own = BaseSettings({"REDIS_PARAMS": settings.get("REDIS_PARAMS")})
+    given = {each: settings.get(name) for name, each in NAMES.items()}
     if url is not None:
-        own["REDIS_URL"] = url
-    where = _check_url(own.get("REDIS_URL"))
+        given["url"] = url
+    where = _check_url(given["url"])
     try:
-        params = {**PARAMS, **own.getdict("REDIS_PARAMS"), "redis_cls": _Client}
-        own["REDIS_PARAMS"] = params
-        client: redis.asyncio.Redis = get_redis_from_settings(own)
+        params = {**PARAMS, **own.getdict("REDIS_PARAMS")}
+        params |= {name: value for name, value in given.items() if value}
+        params.pop("retry_on_timeout", None)  # redis-py warns of it
+        address = params.pop("url", None)
+        client = (
+            redis.asyncio.Redis.from_url(address, **params)
+            if address
+            else redis.asyncio.Redis(**params)
+        )
         pool = client.connection_pool
         pool.connection_kwargs.pop("retry_on_timeout", None)
         pool.connection_kwargs.update(  # whatever REDIS_PARAMS or the URL's query say

@@ -9,15 +9,13 @@ Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and l
 elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
 `dc:title`, or what `<link rel="schema.DC">` declares. The content is a literal in the
 language of its element or, if `scheme` names an encoding of Dublin Core, with that
-datatype; the target of a `<link>` is an IRI. The terms are those known to extruct.
+datatype; the target of a `<link>` is an IRI.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
-
-from lxml.html import HtmlElement, document_fromstring
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 MAX_TAGS: Final = 5000
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_MAX_NAME_CHARS: Final = 1000  # extruct takes the square of the time for long ones
+_MAX_NAME_CHARS: Final = 1000
 _OPEN_GRAPH: Final = {
     "og": "http://ogp.me/ns#",
     **{
@@ -45,7 +43,35 @@ _OPEN_GRAPH: Final = {
     },
 }
 _NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
-# DCMI Metadata Terms, section 5 "Syntax Encoding Schemes"
+# DCMI Metadata Terms, sections 3, 2, 6 and, below, 5 "Syntax Encoding Schemes"
+_ELEMENTS: Final = frozenset(
+    (
+        *("contributor", "coverage", "creator", "date", "description", "format"),
+        *("identifier", "language", "publisher", "relation", "rights", "source"),
+        *("subject", "title", "type"),
+    )
+)
+_TERMS: Final = {
+    name.lower(): name
+    for name in (
+        *_ELEMENTS,
+        *("abstract", "accessRights", "accrualMethod", "accrualPeriodicity"),
+        *("accrualPolicy", "alternative", "audience", "available"),
+        *("bibliographicCitation", "conformsTo", "created", "dateAccepted"),
+        *("dateCopyrighted", "dateSubmitted", "educationLevel", "extent"),
+        *("hasFormat", "hasPart", "hasVersion", "instructionalMethod", "isFormatOf"),
+        *("isPartOf", "isReferencedBy", "isReplacedBy", "isRequiredBy"),
+        *("isVersionOf", "issued", "license", "mediator", "medium", "modified"),
+        *("provenance", "references", "replaces", "requires", "rightsHolder"),
+        *("spatial", "tableOfContents", "temporal", "valid"),
+        *("Agent", "AgentClass", "BibliographicResource", "Collection", "FileFormat"),
+        *("Frequency", "Jurisdiction", "LicenseDocument", "LinguisticSystem"),
+        *("Location", "LocationPeriodOrJurisdiction", "MediaType"),
+        *("MediaTypeOrExtent", "MethodOfAccrual", "MethodOfInstruction"),
+        *("PeriodOfTime", "PhysicalMedium", "PhysicalResource", "Policy"),
+        *("ProvenanceStatement", "RightsStatement", "SizeOrDuration", "Standard"),
+    )
+}
 _ENCODINGS: Final = {
     name.lower(): name
     for name in (
@@ -91,42 +117,23 @@ def extract_dublin_core(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     Raises:
         SourceFault: see `ParsedPage.tree`.
     """
-    from extruct.dublincore import DublinCoreExtractor  # noqa: PLC0415 (slow to import)
-
     schemas = _schemas(page)
     tags = page.tree.css("meta[name][content],link[rel][href]")
     nodes = [node for node in tags if _namespace(_name(node), schemas)]
-    document = _document(_limited(nodes, log))
     subject = iri(page.base)
-    for item in DublinCoreExtractor().extract_items(document):
-        for tag in item["elements"] + item["terms"]:
-            node = nodes[int(tag["number"])]
-            namespace = _namespace(_name(node), schemas)
-            known, _, local = tag["URI"].rpartition("/")
-            if namespace == DC and known + "/" == DCTERMS:
-                namespace = DCTERMS  # a term that the elements do not have
-            yield statement(subject, iri(namespace + local), _value(page, node))
+    for node in _limited(nodes, log):
+        name = _name(node)
+        if term := _TERMS.get(name.rpartition(".")[2].lower()):
+            namespace = _namespace(name, schemas)
+            if namespace == DC and term not in _ELEMENTS:
+                namespace = DCTERMS
+            yield statement(subject, iri(namespace + term), _value(page, node))
 
 
 def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
     if len(nodes) > MAX_TAGS:
         log.note(Reason.TOO_LARGE, f"more than {MAX_TAGS} tags of metadata")
     return nodes[:MAX_TAGS]
-
-
-def _document(nodes: list[LexborNode]) -> HtmlElement:
-    """Return a tree of just these elements for extruct."""
-    document = document_fromstring("<html><head></head></html>")
-    for number, node in enumerate(nodes):
-        attributes = {
-            name: _NOT_IN_XML.sub("", value or "")
-            for name, value in node.attributes.items()
-            if name in {"content", "name", "rel", "href"}
-        }
-        element = document.makeelement(node.tag or "meta", attributes)
-        element.set("number", str(number))
-        document.head.append(element)
-    return document
 
 
 def _name(node: LexborNode) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import sys
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
 from rdfcrawl.defaults import STORE
 from rdfcrawl.errors import MAY_PASS
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from rdfcrawl.frontier.options import CrawlPaths
     from rdfcrawl.progress.snapshot import CrawlSnapshot
 
@@ -38,63 +39,99 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
     )
 
 
-class Board:
-    """A live table on stderr; log lines scroll above it."""
+class Board(io.TextIOBase):
+    """A table at the foot of the terminal; what is written to stderr scrolls above.
+
+    If stderr is no terminal that can move its cursor, then nothing is drawn.
+    """
 
     def __init__(self, title: str) -> None:
-        from rich.console import Console  # noqa: PLC0415 (slow; for a terminal alone)
-        from rich.live import Live  # noqa: PLC0415
-
         self._title = title
-        self._console = Console(stderr=True)
-        self._live = Live(console=self._console, auto_refresh=False, transient=True)
-        self._redirected: list[logging.StreamHandler[Any]] = []
+        self._stderr = sys.stderr
+        self._has_cursor = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._lock = RLock()  # log lines come from threads, too
+        self._table: list[str] = []
+        self._unfinished = ""  # line that was written
+        self._n_drawn = 0
         self._seen: deque[CrawlSnapshot] = deque()  # the last _RATE_SECS
 
     def open(self) -> None:
-        """Show the table; send log lines that go to stderr through it."""
-        stderr = sys.stderr
-        self._live.start()
-        for handler in logging.getLogger().handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is stderr:
-                handler.setStream(sys.stderr)
-                self._redirected.append(handler)
+        """Take the place of stderr, for log lines, too."""
+        sys.stderr = cast("TextIO", self)
+        _redirect(self._stderr, sys.stderr)
 
     def show(self, now: CrawlSnapshot) -> None:
         """Bring the table up to date."""
         while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
             self._seen.popleft()
-        self._live.update(self._table(now), refresh=True)
+        earlier = self._seen[0] if self._seen else None
+        self._table = [f"{self._title}\n", *_rows(now, earlier)]
+        self._draw()
         self._seen.append(now)
 
     def close(self) -> None:
-        """Take the table away."""
-        self._live.stop()
-        for handler in self._redirected:
-            handler.setStream(sys.stderr)
-        self._redirected.clear()
+        """Take the table away, and give stderr back."""
+        if sys.stderr is self:
+            self._table = []
+            self._draw(self._unfinished)
+            _redirect(cast("TextIO", self), self._stderr)
+            sys.stderr = self._stderr
+        super().close()
 
-    def _table(self, now: CrawlSnapshot) -> Table:
-        from rich.table import Table  # noqa: PLC0415
+    def write(self, text: str) -> int:
+        """Write text above the table, by whole lines."""
+        with self._lock:
+            lines, end, self._unfinished = (self._unfinished + text).rpartition("\n")
+            if end:
+                self._draw(lines + end)
+        return len(text)
 
-        table = Table(title=self._title, title_justify="left", expand=False)
-        faults = sum(now.faults.values())
-        earlier = self._seen[0] if self._seen else None
-        columns = {
-            "documents": f"{now.documents:,}",
-            "per second": f"{now.rate_since(earlier):,.1f}",
-            "quads": f"{now.quads:,}",
-            "queued": f"{now.counts.queued:,}",
-            "leased": f"{now.counts.leased:,}",
-            "hosts": f"{now.counts.hosts:,}",
-            "waited for": f"{now.n_down:,}",
-            "faults": f"{faults:,}",
-            "workers": f"{now.workers}",
-        }
-        for name in columns:
-            table.add_column(name, justify="right")
-        table.add_row(*columns.values())
-        return table
+    def fileno(self) -> int:
+        """Return the descriptor of the terminal."""
+        return self._stderr.fileno()
+
+    def isatty(self) -> bool:
+        """Return whether stderr is a terminal."""
+        return self._stderr.isatty()
+
+    def _draw(self, above: str = "") -> None:
+        """Write text in place of the table, and the table after it."""
+        with self._lock, suppress(OSError):  # who read it may be gone
+            away = f"\x1b[{self._n_drawn}F\x1b[J" if self._n_drawn else ""
+            lines = self._table if self._has_cursor else []
+            if lines:
+                width = os.get_terminal_size(self._stderr.fileno()).columns or 80
+                lines = [f"{line[:width].rstrip()}\n" for line in lines]
+            self._n_drawn = len(lines)
+            self._stderr.write("".join((away, above, *lines)))
+            self._stderr.flush()
+
+
+def _redirect(stream: TextIO, other: TextIO) -> None:
+    """Send log lines that go to a stream to another one."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
+            handler.setStream(other)
+
+
+def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
+    """Return the names of the columns, and the values below them."""
+    columns = {
+        "documents": f"{now.documents:,}",
+        "per second": f"{now.rate_since(earlier):,.1f}",
+        "quads": f"{now.quads:,}",
+        "queued": f"{now.counts.queued:,}",
+        "leased": f"{now.counts.leased:,}",
+        "hosts": f"{now.counts.hosts:,}",
+        "waited for": f"{now.n_down:,}",
+        "faults": f"{sum(now.faults.values()):,}",
+        "workers": f"{now.workers}",
+    }
+    widths = [max(len(name), len(value)) for name, value in columns.items()]
+    return [
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in (columns, columns.values())
+    ]
 
 
 def print_summary(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from typing import TYPE_CHECKING, Any, Final
-
-import bcj
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
@@ -19,19 +17,20 @@ _LEAST_DICTIONARY: Final = 4096
 # Ids of 7z, old and new ones: filters of machine code, which some writers apply to
 # whatever they pack.
 _FILTERS: Final = {
-    b"\x03\x03\x01\x03": "BCJDecoder",
-    b"\x04": "BCJDecoder",
-    b"\x03\x03\x02\x05": "PPCDecoder",
-    b"\x05": "PPCDecoder",
-    b"\x03\x03\x04\x01": "IA64Decoder",
-    b"\x06": "IA64Decoder",
-    b"\x03\x03\x05\x01": "ARMDecoder",
-    b"\x07": "ARMDecoder",
-    b"\x03\x03\x07\x01": "ARMTDecoder",
-    b"\x08": "ARMTDecoder",
-    b"\x03\x03\x08\x05": "SparcDecoder",
-    b"\x09": "SparcDecoder",
+    b"\x03\x03\x01\x03": lzma.FILTER_X86,
+    b"\x04": lzma.FILTER_X86,
+    b"\x03\x03\x02\x05": lzma.FILTER_POWERPC,
+    b"\x05": lzma.FILTER_POWERPC,
+    b"\x03\x03\x04\x01": lzma.FILTER_IA64,
+    b"\x06": lzma.FILTER_IA64,
+    b"\x03\x03\x05\x01": lzma.FILTER_ARM,
+    b"\x07": lzma.FILTER_ARM,
+    b"\x03\x03\x07\x01": lzma.FILTER_ARMTHUMB,
+    b"\x08": lzma.FILTER_ARMTHUMB,
+    b"\x03\x03\x08\x05": lzma.FILTER_SPARC,
+    b"\x09": lzma.FILTER_SPARC,
 }
+_CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 
 
 def lzma1(properties: bytes, max_bytes: int) -> Codec:
@@ -76,22 +75,35 @@ def branch_filter(method: bytes, n_bytes: int) -> Codec | None:
         method: id of 7z.
         n_bytes: that go through it.
     """
-    name = _FILTERS.get(method)
-    return None if name is None else _Filter(getattr(bcj, name)(n_bytes))
+    found = _FILTERS.get(method)
+    return None if found is None else _Filter(found, n_bytes)
 
 
 class _Filter:
-    """As many bytes come out as go in, the last ones late."""
+    """As many bytes come out as go in, the last ones late.
+
+    liblzma has filters before LZMA2 alone: so the bytes are given to it as chunks of
+    LZMA2 that are not compressed.
+    """
 
     is_complete = True
     garbage = b""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, filter_id: int, n_bytes: int) -> None:
+        filters = [{"id": filter_id}, {"id": lzma.FILTER_LZMA2, "dict_size": 4096}]
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
+        self._n_left = n_bytes
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        if piece := self._stream.decode(data):
-            yield bytes(piece)
+        """Yield what `data` decodes to; see `Codec`."""
+        data = data[: self._n_left]
+        self._n_left -= len(data)
+        for start in range(0, len(data), _CHUNK_BYTES):
+            chunk = data[start : start + _CHUNK_BYTES]
+            head = b"\1" + (len(chunk) - 1).to_bytes(2)  # 1: begins a dictionary
+            yield self._stream.decompress(head + chunk)
+        if data and not self._n_left:
+            yield self._stream.decompress(b"\0")  # ends LZMA2
 
 
 def _checked(size: int, max_bytes: int) -> int:

@@ -24,13 +24,13 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import default_settings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import get_project_settings
-from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.arguments import ArgumentSet, CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.binary import find_server
+from rdfcrawl.frontier.connection import NAMES
 from rdfcrawl.provenance import Status
 from tests.conftest import LOOPBACK_NETS
 from tests.support.pages import FENCES, PAGES, ROOT, blocks, read_page
@@ -142,7 +142,7 @@ def value_of(cell: str) -> object:
 
 def test_settings_page_lists_all_settings_and_no_others() -> None:
     """If a setting is read or set by the project, then its page has it."""
-    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"} - {"REDIS_DECODE_RESPONSES"}
+    redis = {*NAMES, "REDIS_PARAMS"}
     expected = in_settings_py().keys() | (settings_read().keys() - scrapys()) | redis
     assert names(read_page("settings.md"), "setting") == expected
 
