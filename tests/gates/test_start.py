@@ -15,7 +15,7 @@ from tests.conftest import LOOPBACK_NETS
 _PROJECT = Path(__file__).parents[2]
 # Each takes 20 to 300 ms of CPU, and most commands and documents need none of them.
 _HEAVY = {
-    *("numpy", "rdflib", "pyld", "pyRdfa", "html5lib", "extruct", "mf2py"),
+    *("numpy", "rdflib", "pyld", "html5lib", "mf2py"),
     *("py7zr", "jsonpatch", "yaml", "tldextract", "requests", "selectolax"),
     *("rdfcrawl.html.page", "rdfcrawl.html.rules", "rdfcrawl.unpack.documents"),
     *("rdfcrawl.rdf.hdt", "rdfcrawl.rdf.trix", "rdfcrawl.rdf.jsonld.reading"),
