@@ -32,7 +32,7 @@ from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
-from rdfcrawl.sitemaps.protocol import read_sitemap
+from rdfcrawl.sitemaps.protocol import Sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
@@ -256,7 +256,7 @@ class SitemapHarvester:
         """Yield entries and datasets, of all files if it is an archive."""
         document = reading.document
         for source in iter_unpacked(document, reading.log):
-            sitemap = read_sitemap(
+            sitemap = Sitemap(
                 source,
                 url=document.response.requested[-1],
                 log=reading.log,

@@ -1,7 +1,7 @@
-"""How a compliant client gets at a dataset: the least intrusive way that works.
+"""Choose how to access a dataset: the least intrusive method that works.
 
-Pure policy: it says which ways there are and in which order they are tried, and who
-is believed. Whoever asks servers tells it what has failed by going on to the next.
+Pure policy: which methods there are, in which order to try them, and which statements
+to believe. The caller asks the servers, and calls again after a failure.
 
 Source: the first revision of the extension (see `semantic`), 2.1 and 2.2.
 """
@@ -29,7 +29,7 @@ DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
 
 
 class AccessMethod(StrEnum):
-    """A way to the data of a dataset."""
+    """A method of access to the data of a dataset."""
 
     DUMP = "dump"
     FRAGMENTS = "fragments"
@@ -39,15 +39,14 @@ class AccessMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatasetAccess:
-    """One way to a dataset.
+    """One way to access a dataset.
 
     Attributes:
-        way: what it is.
+        way: its method.
         parts: all of them are needed; of each, the first mirror that answers. The
-            mirrors of SPARQL hold the same, those of `PREFIX` and `URI` are URLs to
-            begin with.
+            mirrors of SPARQL hold the same, those of `PREFIX` are URLs to begin with.
         graphs: of `SPARQL`, those that hold the dataset: names, `DEFAULT_GRAPH`, `*`
-            for all. If there are none, nobody has said which.
+            for all; none if no sitemap names them.
     """
 
     way: AccessMethod
@@ -55,27 +54,27 @@ class DatasetAccess:
     graphs: tuple[str, ...] = ()
 
     def place_of(self, url: str) -> str:
-        """Return what stands for one of its URLs among the places of data."""
+        """Return the key of one of its URLs among the places of data."""
         return place_of(url, self.graphs)
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """All places of it, mirrors among them."""
+        """All its URLs, including mirrors."""
         return tuple(url for mirrors in self.parts for url in mirrors)
 
 
 def place_of(url: str, graphs: Collection[str] = ()) -> str:
-    """Return what stands for a file, or for graphs of an endpoint."""
+    """Return a key for a file, or for graphs of an endpoint."""
     return " ".join((url, *graphs))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a sitemap says about another host.
+    """A statement of a sitemap about another host.
 
     Attributes:
         kind: `dump`, `fragment`, `endpoint` or `prefix`.
-        url: that it is about.
+        url: on the other host.
     """
 
     kind: str
@@ -83,15 +82,15 @@ class Claim:
 
 
 def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[DatasetAccess, ...]:
-    """Return the ways to the whole of a dataset, the one to try first at first.
+    """Return the ways to the whole of a dataset, in the order to try them.
 
-    That is a dump; all fragments; an endpoint; the crawl of the URIs below its
+    These are a dump; all fragments; an endpoint; the crawl of the URIs below its
     prefixes, which begins with the prefixes and samples themselves.
 
     Args:
-        dataset: what is not to be believed is taken out (`believed`).
-        seed: what the choice among mirrors depends on; another one for each crawl
-            and dataset, equal ones give equal orders.
+        dataset: without unconfirmed claims (`believed`).
+        seed: for the choice among mirrors; another one for each crawl and dataset,
+            equal ones give equal orders.
     """
     ways = []
     if dataset.dumps:
@@ -116,14 +115,14 @@ def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[DatasetAccess, ...]
 def choose_way(
     ways: Sequence[DatasetAccess], taken: int | None, usable: Collection[str]
 ) -> int:
-    """Return which way to a dataset to take, as an index; `len(ways)` if there is none.
+    """Return the index of the way to a dataset to take, or `len(ways)`.
 
-    One that is taken stays, as long as each of its parts has a place to be had from.
-    The crawl of its URIs comes last: nobody can tell whether it gave everything.
+    The current one is kept as long as each of its parts has a usable place. The crawl
+    of its URIs comes last: its completeness is unknown.
 
     Args:
         ways: the better ones first; those that were learned later at the end.
-        taken: the one that is taken; None before any is.
+        taken: the current one; None at first.
         usable: places of data (`place_of`) that have not failed.
 
     Source: the first revision, 2.2.
@@ -142,14 +141,10 @@ def choose_way(
 
 
 def order_mirrors(mirrors: Iterable[Location], seed: str) -> tuple[str, ...]:
-    """Return the URLs of mirrors in the order they are tried.
+    """Return the URLs of mirrors in the order to try them; equal seeds, equal orders.
 
     Each comes first with a chance of its priority divided by the sum of all, and so
     on among the others; those of priority 0 come last.
-
-    Args:
-        mirrors: of the same data.
-        seed: equal seeds give equal orders.
     """
     return tuple(mirror.url for mirror in sorted(mirrors, key=lambda x: _draw(x, seed)))
 
@@ -162,9 +157,9 @@ def _draw(mirror: Location, seed: str) -> tuple[bool, float]:
 
 
 def is_covered(uri: str, prefixes: Iterable[Prefix]) -> bool:
-    """Tell whether a URI is below one of the prefixes.
+    """Return whether a URI is below one of the prefixes.
 
-    Once a dataset is had as a whole in another way, these are not crawled.
+    Such URIs are not crawled once their dataset was fetched as a whole.
     """
     url = _document(uri)
     return bool(url) and any(prefix.covers(url) for prefix in prefixes)
@@ -173,12 +168,10 @@ def is_covered(uri: str, prefixes: Iterable[Prefix]) -> bool:
 def claims_about_others(
     dataset: Dataset, sitemap_url: str, robots_hosts: Collection[str]
 ) -> tuple[Claim, ...]:
-    """Return what a dataset says about hosts that its sitemap does not speak for.
+    """Return the claims of a dataset about hosts other than its sitemap's.
 
-    Args:
-        dataset: of the sitemap.
-        sitemap_url: after redirects.
-        robots_hosts: hosts whose robots.txt names the sitemap: it is their own.
+    Hosts whose robots.txt names the sitemap (`robots_hosts`) count as its own.
+    `sitemap_url` is the URL after redirects.
     """
     return tuple(
         claim
@@ -190,17 +183,11 @@ def claims_about_others(
 def is_confirmed(
     claim: Claim, dataset: Dataset, sitemap_url: str, own: Iterable[Dataset]
 ) -> bool:
-    """Tell whether a host says of itself what another one says of it.
+    """Return whether the sitemaps of a host confirm a claim of another's sitemap.
 
-    It does if one of its datasets makes the same claim and is the same one: their
-    URIs are equal; or, where one of them has none, it shares a place or a prefix on
-    the host of the sitemap with the other.
-
-    Args:
-        claim: of `dataset` about the host.
-        dataset: of the sitemap of another host.
-        sitemap_url: where that is.
-        own: datasets of the host's own sitemaps.
+    The claim is confirmed by a dataset of `own` that makes the same claim and is the
+    same dataset: their URIs are equal; or, where one of them has none, both share a
+    place or a prefix on the host of `sitemap_url`, where the claim was found.
     """
     host = host_of(sitemap_url)
     at_home = {x for x in _claims(dataset) if host_of(x.url) == host}
@@ -219,15 +206,10 @@ def is_confirmed(
 def believed(
     dataset: Dataset, unconfirmed: Collection[Claim], log: FaultLog
 ) -> Dataset:
-    """Return a dataset without the claims that nobody confirms.
+    """Return a dataset without the unconfirmed claims; `log` takes `UNCONFIRMED_CLAIM`.
 
-    A dataset of several parts of which one is not believed is not had by them: they
-    are no way to it (`parts_left`), rather than that a part is taken for the whole.
-
-    Args:
-        dataset: as its sitemap declares it.
-        unconfirmed: of `claims_about_others`, those that are not confirmed.
-        log: takes `UNCONFIRMED_CLAIM` for each.
+    If one of several parts is not believed, the others are no way to the dataset
+    (`parts_left`): a part must not be taken for the whole.
     """
     for claim in unconfirmed:
         detail = f"{claim.kind} {claim.url}: its own site does not say so"

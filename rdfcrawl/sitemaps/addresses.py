@@ -1,4 +1,4 @@
-"""Which URL a text of a sitemap is, if it is one, and who may list it."""
+"""Read the URLs of a sitemap, and check whether the sitemap may list them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ BLANKS = (
 
 
 def url_of(text: str, base: str, log: FaultLog) -> str:
-    """Return the URL that a text is, as it is requested; nothing if it is none.
+    """Return the requestable URL in a text, else an empty text.
 
-    The protocol wants absolute URLs. One that begins with `/` can mean but one thing
-    and is mended; of others it cannot be known what they are relative to.
+    The protocol wants absolute URLs. One that begins with `/` is unambiguous and
+    repaired; the base of other relative ones is unknown.
 
     Args:
         text: as it is in the document, its references replaced.
@@ -52,9 +52,9 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
 
 
 def url_in(element: Element, base: str, log: FaultLog) -> str:
-    """Return the URL that an element holds; nothing if it holds none.
+    """Return the URL in an element, else an empty text.
 
-    One with other elements in it is broken: it is not known what belongs to the URL.
+    A URL with markup in it is broken: which text belongs to the URL is unknown.
     """
     if element.children:
         log.note(Reason.BAD_URI, f"markup in a URL: {element.text[:200]!r}")
@@ -63,20 +63,20 @@ def url_in(element: Element, base: str, log: FaultLog) -> str:
 
 
 def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) -> bool:
-    """Tell whether a sitemap may list a URL.
+    """Return whether a sitemap may list a URL.
 
-    It may list those of its own host, and those of hosts that name it in their
-    robots.txt. Another port than its own is another site unless it is a default one,
-    so that no sitemap makes us scan the ports of a machine.
+    Allowed are URLs of its own host, and of hosts that name the sitemap in their
+    robots.txt; other ports only if default ones, so that no sitemap makes us scan the
+    ports of a machine.
 
     An FTP server mostly has neither robots.txt nor sitemaps to consent by: one of the
-    same registered domain is taken to belong to the site.
+    same registered domain belongs to the site.
 
     Args:
-        entry_url: as `requestable` gives it.
-        sitemap_url: after redirects, as `requestable` gives it.
-        robots_hosts: hosts, as `host_of` gives them, or `host:port`, whose
-            robots.txt names this sitemap (or the index that lists it).
+        entry_url: requestable.
+        sitemap_url: after redirects, requestable.
+        robots_hosts: hosts (of `host_of`), or `host:port`, whose robots.txt names this
+            sitemap (or the index that lists it).
 
     Source: sitemaps.org, "Sitemaps & Cross Submits".
 

@@ -1,4 +1,4 @@
-"""Points in time as sitemaps and feeds write them, with the precision they have.
+"""Parse points in time of sitemaps and feeds, with their precision.
 
 Source: W3C note "Date and Time Formats" (1997-09-15); RFC 5322 3.3 for RSS 2.0.
 """
@@ -27,11 +27,10 @@ _W3C = re.compile(
 _DAY_NAME = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?[0-9]{1,2}\s+[A-Za-z]{3}\s+[0-9]{2,4}\s"
 )
-_W3CDTF = DCTERMS + "W3CDTF"
 
 
 class Precision(IntEnum):
-    """How exactly a point in time is known."""
+    """Smallest unit of a written point in time."""
 
     YEAR = 1
     MONTH = 2
@@ -44,16 +43,16 @@ class Precision(IntEnum):
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class PointInTime:
-    """A point in time, as exactly as it was written.
+    """A point in time with the precision of its text.
 
-    Two of them are ordered by the earliest moment they may mean, then by precision:
-    a day comes before its first second. They are equal if both are the same.
+    Ordered by the earliest possible moment, then by precision: a day comes before its
+    first second.
 
     Attributes:
-        earliest: moment it may mean, in UTC, to the second.
-        precision: of the writing.
+        earliest: possible moment, in UTC, to the second.
+        precision: of the text.
         fraction: digits of a second, without zeros at the end.
-        is_zoned: the writing has a zone; otherwise it was read as UTC, as is every
+        is_zoned: the text has a zone; otherwise it was read as UTC, as is every
             date without a time.
     """
 
@@ -70,7 +69,7 @@ class PointInTime:
 
     @property
     def end(self) -> datetime:
-        """The first moment after it: all that it may mean is before."""
+        """The first moment after all possible ones."""
         at = self.earliest
         try:
             match self.precision:
@@ -87,52 +86,42 @@ class PointInTime:
         return at + timedelta(seconds=1)
 
     def may_be_after(self, moment: datetime) -> bool:
-        """Tell whether it may mean a moment after another one.
+        """Return whether the point may be after a moment.
 
-        What changed on the day of the last visit may have changed after it. A
-        writing without zone may be of any zone: 14 hours are allowed for.
+        A change on the day of the last visit may be after this visit. Without a zone,
+        14 hours are allowed for.
         """
-        slack = timedelta(0)
-        if not self.is_zoned:
-            slack = timedelta(hours=14)
-        return self.end > moment - slack
+        return self.end > moment - timedelta(hours=0 if self.is_zoned else 14)
 
     @property
     def text(self) -> str:
-        """It as the W3C note writes it: in UTC, with the precision it has."""
+        """The point as in the W3C note: in UTC, with its precision."""
         full = self.earliest.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
         match self.precision:
             case Precision.YEAR | Precision.MONTH | Precision.DAY:
                 return full[: 1 + 3 * self.precision]
             case Precision.MINUTE:
                 return full[:16] + "Z" * self.is_zoned
-        return (
-            full
-            + ("." + self.fraction if self.fraction else "")
-            + ("Z" * self.is_zoned)
-        )
+        fraction = "." + self.fraction if self.fraction else ""
+        return full + fraction + "Z" * self.is_zoned
 
     @property
     def datatype(self) -> str:
         """IRI of the datatype of `text`; XML Schema has none for a minute."""
-        match self.precision:
-            case Precision.YEAR:
-                return XSD + "gYear"
-            case Precision.MONTH:
-                return XSD + "gYearMonth"
-            case Precision.DAY:
-                return XSD + "date"
-            case Precision.MINUTE:
-                return _W3CDTF
-        return XSD + "dateTime"
+        return _DATATYPES.get(self.precision, XSD + "dateTime")
+
+
+_DATATYPES: Final = {
+    Precision.YEAR: XSD + "gYear",
+    Precision.MONTH: XSD + "gYearMonth",
+    Precision.DAY: XSD + "date",
+    Precision.MINUTE: DCTERMS + "W3CDTF",
+}
 
 
 @lru_cache(maxsize=1024)
 def parse_point(text: str) -> PointInTime | None:
-    """Return the point in time that a text means, or None if it is none.
-
-    Args:
-        text: in a form of the W3C note, or of RFC 5322 as in RSS 2.0.
+    """Parse a form of the W3C note, or of RFC 5322 as in RSS 2.0; else return None.
 
     >>> parse_point("1997-07").text, parse_point("1997-07-16T19:20+01:00").text
     ('1997-07', '1997-07-16T18:20Z')

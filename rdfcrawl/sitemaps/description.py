@@ -48,10 +48,10 @@ _EU_FREQUENCY: Final = {
 
 
 def dataset_iri(dataset: Dataset, sitemap: str) -> str:
-    """Return the name of a dataset: its own, or one made of what identifies it.
+    """Return the URI of a dataset, or one made of its sitemap and a stable property.
 
-    That is its sitemap and the first of its label, prefixes and places: it stays the
-    same while others come and go.
+    This is the first of label, prefixes and places: the name stays the same while
+    others come and go.
     """
     if dataset.uri and not is_crawls(dataset.uri):
         return dataset.uri
@@ -63,7 +63,7 @@ def dataset_iri(dataset: Dataset, sitemap: str) -> str:
 
 
 def is_own_name(name: str) -> bool:
-    """Tell whether a name is one that `dataset_iri` made."""
+    """Return whether `dataset_iri` made a name."""
     return name.startswith(_OWN_NAME)
 
 
@@ -76,15 +76,14 @@ def describe_dataset(
 ) -> Iterator[str]:
     """Yield the description of a dataset, as lines of N-Quads.
 
-    Lines may have things in them that are no terms: they go through
-    `rdf.checking.iter_checked`.
+    The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
 
     Args:
         dataset: as its sitemap declares it.
         sitemap: URL of it.
         unconfirmed: claims about other hosts that these do not confirm; they are
             recorded as claims only (`access.claims_about_others`).
-        graph: IRI that names the graph; the default graph if it is empty.
+        graph: IRI of the graph; empty for the default graph.
     """
     return _Describer(dataset, sitemap, frozenset(unconfirmed), graph).lines()
 
@@ -187,7 +186,7 @@ class _Describer:
             yield self._say(RC + "mirrorPriority", priority, node)
 
     def _node(self, key: str) -> str:
-        """Return a blank node whose label follows from what it is."""
+        """Return a blank node whose label is stable."""
         digest = blake2b(f"{self._name}\n{key}".encode(), digest_size=12).hexdigest()
         return blank(digest)
 

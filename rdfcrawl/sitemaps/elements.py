@@ -1,7 +1,7 @@
-"""Elements of a document one at a time: what a list lists, whole, and nothing else.
+"""Read the elements of a list one at a time.
 
-The root and the elements that are containers are never held; each of their children
-is, with all that is in it, until the next one.
+The root and containers are never held; of their children, only the current one is held,
+with all its content.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.markup import End, Start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
@@ -22,27 +22,20 @@ MAX_CHARS: Final = 4 * 2**20  # of their texts together
 
 
 class Element:
-    """An element with all that is in it.
+    """An element with its content.
 
     Attributes:
-        name: as it is written, with its prefix.
+        name: as written, with its prefix.
         local: the name without prefix.
-        namespace: that its prefix is declared for; empty if it is not.
-        attributes: by name as it is written.
+        namespace: declared for its prefix; or empty.
+        attributes: by name as written.
         text: directly in it, without that of its children; not stripped.
         children: in document order.
-        is_whole: its end was read. Otherwise the document is cut within it, or parts
-            of it were left out: what is not there may have been.
+        is_whole: its end was read, and no parts of it were left out.
     """
 
     __slots__ = (
-        "attributes",
-        "children",
-        "is_whole",
-        "local",
-        "name",
-        "namespace",
-        "text",
+        *("attributes", "children", "is_whole", "local", "name", "namespace", "text"),
     )
 
     def __init__(self, start: Start) -> None:
@@ -56,26 +49,21 @@ class Element:
         return f"<{self.name} {dict(self.attributes)} {self.text!r} {self.children}>"
 
     def all(self, *locals_: str) -> Iterator[Element]:
-        """Yield the children of these names, case ignored."""
+        """Yield the children of these names, ignoring case."""
         return (child for child in self.children if child.local.lower() in locals_)
 
     def attribute(self, local: str) -> str | None:
-        """Return an attribute by its name without prefix, case ignored, or None."""
-        return attribute(self.attributes, local)
+        """Return the value of an attribute by its local name, ignoring case, or None.
 
-
-def attribute(attributes: Mapping[str, str], local: str) -> str | None:
-    """Return the value of an attribute by its name without prefix, or None.
-
-    One without a prefix goes before one with.
-    """
-    value = attributes.get(local)
-    if value is not None or not attributes:
-        return value
-    for name, other in attributes.items():
-        if name.rpartition(":")[2].lower() == local:
-            return other
-    return None
+        An attribute without a prefix goes before one with.
+        """
+        value = self.attributes.get(local)
+        if value is not None or not self.attributes:
+            return value
+        for name, other in self.attributes.items():
+            if name.rpartition(":")[2].lower() == local:
+                return other
+        return None
 
 
 def iter_elements(  # noqa: C901  # the loop that all elements pass
@@ -84,7 +72,7 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
     containers: frozenset[str] = frozenset(),
     log: FaultLog,
 ) -> Iterator[Start | Element]:
-    """Yield the start of each container, and each other element as it is complete.
+    """Yield the start of each container, and each complete element.
 
     Args:
         events: of `markup.iter_events`.
@@ -94,8 +82,8 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
 
     Yields:
         `Start` for the root and for containers; `Element` for their other children.
-        Those the document is cut in come last, with `is_whole` False. An element that
-        its parent's end tag or the next element has closed is whole.
+        Those cut by the end of the document come last, with `is_whole` False. An
+        element closed by its parent's end tag or the next element is whole.
     """
     n_containers, open_ = 0, list[Element]()
     n_parts = n_chars = 0

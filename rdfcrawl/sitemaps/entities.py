@@ -1,7 +1,7 @@
-"""References in text: `&amp;`, `&#233;`, `&eacute;` and short entities of a DOCTYPE.
+"""Replace references: `&amp;`, `&#233;`, `&eacute;` and short entities of a DOCTYPE.
 
-What is no reference stays as it is written: an `&` of a URL that nobody has escaped
-is far more likely than an entity that nobody has declared.
+Other text stays as written: an unescaped `&` of a URL is far more likely than an
+undeclared entity.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _KNOWN: Final = {
 
 
 class Entities:
-    """Replaces references; entities that a DOCTYPE declares are bounded.
+    """Replacer of references, which bounds the entities of a DOCTYPE.
 
-    Args:
-        log: takes what was not replaced.
+    `log` takes what was not replaced.
     """
 
     __slots__ = ("_declared", "_left", "_log")
@@ -52,8 +51,8 @@ class Entities:
     def declare(self, doctype: str) -> None:
         """Take the entities of a DOCTYPE that are short and made of no others.
 
-        The others are one fault, and references to them stay as they are written;
-        nothing is fetched.
+        The others are one fault, and references to them stay as written; nothing is
+        fetched.
         """
         n_plain = n_chars = 0
         for found in _DECLARATION.finditer(doctype):
@@ -68,7 +67,7 @@ class Entities:
             self._log.note(Reason.ENTITY_EXPANSION, detail, refused)
 
     def replace(self, text: str) -> str:
-        """Return the text with its references replaced, as far as they are known."""
+        """Return the text with its known references replaced."""
         return _REFERENCE.sub(self._value, text)
 
     def _value(self, found: re.Match[str]) -> str:
@@ -105,7 +104,7 @@ def _replace_known(value: str) -> str:
 
 
 def _character(found: re.Match[str]) -> str:
-    """Return the character of a numeric reference; none if XML does not allow it."""
+    """Return the character of a numeric reference; empty if not allowed in XML."""
     if found["decimal"] is None and found["hex"] is None:
         return ""
     code = int(found["decimal"]) if found["decimal"] else int(found["hex"], 16)
@@ -115,7 +114,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 class TextBuffer:
-    """The text between two tags while it comes in parts."""
+    """Buffer of the text between two tags, which comes in parts."""
 
     __slots__ = ("_entities", "_log", "_max_chars", "_n_chars", "_parts", "is_used")
 
@@ -125,15 +124,8 @@ class TextBuffer:
         self._n_chars = 0
         self.is_used = False
 
-    def add(self, text: str) -> None:
-        """Add text with references, which may be cut."""
-        self._add(text, is_data=False)
-
-    def add_data(self, text: str) -> None:
-        """Add text of a CDATA section."""
-        self._add(text, is_data=True)
-
-    def _add(self, text: str, *, is_data: bool) -> None:
+    def add(self, text: str, *, is_data: bool = False) -> None:
+        """Add text with references, which may be cut, or text of a CDATA section."""
         if text:
             self.is_used = True
             self._n_chars += len(text)
@@ -143,12 +135,12 @@ class TextBuffer:
                 self._parts.clear()
 
     def part(self) -> None:
-        """Part what was added from what comes: no reference goes over a comment."""
+        """Separate the parts before and after a comment: no reference spans both."""
         if self.is_used:
             self._parts.append(("", True))
 
     def take(self) -> str:
-        """Return the text; nothing if it is too long."""
+        """Return the text and clear the buffer; empty if too long."""
         text = ""
         if self._n_chars > self._max_chars:
             detail = f"a text of more than {self._max_chars} characters"

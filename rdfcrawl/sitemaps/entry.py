@@ -1,4 +1,4 @@
-"""What a sitemap or a feed says about one URL, and about the limits of it all."""
+"""Entries of a sitemap or feed, and limits on one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.sitemaps.limits import MarkupLimits
+from rdfcrawl.sitemaps.markup import MarkupLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.sitemaps.dates import PointInTime
 
 
 class SitemapFormat(StrEnum):
-    """What a sitemap is written in."""
+    """Format of a sitemap."""
 
     URLSET = "urlset"
     INDEX = "sitemapindex"
@@ -24,7 +24,7 @@ class SitemapFormat(StrEnum):
 
 
 class ChangeFrequency(StrEnum):
-    """How often a page is expected to change."""
+    """Expected change frequency of a page."""
 
     ALWAYS = "always"
     HOURLY = "hourly"
@@ -37,12 +37,12 @@ class ChangeFrequency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What an extension of the protocol says about a URL.
+    """Data of an extension of the protocol about a URL.
 
     Attributes:
         kind: local name of its element, in lower case: `image`, `video`, `news`,
-            `link` (which hreflang annotations are) or another one.
-        values: names and texts of what is in it, in document order. The names are
+            `link` (of hreflang annotations) or another one.
+        values: names and texts of its content, in document order. The names are
             local, with those of the elements around them: `publication/name`.
             Attributes are `@name`, or `restriction/@relationship`.
     """
@@ -51,7 +51,7 @@ class Extension:
     values: tuple[tuple[str, str], ...]
 
     def value(self, name: str) -> str:
-        """Return the first value of this name, or nothing."""
+        """Return the first value of this name, or an empty text."""
         return next((text for key, text in self.values if key == name), "")
 
 
@@ -60,13 +60,13 @@ class Entry:
     """One URL of a sitemap.
 
     Attributes:
-        position: in the document, from 0; what was left out counts as well.
-        url: as it is requested.
-        is_sitemap: it is a sitemap of an index, not a page.
-        lastmod: when it last changed; of a feed when it was updated, or published.
-        changefreq: how often it is expected to change.
+        position: in the document, from 0, including left out entries.
+        url: requestable.
+        is_sitemap: a sitemap of an index, not a page.
+        lastmod: of the last change; of a feed, when updated or published.
+        changefreq: expected.
         priority: from 0.0 to 1.0 among the URLs of its site; 0.5 is meant if unset.
-        extensions: what else is said about it.
+        extensions: of the entry.
     """
 
     position: int
@@ -80,7 +80,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapLimits:
-    """Bounds on one sitemap; what was read before one is reached is kept.
+    """Limits on one sitemap; entries before a limit are kept.
 
     Attributes:
         markup: of the XML; its `n_bytes` holds for URL lists as well.

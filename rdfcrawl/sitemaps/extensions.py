@@ -1,4 +1,4 @@
-"""Extensions of the sitemap protocol, kept as names and texts."""
+"""Read extensions of the sitemap protocol as names and texts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ _MAX_DEPTH = 8
 
 
 def extension_of(element: Element, max_values: int) -> Extension:
-    """Return all that an element says; see `Extension`.
-
-    Args:
-        element: a child of `url`, `item` or `entry` that is no part of it.
-        max_values: those beyond are left out.
-    """
+    """Return the data of an extension element, at most `max_values` values."""
     values = tuple(islice(_values(element, ""), max_values))
     return Extension(element.local.lower(), values)
 
 
 def name_of(path: str) -> str:
-    """Return a term's name for what has none, made of its path."""
+    """Return a local name for a term, made of the path of its value."""
     plain = "".join(x if x.isalnum() and x.isascii() else " " for x in path).split()
     first, *others = plain or ["value"]
     return first + "".join(word[:1].upper() + word[1:] for word in others)

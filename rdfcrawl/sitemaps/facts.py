@@ -64,15 +64,10 @@ _URL_NAMES = ("loc", "license", "thumbnail_loc", "content_loc", "player_loc")
 
 
 def describe_entry(entry: Entry, *, sitemap: str, graph: str = "") -> Iterator[str]:
-    """Yield what is said about an entry, as lines of N-Quads.
+    """Yield the statements of an entry, as lines of N-Quads.
 
-    Lines may have things in them that are no terms: they go through
-    `rdf.checking.iter_checked`.
-
-    Args:
-        entry: of the sitemap.
-        sitemap: URL of it.
-        graph: IRI that names the graph; the default graph if it is empty.
+    The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
+    `sitemap` is its URL, `graph` the IRI of the graph, or empty for the default graph.
     """
     page, end = iri(graph_iri(entry.url)), iri(graph) if graph else ""
 
@@ -153,6 +148,6 @@ def _values(
 
 
 def _url(text: str) -> str:
-    """Return a URL as a term; what is none is text."""
+    """Return an absolute URL as an IRI, other text as a literal."""
     is_absolute = text.lower().startswith(("http://", "https://"))
     return iri(graph_iri(text)) if is_absolute else literal(text)

@@ -1,4 +1,4 @@
-"""Entries of feeds: RSS 0.9x, 1.0 and 2.0, and Atom.
+"""Read the entries of feeds: RSS 0.9x, 1.0 and 2.0, and Atom.
 
 Source: RSS 1.0 (2000-12-06), RSS 2.0.11, RFC 4287.
 """
@@ -32,7 +32,7 @@ _KEPT = frozenset({"title", "enclosure", "content", "thumbnail", "group"})
 def rss_entry(
     item: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
 ) -> Entry | None:
-    """Return the entry that an RSS item is; None without a link.
+    """Return the entry of an RSS item; None without a link.
 
     The link is that of `link`, of a `guid` that is a permanent link, of `rdf:about`
     or of `atom:link`, the first of these that is a URL.
@@ -53,10 +53,10 @@ def rss_entry(
 def atom_entry(
     entry: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
 ) -> Entry | None:
-    """Return the entry that an Atom entry is; None without a link.
+    """Return the entry of an Atom entry; None without a link.
 
     The link is the first `alternate` one, or else the content's `src`. The `id` is a
-    name and not asked for.
+    name and not requested.
     """
     url = _alternate(entry, base, log)
     for content in entry.all("content"):
@@ -78,7 +78,7 @@ def _alternate(entry: Element, base: str, log: FaultLog) -> str:
 def _resolved(
     href: str, link: Element, entry: Element, base: str, log: FaultLog
 ) -> str:
-    """Resolve as RFC 4287 2 and XML Base say, as far as the entry goes."""
+    """Resolve by RFC 4287 2 and XML Base, within the entry."""
     try:
         for element in (entry, link):
             if relative := element.attributes.get("xml:base"):

@@ -1,8 +1,8 @@
-"""A tokenizer for the XML of the web: tolerant, streaming, bounded.
+"""Tokenize the XML of the web: tolerant, streaming, bounded.
 
-It reads what publishers mean by XML rather than what XML is, and never gives a text
-that is not as it was written: a text comes out once, whole, when the tag after it has
-been read; a text that is cut by the end of the document does not come out at all.
+The tokenizer reads what publishers mean by XML rather than what XML is, and never
+alters a text: it comes out once, whole, when the tag after it has been read; a text cut
+by the end of the document does not come out at all.
 
 Source: XML 1.0 (fifth edition), Namespaces in XML 1.0.
 """
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import XML
 from rdfcrawl.sitemaps.entities import Entities, TextBuffer
-from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ class Start(NamedTuple):
     """A start tag.
 
     Attributes:
-        name: as it is written, with its prefix.
-        namespace: that its prefix is declared for; empty if it is not.
-        attributes: by name as it is written; of two that are equal the first.
+        name: as written, with its prefix.
+        namespace: declared for its prefix; or empty.
+        attributes: by name as written; of two that are equal the first.
     """
 
     name: str
@@ -67,7 +66,7 @@ class Start(NamedTuple):
 
 
 class End(NamedTuple):
-    """The end of the element that was started last and has not ended."""
+    """The end of the innermost open element."""
 
     name: str
 
@@ -77,8 +76,31 @@ Event: TypeAlias = Start | End | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkupLimits:
+    """Limits on one XML document.
+
+    Attributes:
+        n_bytes: read of the document, not compressed. The protocol allows 50 MiB.
+        text_chars: of the text between two tags; longer ones are left out.
+        tag_chars: of a tag or a DOCTYPE.
+        n_attributes: of one tag; the others are left out.
+        depth: of elements; deeper ones are left out.
+        n_strays: `<` without a tag; text after so many is left out.
+        parse_secs: of CPU; the rest is left out.
+    """
+
+    n_bytes: int = 50 * 2**20
+    text_chars: int = 2**20
+    tag_chars: int = 2**16
+    n_attributes: int = 64
+    depth: int = 64
+    n_strays: int = 100_000
+    parse_secs: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """What is known of a vocabulary: mends elements that are not closed.
+    """The structure of a vocabulary, which tells when unclosed elements end.
 
     All are local names in lower case.
 
@@ -105,21 +127,20 @@ def iter_events(
     limits: MarkupLimits = DEFAULT_LIMITS,
     structure: Structure = NO_STRUCTURE,
 ) -> Iterator[Event]:
-    """Yield the events of a document; each end has its start, and is never missing.
+    """Yield the events of a document; each end has its start.
 
     Args:
         source: the document, not compressed; read once, in pieces.
         log: takes the faults: `SYNTAX` for what was left out, `REPAIRED` for what was
             mended, `INCOMPLETE` for a document that ends within an element,
             `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`, `ENTITY_EXPANSION`,
-            `PARSE_SECS`, `BAD_CHARSET`, and what the source itself raises.
+            `PARSE_SECS`, `BAD_CHARSET`, and faults of the source.
         charset: of the Content-Type, or empty.
-        limits: what is read at most.
-        structure: mends what is not closed.
+        limits: of the document.
+        structure: to close unclosed elements.
 
     Yields:
-        Elements that are open at the end of the document get no end; what comes
-        after them is what was read of them.
+        Elements that are open at the end of the document get no end.
     """
     tokenizer = Tokenizer(log, limits=limits, structure=structure)
     for text in iter_text(source, log=log, charset=charset, n_bytes=limits.n_bytes):
@@ -128,12 +149,9 @@ def iter_events(
 
 
 class Tokenizer:
-    """Turns pieces of text into events, wherever they are cut.
+    """Tokenizer of text in pieces, wherever cut.
 
-    Args:
-        log: takes the faults, see `iter_events`.
-        limits: `n_bytes` is not looked at here.
-        structure: mends what is not closed.
+    `limits.n_bytes` is not checked here; for the others see `iter_events`.
     """
 
     def __init__(
@@ -162,7 +180,7 @@ class Tokenizer:
         self._has_given_up = False
 
     def feed(self, text: str) -> list[Event]:
-        """Return the events of what is complete by now."""
+        """Return the events that are complete by now."""
         if self._has_given_up:
             return []
         began = time.thread_time()
@@ -187,7 +205,7 @@ class Tokenizer:
         return out
 
     def close(self) -> None:
-        """Note how the document ended; text that no tag follows is dropped."""
+        """Log how the document ended; text without a following tag is dropped."""
         if self._open or self._rest or self._skipping:
             name = self._open[-1] if self._open else "a tag"
             self._log.note(Reason.INCOMPLETE, f"the document ends within {name}")
@@ -197,10 +215,9 @@ class Tokenizer:
     def _tags(  # noqa: C901  # the loop that all tags pass
         self, buffer: str, at: int, out: list[Event]
     ) -> int:
-        """Read up to the next thing that is no tag; return where to go on.
+        """Read up to other markup than a tag; return where to go on.
 
-        All tags of a document pass here: it looks them up, and leaves what is
-        unusual about one to others.
+        All tags of a document pass here: unusual ones are left to other methods.
         """
         stack, waiting, max_depth = self._open, self._text, self._limits.depth
         starts, leaves, records = self._starts, self._leaves, self._records
@@ -265,7 +282,7 @@ class Tokenizer:
             self._end_through(len(self._open) - 1, out)
 
     def _know(self, event: Start) -> None:
-        """Remember a name, so that its tags need no look at it."""
+        """Remember a name, so that further tags take the fast path."""
         if len(self._starts) >= _MAX_KNOWN_NAMES:
             return
         local = event.local.lower()
@@ -277,7 +294,7 @@ class Tokenizer:
         self._ends[event.name] = End(event.name)
 
     def _close_unclosed(self, name: str, out: list[Event]) -> None:
-        """Close what a start tag shows to be over."""
+        """Close the elements that a start tag shows to be over."""
         known, stack = self._structure, self._open
         local = _local(name)
         is_record = local in known.records
@@ -295,7 +312,7 @@ class Tokenizer:
             self._end_through(depth, out)
 
     def _end(self, name: str, out: list[Event]) -> None:
-        """Close the innermost element of this name, and those in it."""
+        """Close the innermost element of this name with its descendants."""
         if self._n_too_deep:
             self._n_too_deep -= 1
             return
@@ -351,7 +368,7 @@ class Tokenizer:
         return self._scopes[-1][1].get(name.rpartition(":")[0], "")
 
     def _special(self, buffer: str, at: int) -> int:
-        """Read what begins with `<` and is no tag; return where to go on."""
+        """Read other markup than a tag; return where to go on."""
         head = buffer[at : at + 9].upper()
         if head == "<!DOCTYPE":
             return self._doctype(buffer, at)
@@ -376,7 +393,7 @@ class Tokenizer:
         return at + 1
 
     def _may_go_on(self, buffer: str, at: int) -> bool:
-        """Tell whether a `<` may begin something whose end is not there yet."""
+        """Return whether a `<` may begin markup whose end has not come yet."""
         if len(buffer) - at > self._limits.tag_chars or buffer.find("<", at + 1) >= 0:
             return False
         return _MAY_BE_MARKUP(buffer, at) is not None
@@ -390,14 +407,14 @@ class Tokenizer:
             end = max(len(buffer) - len(until) + 1, at)
             self._rest = buffer[end:]
         if self._is_data:
-            self._text.add_data(buffer[at:end])
+            self._text.add(buffer[at:end], is_data=True)
         if not is_over:
             return len(buffer)
         self._skipping, self._is_data = "", False
         return end + len(until)
 
     def _instruction(self, buffer: str, at: int) -> int:
-        """Skip an instruction; one that has a tag in it may end with `>` alone."""
+        """Skip an instruction; with a tag in it, the end may be `>` alone."""
         found = _INSTRUCTION(buffer, at)
         if found is not None:
             return found.end()

@@ -1,7 +1,7 @@
-"""The sitemap protocol: entries of a sitemap in whatever format it is.
+"""Read the entries of a sitemap in any format of the protocol.
 
-What a document is, is seen in it; what the server calls it hardly matters. Elements
-are known by their local names, as many sitemaps have other namespaces or none.
+The format is detected from the content; the media type hardly matters. Elements are
+matched by their local names, as many sitemaps have other namespaces or none.
 
 Source: sitemaps.org, protocol 0.9; `feeds` has the sources for RSS and Atom.
 """
@@ -74,16 +74,11 @@ _SNIFF_CHARS = 4096
 _MAX_LINE_CHARS = 16 * 1024
 
 
-def read_sitemap(
-    source: bytes | ByteSource,
-    *,
-    url: str,
-    log: FaultLog,
-    media_type: str = "",
-    charset: str = "",
-    limits: SitemapLimits = DEFAULT_LIMITS,
-) -> Sitemap:
-    """Return a sitemap; reading happens on iteration.
+class Sitemap:
+    """A sitemap being read; iterate once, over its entries and datasets.
+
+    Entries are not checked against the site that listed the sitemap: see
+    `addresses.may_list` and `access.claims_about_others`.
 
     Args:
         source: the document, not compressed.
@@ -91,46 +86,30 @@ def read_sitemap(
         log: of this document alone; if it says that the document was cut on the way
             (`TRUNCATED_BODY`), a list loses its last line. It takes the faults: those
             of `markup.iter_events`; `TOO_MANY_ENTRIES`; `BAD_URI` for entries without
-            a URL that can be requested, which are left out; `SYNTAX` for values that
-            mean nothing; `UNKNOWN_FORMAT`.
+            a requestable URL, which are left out; `SYNTAX` for meaningless values;
+            `UNKNOWN_FORMAT`.
         media_type: of the Content-Type, or empty; only for the faults.
         charset: of the Content-Type, or empty.
-        limits: what is read at most.
-    """
-    return Sitemap(
-        ByteSource.of(source),
-        url=url,
-        log=log,
-        media_type=media_type,
-        charset=charset,
-        limits=limits,
-    )
-
-
-class Sitemap:
-    """One sitemap being read: iterate it once, over its entries and datasets.
-
-    Nothing is checked against the site that listed it: see `addresses.may_list` and
-    `access.may_use`.
+        limits: of the document.
 
     Attributes:
-        format: what it turned out to be; unset as long as it is not known.
-        capability: of ResourceSync, if the document says that it is such a list.
-        n_read: entries read, those left out included.
-        is_cut: there is more than was read, or it could not be read to its end.
+        format: detected; unset before.
+        capability: of ResourceSync, if the document is such a list.
+        n_read: entries read, including left out ones.
+        is_cut: more exists than was read, or reading failed before the end.
     """
 
     def __init__(
         self,
-        source: ByteSource,
+        source: bytes | ByteSource,
         *,
         url: str,
         log: FaultLog,
-        media_type: str,
-        charset: str,
-        limits: SitemapLimits,
+        media_type: str = "",
+        charset: str = "",
+        limits: SitemapLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._source, self._url, self._log = source, url, log
+        self._source, self._url, self._log = ByteSource.of(source), url, log
         self._base = url
         self._media_type, self._charset = media_type, charset
         self._limits = limits
@@ -203,7 +182,7 @@ class Sitemap:
                 yield from self._entries(item, position)
 
     def _events(self, texts: Iterable[str]) -> Iterator[Event]:
-        """Yield the events; those of a root that is missing are put in."""
+        """Yield the events, with those of a missing root."""
         tokenizer = Tokenizer(
             self._log, limits=self._limits.markup, structure=STRUCTURE
         )
@@ -225,7 +204,7 @@ class Sitemap:
         return self.format is not None
 
     def _rebase(self, container: Start) -> None:
-        """Take the `xml:base` of a feed, which its entries are resolved against."""
+        """Use the `xml:base` of a feed as the base of its entries."""
         relative = container.attributes.get("xml:base", "").strip(BLANKS)
         try:
             self._base = parse_uri(relative, self._base) if relative else self._base
@@ -233,7 +212,7 @@ class Sitemap:
             self._log.note(error.fault.reason, error.fault.detail)
 
     def _count(self) -> int:
-        """Return the position of the next entry, or -1 if no more are read."""
+        """Return the position of the next entry, or -1 beyond the limit."""
         if self.n_read >= self._limits.n_entries:
             detail = f"only the first {self._limits.n_entries} entries are read"
             self._log.note(Reason.TOO_MANY_ENTRIES, detail)
@@ -251,7 +230,7 @@ class Sitemap:
         )
 
     def _entries(self, element: Element, position: int) -> Iterator[Entry]:
-        """Yield what an element lists: one entry, or one for each of its URLs."""
+        """Yield the entries of an element: one for each of its URLs."""
         feeds = {
             SitemapFormat.ATOM: atom_entry,
             SitemapFormat.RSS: rss_entry,
@@ -308,7 +287,7 @@ def _url_entries(
 def _urls_of(
     element: Element, base: str, log: FaultLog, limits: SitemapLimits
 ) -> Iterable[str]:
-    """Return the URLs of an element's own `loc`s, not those of an image in it."""
+    """Return the URLs of an element's own `loc`s, not those of its images."""
     prefix = element.name.rpartition(":")[0]
     every = [child for child in element.all("loc") if child.text.strip(BLANKS)]
     own = [child for child in every if child.name.rpartition(":")[0] == prefix]
@@ -321,7 +300,7 @@ def _urls_of(
 
 
 def _head(texts: Iterator[str]) -> str:
-    """Return enough of the text to see what it is."""
+    """Return enough of the text to detect the format."""
     head = ""
     for text in texts:
         head += text
@@ -331,7 +310,7 @@ def _head(texts: Iterator[str]) -> str:
 
 
 def _where_markup_begins(head: str) -> int:
-    """Return where XML begins, be it behind what a broken server has put before it."""
+    """Return where XML begins, maybe after an error message; -1 if nowhere."""
     begin = len(head) - len(head.lstrip("\ufeff \t\r\n\0"))
     if head.startswith("<", begin):
         found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)
@@ -344,13 +323,13 @@ def _where_markup_begins(head: str) -> int:
 
 
 def _is_url_list(head: str) -> bool:
-    """Return whether lines of URLs begin here, be it behind comments."""
+    """Return whether the text begins with lines of URLs, maybe after comments."""
     comments = _COMMENTS.match(head)
     return _URL_LINE.match(head, comments.end() if comments else 0) is not None
 
 
 def _iter_lines(texts: Iterable[str], log: FaultLog) -> Iterator[str]:
-    """Yield lines; the last one only if the text was not cut within it."""
+    """Yield lines; the last line only if the text was not cut."""
     rest = ""
     for text in texts:
         *lines, rest = re.split(r"[\r\n]+", rest + text)

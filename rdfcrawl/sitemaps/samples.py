@@ -1,7 +1,7 @@
-"""Compares what a sample URI answers with what the dump says.
+"""Compare the response at a sample URI with its description in the dump.
 
-Blank nodes have no names, so statements are compared in the groups they hold
-together (minimal self-contained graphs), each by what it says of its blank nodes.
+Blank nodes have no names, so statements are compared in the groups that blank nodes
+connect (minimal self-contained graphs), each by the statements around its blank nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_TRIPLES: Final = 100_000  # of each side
 
 @dataclass(frozen=True, slots=True)
 class SampleDifference:
-    """What one side says and the other does not.
+    """Triples of only one side.
 
     Attributes:
         not_in_dump: triples of the sample, as lines of N-Triples, sorted.
@@ -41,17 +41,15 @@ class SampleDifference:
 def compare_sample(
     sample: bytes, dump: bytes, *, max_triples: int = MAX_TRIPLES
 ) -> SampleDifference:
-    """Return what differs; it is false if nothing does.
+    """Return the difference, which is false if empty.
+
+    Groups with blank nodes count as equal if colour refinement does not distinguish
+    them: fast whatever the graphs are, and right for all but artful ones.
 
     Args:
-        sample: N-Quads of the document at the URI; graphs are passed over.
+        sample: N-Quads of the document at the URI; graphs are ignored.
         dump: N-Quads of its description in the dump (`slicing.slice_dump`).
         max_triples: of each side that are compared.
-
-    Returns:
-        Groups with blank nodes count as equal if no look at the statements around
-        each node, and around its neighbours and so on, tells them apart. That is
-        fast whatever the graphs are, and right for all but artful ones.
     """
     left, left_is_whole = _triples(sample, max_triples)
     right, right_is_whole = _triples(dump, max_triples)
@@ -73,9 +71,9 @@ def _triples(lines: bytes, max_triples: int) -> tuple[list[Triple], bool]:
 
 
 def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
-    """Return the groups of triples that blank nodes hold together, by signature.
+    """Return the groups of triples that blank nodes connect, by signature.
 
-    Of groups that are equal one is as good as several: RDF says no more by them.
+    Several equal groups count once: they state the same in RDF.
     """
     return {
         signature(group, stable_names(group)): group

@@ -1,7 +1,7 @@
-"""Semantic Sitemaps: datasets and the ways to them that a site declares.
+"""Read Semantic Sitemaps: datasets and how to access them, as declared by a site.
 
-Both revisions of the extension are read, and what is spelled differently in their
-own examples: elements are known by their local names whatever their namespace is.
+Both revisions of the extension are read, and the spellings of their own examples:
+elements are matched by their local names whatever their namespace is.
 
 Source: Tummarello, "A Sitemap extension to enable efficient interaction with large
 quantity of Linked Data"; Cyganiak, Delbru, Tummarello, "Semantic Web Crawling: A
@@ -74,13 +74,12 @@ _SLICINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place where data of a dataset is.
+    """A place of data of a dataset.
 
     Attributes:
-        url: as it is requested.
-        priority: weight among the mirrors; 0 means that it is used only if the
-            others do not answer.
-        slicing: of an endpoint, what DESCRIBE gives.
+        url: requestable.
+        priority: weight among the mirrors; 0: used only if the others do not answer.
+        slicing: of an endpoint, the result of DESCRIBE.
     """
 
     url: str
@@ -90,12 +89,12 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """URIs that begin with this resolve to descriptions of a dataset.
+    """Prefix of URIs that resolve to descriptions of a dataset.
 
     Attributes:
-        iri: absolute, as it is written: names in the data begin with it.
-        url: the same as it is requested, with its fragment.
-        slicing: what a description has, if it is declared.
+        iri: absolute, as written: names in the data begin with it.
+        url: the same, requestable, with its fragment.
+        slicing: of a description, if declared.
     """
 
     iri: str
@@ -103,9 +102,9 @@ class Prefix:
     slicing: Slicing | None = None
 
     def covers(self, url: str) -> bool:
-        """Tell whether a URL, as it is requested, is of it.
+        """Return whether a requestable URL has this prefix.
 
-        Of a prefix with a fragment that is the one document it is in.
+        For a prefix with a fragment this is its document alone.
         """
         document, mark, _ = self.url.partition("#")
         return url == document if mark else url.startswith(self.url)
@@ -113,25 +112,25 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """What a sitemap says about a dataset.
+    """A dataset as declared by a sitemap.
 
     Attributes:
         position: in the sitemap, among its entries, from 0.
-        label: its name; empty if it has none.
+        label: its name, or empty.
         language: of the label, or empty.
-        uri: that identifies it, as it is written; empty if it has none.
+        uri: of the dataset, as written, or empty.
         prefixes: of the URIs that resolve to its parts.
         dumps: each of the whole if `are_mirrors`, otherwise of a part.
         fragments: dumps of parts.
-        parts_left: dumps of parts, of a whole that cannot be had by them.
+        parts_left: dumps of parts, of a whole of which other parts are missing.
         endpoints: SPARQL endpoints, mirrors of one another.
         graphs: named graphs of the endpoint that hold it; `*` is all of them. None
             means the default graph.
-        samples: URIs in it, as they are written.
-        lastmod: when it last changed.
-        changefreq: how often it is expected to change.
+        samples: URIs in it, as written.
+        lastmod: of the last change.
+        changefreq: expected.
         others: elements that neither revision has.
-        are_mirrors: how several dumps are meant, as far as it shows.
+        are_mirrors: whether several dumps are mirrors or parts, as far as it shows.
     """
 
     position: int = 0
@@ -154,15 +153,15 @@ class Dataset:
 def read_dataset(
     element: Element, *, position: int, base: str, log: FaultLog, max_values: int
 ) -> Dataset | None:
-    """Return the dataset that an element declares; None if it says nothing.
+    """Return the dataset of a `dataset` element; None if empty.
 
     Args:
         element: a `dataset`.
         position: of it.
         base: URL of the sitemap.
         log: takes `BAD_URI` and `SYNTAX` for what is left out, `TOO_MANY_ENTRIES`
-            for what is beyond `max_values`, `INCOMPLETE` for a dataset that is cut:
-            it is left out, as a part of its ways might be taken for all of them.
+            for more than `max_values`, `INCOMPLETE` for a cut dataset, which is left
+            out: some of its ways might be taken for all of them.
         max_values: children that are read.
     """
     if not element.is_whole:
@@ -179,7 +178,7 @@ def read_dataset(
 
 
 class _Reading:
-    """Gathers what the elements of one dataset say."""
+    """Collector of the elements of one dataset."""
 
     def __init__(self, base: str, log: FaultLog) -> None:
         self._base, self._log = base, log
@@ -192,7 +191,7 @@ class _Reading:
         self._has_slicing = False
 
     def read(self, child: Element) -> None:
-        """Take one element."""
+        """Read one element."""
         match name := child.local.lower():
             case "datadumplocation" | "datadump":
                 self._place("dump", child)
@@ -218,7 +217,7 @@ class _Reading:
                 self._others.append(extension_of(child, 100))
 
     def dataset(self, position: int) -> Dataset | None:
-        """Return it; None if nothing was said."""
+        """Return the dataset; None if empty."""
         if not (self._texts or self._places or self._prefixes or self._others):
             self._log.note(Reason.EMPTY, "a dataset without anything")
             return None
@@ -244,12 +243,12 @@ class _Reading:
         )
 
     def _are_mirrors(self) -> bool:
-        """Tell how several dumps are meant: by what only one of the revisions has.
+        """Return whether several dumps are mirrors, by features of only one revision.
 
         They are mirrors in the first revision (2.1), where parts are fragments; and
-        parts in the second (3), which has neither fragments nor priorities. Where
-        nothing tells, all are taken: mirrors that are taken for parts cost requests,
-        parts that are taken for mirrors cost data.
+        parts in the second (3), which has neither fragments nor priorities. If nothing
+        tells, all are taken: mirrors taken for parts cost requests, parts taken for
+        mirrors cost data.
         """
         if "dump" in self._has_priority:
             return True
@@ -258,7 +257,7 @@ class _Reading:
         return bool(self._has_priority or self._places.get("fragment"))
 
     def _one(self, name: str) -> str:
-        """Return the first of the texts that may be but once."""
+        """Return the first of the texts of which only one is allowed."""
         texts = dict.fromkeys(self._texts.get(name, ()))
         if len(texts) > 1:
             self._log.note(Reason.SYNTAX, f"more than one {name} in a dataset")

@@ -1,7 +1,7 @@
-"""Cuts a dump into the descriptions that its URIs resolve to.
+"""Cut a dump into the descriptions of its URIs.
 
-The triples are put into a table in a file, which sorts them by subject and by object
-beyond memory; then the description of one resource after the other is looked up.
+A table in a file sorts the triples by subject and by object beyond memory; then the
+description of each resource is looked up.
 
 Source: section 7 of the second revision (see `semantic`); P. Stickler, "CBD - Concise
 Bounded Description" (W3C member submission, 2005-06-03); Tummarello et al., "Signing
@@ -49,7 +49,7 @@ _Row = tuple[bytes, bytes, "bytes | None", bytes]
 
 
 class Description(NamedTuple):
-    """What a dataset says about the resources of one document.
+    """The description of the resources of one document.
 
     Attributes:
         url: of the document; it is the name of its graph.
@@ -72,17 +72,17 @@ def slice_dump(
     """Yield the description of each document below the prefixes, each once.
 
     A document describes all resources whose URIs differ from it by a fragment only.
-    Equal triples are one. Blank nodes keep their labels: they are the same nodes in
+    Equal triples are merged. Blank nodes keep their labels: they are the same nodes in
     all descriptions.
 
     Args:
-        chunks: whole lines of canonical N-Quads; names of graphs are passed over.
+        chunks: whole lines of canonical N-Quads; names of graphs are ignored.
         prefixes: of the resources that have a description.
-        slicing: what belongs to a description, if a prefix does not say it.
+        slicing: for prefixes without an own one.
         log: takes `LITERAL_TOO_LONG` for descriptions of more than `max_triples`,
-            which are left out, `FOREIGN_GRAPH` for those of other origins than the
-            prefixes, the same, and `BAD_TERM` for lines that are no triples.
-        folder: where the file lies while this runs; a name is not needed.
+            and `FOREIGN_GRAPH` for those of other origins than the prefixes, all left
+            out; and `BAD_TERM` for lines that are no triples.
+        folder: of the temporary file.
         max_triples: of one description.
 
     Raises:
@@ -109,7 +109,7 @@ def slice_dump(
 
 
 class _Table:
-    """Triples in a file, found by subject and by object."""
+    """Triples in a file, indexed by subject and by object."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = TemporaryDirectory(prefix="slicing-", dir=folder)
@@ -125,7 +125,7 @@ class _Table:
         self._db.execute("CREATE TABLE t (s BLOB, p BLOB, o BLOB, line BLOB)")
 
     def fill(self, rows: Iterable[_Row]) -> None:
-        """Take all triples, then make them findable."""
+        """Insert all triples, then index them."""
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
         self._db.execute("CREATE INDEX by_s ON t (s)")
@@ -133,15 +133,15 @@ class _Table:
         self._db.execute("COMMIT")
 
     def of_subject(self, node: bytes) -> Iterator[_Row]:
-        """Yield the triples that a node is the subject of."""
+        """Yield the triples with this subject."""
         yield from self._db.execute("SELECT s, p, o, line FROM t WHERE s = ?", (node,))
 
     def of_object(self, node: bytes) -> Iterator[_Row]:
-        """Yield the triples that a node is the object of."""
+        """Yield the triples with this object."""
         yield from self._db.execute("SELECT s, p, o, line FROM t WHERE o = ?", (node,))
 
     def nodes(self, begin: bytes) -> Iterator[bytes]:
-        """Yield the different nodes that begin so, sorted."""
+        """Yield the distinct nodes with this prefix, sorted."""
         end = begin + b"\xff"
         found = self._db.execute(
             "SELECT s FROM t WHERE s >= ? AND s < ? UNION "
@@ -151,7 +151,7 @@ class _Table:
         return (row[0] for row in found)
 
     def has(self, node: bytes) -> bool:
-        """Tell whether there is a triple of a node."""
+        """Return whether a node is in any triple."""
         found = self._db.execute(
             "SELECT 1 FROM t WHERE s = ?1 "
             "UNION ALL SELECT 1 FROM t WHERE o = ?1 LIMIT 1",
@@ -160,13 +160,13 @@ class _Table:
         return found.fetchone() is not None
 
     def close(self) -> None:
-        """Give the room back."""
+        """Delete the file."""
         self._db.close()
         self._folder.cleanup()
 
 
 class _Reader:
-    """Looks up descriptions by one method."""
+    """Lookup of descriptions by one slicing method."""
 
     def __init__(self, table: _Table, slicing: Slicing, max_triples: int) -> None:
         self._table, self._max = table, max_triples
@@ -176,11 +176,11 @@ class _Reader:
         self._is_cbd = slicing in (Slicing.CBD, Slicing.SYMMETRIC_CBD)
 
     def read(self, resource: bytes, lines: set[bytes]) -> bool:
-        """Add the triples of a resource; tell whether that were not too many.
+        """Add the triples of a resource; return whether there were not too many.
 
-        From a blank node that was reached as an object one goes on to its own
-        triples, from one that was reached as a subject to those that name it, and
-        for a minimal self-contained graph both ways.
+        From a blank node reached as an object the search goes on to its own triples,
+        from one reached as a subject to the triples that name it, and for a minimal
+        self-contained graph both ways.
         """
         todo = [(resource, True), (resource, False)] if self._looks_back else []
         todo = todo or [(resource, True)]
@@ -235,12 +235,8 @@ def _rows(chunks: Iterable[bytes], log: FaultLog) -> Iterator[_Row]:
         for found in TRIPLE.finditer(chunk):
             n_rows += 1
             subject, predicate, node, literal = found.group(1, 2, 3, 4)
-            yield (
-                subject,
-                predicate,
-                node,
-                b" ".join((subject, predicate, node or literal)),
-            )
+            line = b" ".join((subject, predicate, node or literal))
+            yield subject, predicate, node, line
         if n_others := chunk.count(b"\n") - n_rows:
             log.note(Reason.BAD_TERM, "lines that are no triples", max(n_others, 1))
 
@@ -248,7 +244,7 @@ def _rows(chunks: Iterable[bytes], log: FaultLog) -> Iterator[_Row]:
 def _documents(
     table: _Table, prefixes: tuple[Prefix, ...]
 ) -> Iterator[tuple[str, list[bytes]]]:
-    """Yield documents below the prefixes, and the resources that they describe."""
+    """Yield documents below the prefixes, with the resources that each describes."""
     done: set[str] = set()
     for prefix in sorted({text for x in prefixes for text in (x.iri, x.url)}):
         if any(prefix.startswith(x) for x in done):

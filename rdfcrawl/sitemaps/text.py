@@ -1,4 +1,4 @@
-"""A document as text, in pieces, up to where it can be read."""
+"""Read a document as text, in pieces, as far as possible."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ def iter_text(
     log: FaultLog,
     charset: str = "",
     n_bytes: int,
-    is_xml: bool = True,
 ) -> Generator[str]:
     """Yield a document as text, in pieces of about `PIECE_BYTES`.
 
-    A byte sequence that is not of its encoding is `rdf.encoding.MARK`. A source that
-    fails is noted with its own fault, and ends there.
+    An invalid byte sequence becomes `rdf.encoding.MARK`. The fault of a failing source
+    is logged, and ends the text.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
@@ -37,14 +36,14 @@ def iter_text(
         log.note(error.fault.reason, error.fault.detail)
         return
     with Utf8Stream(
-        file, charset=charset, is_xml=is_xml, max_bytes=n_bytes, log=log
+        file, charset=charset, is_xml=True, max_bytes=n_bytes, log=log
     ) as stream:
         while piece := stream.read(PIECE_BYTES):
             yield decoder.decode(piece)
 
 
 class _UpToFault:
-    """A file that ends where reading it fails, and not before."""
+    """A file that ends exactly where reading fails."""
 
     def __init__(self, file: BinaryIO, log: FaultLog) -> None:
         self._file, self._log = file, log

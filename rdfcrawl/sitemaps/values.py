@@ -1,4 +1,4 @@
-"""Values of the sitemap protocol; what means nothing is left out and noted."""
+"""Parse values of the sitemap protocol; invalid ones are left out and logged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PRIORITY = re.compile(r"(?:[01](?:\.[0-9]{0,20})?|\.[0-9]{1,20})").fullmatch
 
 
 def read_lastmod(text: str, log: FaultLog) -> PointInTime | None:
-    """Return the date; None and `SYNTAX` if it is none."""
+    """Return the date; None and `SYNTAX` if invalid."""
     if not text.strip():
         return None
     point = parse_point(text)
@@ -27,7 +27,7 @@ def read_lastmod(text: str, log: FaultLog) -> PointInTime | None:
 
 
 def read_frequency(text: str, log: FaultLog) -> ChangeFrequency | None:
-    """Return the frequency; None and `SYNTAX` if it is none."""
+    """Return the frequency; None and `SYNTAX` if invalid."""
     word = text.strip().lower()
     try:
         return ChangeFrequency(word) if word else None
@@ -37,7 +37,7 @@ def read_frequency(text: str, log: FaultLog) -> ChangeFrequency | None:
 
 
 def read_priority(text: str, log: FaultLog) -> float | None:
-    """Return the priority; None and `SYNTAX` if it is not from 0.0 to 1.0."""
+    """Return the priority; None and `SYNTAX` if not from 0.0 to 1.0."""
     text = text.strip()
     if not text:
         return None

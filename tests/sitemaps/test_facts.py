@@ -11,7 +11,7 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.entry import ChangeFrequency, Entry, Extension
 from rdfcrawl.sitemaps.facts import describe_entry
-from rdfcrawl.sitemaps.protocol import read_sitemap
+from rdfcrawl.sitemaps.protocol import Sitemap
 from tests.support.examples import examples
 
 MAP, PAGE = "http://e/sitemap.xml", "http://e/a"
@@ -27,7 +27,7 @@ def facts(content: str) -> str:
     """Return the statements about the entry of a sitemap; all are right."""
     body = f"<urlset {NAMESPACES}><url><loc>{PAGE}</loc>{content}</url></urlset>"
     log = FaultLog()
-    (entry,) = read_sitemap(body.encode(), url=MAP, log=log)
+    (entry,) = Sitemap(body.encode(), url=MAP, log=log)
     assert isinstance(entry, Entry)
     lines = list(describe_entry(entry, sitemap=MAP))
     block = b"".join(iter_checked(lines, log))

@@ -14,9 +14,9 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.elements import MAX_PARTS, Element, iter_elements
-from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
     End,
+    MarkupLimits,
     Start,
     Structure,
     Tokenizer,

@@ -21,8 +21,8 @@ from rdfcrawl.sitemaps.entry import (
     SitemapFormat,
     SitemapLimits,
 )
-from rdfcrawl.sitemaps.limits import MarkupLimits
-from rdfcrawl.sitemaps.protocol import Sitemap, read_sitemap
+from rdfcrawl.sitemaps.markup import MarkupLimits
+from rdfcrawl.sitemaps.protocol import Sitemap
 from rdfcrawl.sitemaps.semantic import Dataset
 from rdfcrawl.tasks.sitemap import SitemapTask
 from tests.support.examples import examples
@@ -50,7 +50,7 @@ def read(
 ) -> tuple[list[Entry], Sitemap, dict[Reason, int]]:
     """Return the entries, the sitemap, and how often each fault was counted."""
     log = FaultLog()
-    sitemap = read_sitemap(
+    sitemap = Sitemap(
         body.encode() if isinstance(body, str) else body,
         url=URL,
         log=log,
@@ -268,7 +268,7 @@ def test_cut_at_every_byte() -> None:
     lines = b"http://e/a\nhttp://e/bcd\n"
     log = FaultLog()
     limits = SitemapLimits(markup=MarkupLimits(n_bytes=20))
-    items = list(read_sitemap(lines, url=URL, log=log, limits=limits))
+    items = list(Sitemap(lines, url=URL, log=log, limits=limits))
     assert [x.url for x in items if isinstance(x, Entry)] == ["http://e/a"]
     assert log.count(Reason.TOO_LARGE) == 1
 
@@ -411,7 +411,7 @@ def test_very_many_entries_in_flat_memory() -> None:
     log = FaultLog()
     limits = SitemapLimits(markup=MarkupLimits(n_bytes=2**30), n_entries=10**6)
     source = ByteSource(reopen=lambda: io.BufferedReader(Many(), 2**16))
-    sitemap = read_sitemap(source, url=URL, log=log, limits=limits)
+    sitemap = Sitemap(source, url=URL, log=log, limits=limits)
     peak = n = 0
     for n, _ in enumerate(sitemap, start=1):
         if n == 10_000:  # tracing is slow: all that grows has grown by then
@@ -471,7 +471,7 @@ def test_damaged_sitemaps(data: st.DataObject) -> None:
         n_bytes = data.draw(st.integers(0, 5))
         body[at : at + n_bytes] = data.draw(st.binary(max_size=5))
     log = FaultLog()
-    items = read_sitemap(bytes(body), url=URL, log=log)
+    items = Sitemap(bytes(body), url=URL, log=log)
     for item in items:
         assert isinstance(item, Entry | Dataset)
         if isinstance(item, Entry):

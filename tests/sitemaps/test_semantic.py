@@ -26,7 +26,7 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.description import dataset_iri, describe_dataset
 from rdfcrawl.sitemaps.entry import Entry, SitemapLimits
-from rdfcrawl.sitemaps.protocol import read_sitemap
+from rdfcrawl.sitemaps.protocol import Sitemap
 from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
 from tests.support.examples import examples
 
@@ -84,7 +84,7 @@ def read(
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
         f'xmlns:sc="{namespace}">{body}<url><loc>{E}/page</loc></url></urlset>'
     )
-    sitemap = read_sitemap(
+    sitemap = Sitemap(
         document.encode(), url=SITE, log=log, limits=limits or SitemapLimits()
     )
     items = list(sitemap)
@@ -293,7 +293,7 @@ def test_a_dataset_that_is_cut_is_left_out() -> None:
     body = f"<urlset>{SECOND_REVISION}"
     for at in range(len("<urlset>"), len(body) - 1):
         log = FaultLog()
-        items = list(read_sitemap(body[:at].encode(), url=SITE, log=log))
+        items = list(Sitemap(body[:at].encode(), url=SITE, log=log))
         is_over = body[:at].endswith("</sc:dataset")
         assert not items, (at, is_over)
 
@@ -493,7 +493,7 @@ def test_damaged_datasets(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(body) - 1))
         n_bytes = data.draw(st.integers(0, 5))
         body[at : at + n_bytes] = data.draw(st.binary(max_size=5))
-    for item in read_sitemap(bytes(body), url=SITE, log=FaultLog()):
+    for item in Sitemap(bytes(body), url=SITE, log=FaultLog()):
         if isinstance(item, Dataset):
             ways_to_dataset(item, seed="s")
             kept = believed(item, claims_about_others(item, SITE, ()), FaultLog())

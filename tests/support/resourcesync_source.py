@@ -29,7 +29,7 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
 from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sitemaps.resourcesync.records import fitted, source_of
+from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
 from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
 from rdfcrawl.sitemaps.resourcesync.steps import (
     Content,
@@ -341,7 +341,7 @@ class Mirror:
             except SourceFault as fault:
                 self.log.note(fault.fault.reason, fault.fault.detail)
                 is_right = False
-        state = self._state(source_of(task, url))
+        state = self._state(task.source or source_id(url))
         if body is None or not is_right:
             other = fallback(task)
             if other is not None:

@@ -17,7 +17,7 @@ from rdfcrawl.sitemaps.resourcesync.documents import Reading
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, Verifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
-from rdfcrawl.sitemaps.resourcesync.records import source_of
+from rdfcrawl.sitemaps.resourcesync.records import source_id
 from rdfcrawl.tasks.sync import SyncMode, SyncTask
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DocumentReader:
     ) -> AsyncIterator[Document | FollowUp]:
         """Yield what a document says of resources, and then the document."""
         document = page.document
-        memory = page.memory(source_of(task, document.url))
+        memory = page.memory(task.source or source_id(document.url))
         source = page.source and await asyncio.to_thread(_unpacked, page)
         is_done = False
         if source is not None:

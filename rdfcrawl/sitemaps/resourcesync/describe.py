@@ -1,7 +1,7 @@
-"""What a source says of its resources and documents, as statements.
+"""Describe resources and documents of a source as RDF.
 
-The words are those of DCAT, Dublin Core, SPDX and PROV; what has none there keeps its
-name in the namespace of ResourceSync, and a link its registered relation.
+The terms are those of DCAT, Dublin Core, SPDX and PROV; others keep their names in the
+namespace of ResourceSync, and links their registered relations.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
 def describe(
     version: Version, *, entry: Entry | None = None, graph: str = ""
 ) -> Iterator[str]:
-    """Yield what is known of a resource: lines of N-Quads, to be checked.
+    """Yield the description of a resource: lines of N-Quads, to be checked.
 
     Args:
-        version: what it is; that of a tombstone says when it was deleted.
-        entry: that says it; its links are stated too.
+        version: of the resource; a tombstone has the time of the deletion.
+        entry: of the version; its links are stated too.
         graph: IRI of the graph, or empty.
     """
     subject, context = terms.iri(version.uri), terms.iri(graph) if graph else ""
@@ -72,11 +72,9 @@ def describe(
 
 
 def describe_document(heading: Heading, *, graph: str = "") -> Iterator[str]:
-    """Yield what a document says of itself: lines of N-Quads, to be checked.
+    """Yield the description of a document: lines of N-Quads, to be checked.
 
-    Args:
-        heading: of the document.
-        graph: IRI of the graph, or empty.
+    `graph` is the IRI of the graph, or empty.
     """
     subject, context = terms.iri(heading.url), terms.iri(graph) if graph else ""
 
@@ -120,14 +118,14 @@ def _fixity(fixity: Fixity, uri: str, subject: str, context: str) -> Iterator[st
 
 
 def _predicate(link: RsLink) -> str:
-    """Return the relation of a link as an IRI; empty if it is none."""
+    """Return the relation of a link as an IRI; empty if invalid."""
     if _HAS_SCHEME(link.rel):
         return link.rel
     return RELATIONS + link.rel.lower() if _IS_TOKEN(link.rel) else ""
 
 
 def _time(text: str) -> str:
-    """Return a time as a literal of the datatype that has its precision."""
+    """Return a time as a literal with the datatype of its precision."""
     point = parse_point(text)
     if point is None:
         return terms.literal(text)

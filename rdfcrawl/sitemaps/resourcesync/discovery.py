@@ -1,4 +1,4 @@
-"""Where a source may describe itself: addresses to try, from what is known of it.
+"""Find the addresses where a source may describe itself.
 
 Source: ANSI/NISO Z39.99-2017, section "Discovery": the well-known URI names a source
 description, links of pages and headers a capability list, robots.txt a resource list;
@@ -29,11 +29,9 @@ MAX_CANDIDATES: Final = 100  # of one page, header or robots.txt
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An address where a document of a source may be.
+    """A requestable address where a document of a source may be.
 
-    Attributes:
-        url: requestable.
-        expected: what the document should be; None: any.
+    `expected` is what the document should be; None if anything.
     """
 
     url: str
@@ -41,13 +39,10 @@ class Candidate:
 
 
 def of_site(url: str) -> Candidate:
-    """Return where a site describes all that it offers.
-
-    Args:
-        url: any address of the site; scheme, host and port count.
+    """Return the well-known address of the site of any URL.
 
     Raises:
-        BadUri: it is not requestable.
+        BadUri: not requestable.
 
     >>> of_site("http://example.org:8080/a/b").url
     'http://example.org:8080/.well-known/resourcesync'
@@ -56,24 +51,18 @@ def of_site(url: str) -> Candidate:
 
 
 def of_sitemaps(urls: Iterable[str], *, base: str) -> list[Candidate]:
-    """Return what the `Sitemap` lines of a robots.txt name, in its order.
+    """Return the targets of the `Sitemap` lines of a robots.txt, in its order.
 
     Only a document whose heading has a capability is one of ResourceSync; the others
-    are plain sitemaps.
-
-    Args:
-        urls: values of the lines.
-        base: URL of the robots.txt.
+    are plain sitemaps. `base` is the URL of the robots.txt.
     """
     return _candidates(urls, base, Capability.RESOURCE_LIST)
 
 
 def of_header(value: str, *, base: str) -> list[Candidate]:
-    """Return what a header `Link` names.
+    """Return the targets of a header `Link`, several joined by commas.
 
-    Args:
-        value: of the header; several are joined by commas.
-        base: URL of the answer.
+    `base` is the URL of the response.
     """
     urls = (
         link.url
@@ -84,7 +73,7 @@ def of_header(value: str, *, base: str) -> list[Candidate]:
 
 
 def of_page(page: ParsedPage) -> list[Candidate]:
-    """Return what the `link` elements in the head of a page name."""
+    """Return the targets of the `link` elements in the head of a page."""
     urls: list[str] = []
     with suppress(SourceFault):  # a page that cannot be read names nothing
         for node in page.head_tree.css("head link[rel][href]"):

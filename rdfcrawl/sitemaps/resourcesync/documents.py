@@ -1,4 +1,4 @@
-"""Reads every document of ResourceSync, as a stream: its heading, then its entries.
+"""Read every document of ResourceSync as a stream: its heading, then its entries.
 
 Source: ANSI/NISO Z39.99-2017, sections "Sitemap Document Formats", "Describing the
 Source" to "Change Dump Manifest", and tables 2 to 4; the documents of ResourceSync
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RESOURCESYNC
-from rdfcrawl.sitemaps.limits import MarkupLimits
 from rdfcrawl.sitemaps.markup import (
     End,
+    MarkupLimits,
     Start,
     Structure,
     iter_events,
@@ -47,7 +47,7 @@ _STRUCTURE: Final = Structure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLimits:
-    """Bounds on one document.
+    """Limits on one document.
 
     Attributes:
         n_bytes: of the document, not compressed. The sitemap protocol says 50 MiB and
@@ -68,36 +68,33 @@ DEFAULT_LIMITS: Final = ListLimits()
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an `rs:md` or `rs:ln` says; an attribute that is not there is empty.
+    """The attributes of an `rs:md` or `rs:ln`, as written, with white space collapsed.
 
-    Attributes:
-        attributes: as they are written, white space collapsed; of `rs:ln` without
-            `href` and `rel`.
+    Those of `rs:ln` are without `href` and `rel`.
     """
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
-        """Return an attribute: `capability`, `encoding`, `path`, `at` and so on."""
+        """Return an attribute such as `capability` or `encoding`; or empty."""
         return self.attributes.get(name, "")
 
     def time(self, name: str) -> str:
-        """Return a time as it is written, if it is a W3C datetime; else empty.
+        """Return a time such as `at`, `from`, `until` or `datetime` as written.
 
-        Args:
-            name: `at`, `completed`, `from`, `until`, `datetime` or `modified`.
+        The result is empty if the text is no W3C datetime.
         """
         text = self.attributes.get(name, "")
         return text if text and is_datetime(text) else ""
 
     @property
     def capability(self) -> Capability | None:
-        """What the document is for; None if that is not said, or not known here."""
+        """The kind of the document; None if missing or unknown."""
         return _CAPABILITIES.get(self.text("capability"))
 
     @property
     def change(self) -> Change | None:
-        """What became of the resource; None if that is not said, or not known."""
+        """The kind of change; None if missing or unknown."""
         return _CHANGES.get(self.text("change"))
 
     @property
@@ -107,18 +104,18 @@ class Facts:
 
     @property
     def length(self) -> int | None:
-        """Bytes; None if that is not said."""
+        """Bytes; None if missing."""
         return _number(self.text("length"))
 
     @property
     def pri(self) -> int:
-        """Place among links of the same relation, 1 first; 999999 if not said."""
+        """Order among links of the same relation, 1 first; 999999 if missing."""
         number = _number(self.text("pri"))
         return number if number and number <= 999_999 else 999_999
 
     @property
     def fixity(self) -> Fixity:
-        """What the bytes have to be."""
+        """Digests and length of the bytes."""
         return Fixity(parse_hashes(self.text("hash"))[0], self.length)
 
 
@@ -127,9 +124,9 @@ class RsLink:
     """An `rs:ln`.
 
     Attributes:
-        rel: one relation, as it is written.
-        href: as it is written.
-        url: what it leads to, resolved; of any scheme.
+        rel: one relation, as written.
+        href: as written.
+        url: its target, resolved; of any scheme.
         facts: of the target.
     """
 
@@ -141,11 +138,11 @@ class RsLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What a document says of itself.
+    """The metadata of a document.
 
     Attributes:
-        url: it was read from.
-        is_index: a `sitemapindex`: its entries are documents like it.
+        url: of the document.
+        is_index: a `sitemapindex`, whose entries are documents like it.
         facts: of the document.
         links: of the document, in order.
     """
@@ -166,11 +163,11 @@ class Entry:
 
     Attributes:
         index: place in the document, from 0; entries without location count.
-        loc: as it is written.
+        loc: as written.
         uri: the same, resolved, as browsers write it.
-        lastmod: as it is written; empty if it is not there.
-        changefreq: as it is written, or empty.
-        priority: as it is written, or empty.
+        lastmod: as written, or empty.
+        changefreq: as written, or empty.
+        priority: as written, or empty.
         facts: of the resource.
         links: in order.
     """
@@ -196,25 +193,24 @@ def linked(links: tuple[RsLink, ...], rel: str) -> list[RsLink]:
 
 
 class Reading:
-    """The entries of a document, once, in order; what is wrong is noted and left out.
+    """The entries of a document, once, in order; bad ones are logged and left out.
 
     Args:
         source: the document, not compressed.
-        url: it was read from, after redirects.
-        log: takes the faults. `BAD_ANSWER`: it is no such document, or an attribute
-            is not of its type; `BAD_URI`: an entry without a usable location is left
-            out; `TOO_MANY_ENTRIES`; those of `markup.iter_events`.
+        url: of the document, after redirects.
+        log: takes the faults. `BAD_ANSWER`: no such document, or an attribute of a
+            wrong type; `BAD_URI`: an entry without a usable location is left out;
+            `TOO_MANY_ENTRIES`; those of `markup.iter_events`.
         charset: of the Content-Type, or empty.
-        limits: what is read at most.
-        skip: entries at the begin that are not given out, nor looked at.
+        limits: of the document.
+        skip: entries at the beginning to skip unread.
 
     Attributes:
-        heading: of the document. What stands before the first entry is there at
-            once; what a source has put behind, when the iteration is over.
-        n_read: entries that were come by so far, those skipped included.
-        is_document: it is one of ResourceSync, or a sitemap.
-        is_complete: the document came to its end and nothing was left out of it for
-            a limit.
+        heading: of the document. Metadata before the first entry is there at once;
+            metadata after it at the end of the iteration.
+        n_read: entries passed so far, including skipped ones.
+        is_document: a document of ResourceSync, or a sitemap.
+        is_complete: the document was read to its end and no limit was reached.
     """
 
     def __init__(  # keywords with defaults
@@ -244,14 +240,14 @@ class Reading:
         self._first = next(self._entries, None)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries; again only those that are left."""
+        """Yield the entries; a second iteration continues the first."""
         while self.has_more():
             entry, self._first = self._first, None
             if entry is not None:
                 yield entry
 
     def has_more(self) -> bool:
-        """Tell whether there is an entry left."""
+        """Return whether there is an entry left."""
         if self._first is None:
             self._first = next(self._entries, None)
         return self._first is not None
@@ -308,7 +304,7 @@ class Reading:
                 self.heading = replace(heading, links=(*heading.links, link))
 
     def _item(self, events: Iterator[Event], own: _Own) -> Entry | None:
-        """Return an entry; None if it has no location or does not end."""
+        """Return an entry; None without a location or an end."""
         texts: dict[str, str] = {}
         facts: Facts | None = None
         links: list[RsLink] = []
@@ -351,7 +347,7 @@ class Reading:
         )
 
     def _resolved(self, text: str, what: str) -> str:
-        """Return a URL, resolved; empty if it is none, which is noted."""
+        """Return a URL, resolved; if invalid, log a fault and return an empty text."""
         detail = f"no {what}" if not text else f"a {what} that is too long"
         if text and len(text) <= self._limits.value_chars:
             try:
@@ -387,7 +383,7 @@ class Reading:
 
 
 class _Own:
-    """Tells the elements of the two vocabularies from those of others."""
+    """Filter of elements of the two vocabularies."""
 
     def __init__(self, root: Start) -> None:
         self._root = root.namespace
@@ -415,7 +411,7 @@ class _Own:
 
 
 def _pass_over(events: Iterator[Event]) -> None:
-    """Pass by the rest of an element."""
+    """Skip the rest of an element."""
     depth = 1
     for event in events:
         if isinstance(event, Start):
@@ -427,7 +423,7 @@ def _pass_over(events: Iterator[Event]) -> None:
 
 
 def _leaf(events: Iterator[Event]) -> str:
-    """Return the text of an element that has no elements; empty if it does not end."""
+    """Return the text of an element without children; empty if cut."""
     text, depth = "", 1
     for event in events:
         if isinstance(event, str):

@@ -1,4 +1,4 @@
-"""Parts of dumps: ZIP archives of resources, or of changes, with a manifest.
+"""Read parts of dumps: ZIP archives of resources, or of changes, with a manifest.
 
 Source: ANSI/NISO Z39.99-2017, sections "Packaging Resources" and "Packaging Changes".
 """
@@ -78,30 +78,27 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     scratch: Scratch | None = None,
     manifest: bytes | None = None,
 ) -> Iterator[Step]:
-    """Yield what follows from one part of a dump, in the order of its manifest.
+    """Yield the steps of one part of a dump, in the order of its manifest.
 
-    The bytes of a resource come out after they were read once and found to be what
-    the manifest says. Those that are not, or are not there, become a `Follow`: the
-    resource is asked for itself. What the mirror has already is not unpacked. A `Part`
-    comes last, if the manifest came to its end.
+    The bytes of a resource come out after they were read once and verified against the
+    manifest. A missing or different one becomes a `Follow`: the resource itself is
+    requested. Resources that the mirror has are not unpacked. A `Part` comes last, if
+    the manifest was complete.
 
     Args:
-        source: the archive; its own bytes are checked against what the task states by
-            whoever fetched it.
+        source: the archive; whoever fetched it checks the fixity in the task.
         task: `UNPACK`, of the record.
         url: of the archive, after redirects.
         log: takes the faults: `BAD_FIXITY`; `INCOMPLETE`: a member is missing;
             `BAD_ANSWER`: no manifest, or one of something else; those of `Reading`
             and of the unpacker.
         state: of the set of resources.
-        lookup: what the mirror knows.
-        policy: how the source is read.
+        lookup: state of resources in the mirror.
+        policy: for the source.
         limits: on the archive.
         list_limits: on the manifest.
-        scratch: where an archive that is a mere stream is put aside; None: a little
-            memory.
-        manifest: a copy of it from elsewhere (`task.manifest`), used if there is none
-            in the archive.
+        scratch: to store an archive that is a mere stream; None: a little memory.
+        manifest: a copy from elsewhere (`task.manifest`), used if the archive has none.
 
     Raises:
         OSError: the source cannot be read.
@@ -226,7 +223,7 @@ class _Unpacking:
             yield Follow(*found)
 
     def _content(self, stated: Stated) -> Content | None:
-        """Return the bytes of a resource; None if they are not there or not right."""
+        """Return the verified bytes of a resource; None if missing or different."""
         path = stated.entry.facts.text("path")
         member = self._archive.member(path)
         if member is None:
@@ -235,7 +232,8 @@ class _Unpacking:
         try:
             verifier = Verifier(stated.version.fixity)
             source = self._archive.read(member, verifier)
-            return Content(stated.version, source, verifier.finish())
+            verifier.finish()
+            return Content(stated.version, source)
         except SourceFault as fault:
             detail = f"{stated.version.uri}: {fault.fault.detail}"
             self._log.note(fault.fault.reason, detail)
@@ -243,7 +241,7 @@ class _Unpacking:
 
 
 class _Archive:
-    """The members of a ZIP by name; names are data, nothing is opened by them."""
+    """The members of a ZIP by name; names are data, never paths to open."""
 
     def __init__(self, blob: Blob, limits: UnpackLimits, log: FaultLog) -> None:
         self._log = log
@@ -257,7 +255,7 @@ class _Archive:
             self._note(fault)
 
     def manifest(self) -> ByteSource | None:
-        """Return the manifest; in the one folder at the top if all is in that."""
+        """Return the manifest at the top, or in the only folder at the top."""
         member = self._members.get(MANIFEST)
         if member is None:
             tops = {name.partition("/")[0] for name in self._members}
@@ -268,7 +266,7 @@ class _Archive:
         return ByteSource(reopen=partial(self._open, member, is_noted=True))
 
     def member(self, path: str) -> Member | None:
-        """Return what a path of the manifest names, or None."""
+        """Return the member at a path of the manifest, or None."""
         if not path:
             return None
         name = _plain(path)
@@ -279,7 +277,7 @@ class _Archive:
         """Return the bytes of a member, after all went through the verifier.
 
         Raises:
-            SourceFault: it is broken, too large, or not what was stated.
+            SourceFault: broken, too large, or different.
         """
         held: bytearray | None = bytearray()
         for piece in member.pieces(member.layer):
@@ -306,7 +304,7 @@ class _Archive:
 
 
 def _plain(name: str) -> str:
-    """Return a name or path as it compares: from the root, with slashes."""
+    """Return a normalized name or path: from the root, with slashes."""
     name = name.replace("\\", "/").lstrip("/")
     while name.startswith("./"):
         name = name[2:].lstrip("/")

@@ -1,4 +1,4 @@
-"""Length and digests that a source states, held against the bytes that came.
+"""Verify bytes by the length and digests that a source states.
 
 Source: ANSI/NISO Z39.99-2017, table 3 (`hash`, `length`); the form of a digest is that
 of Atom Link Extensions (draft-snell-atompub-link-extensions): name, colon, hex.
@@ -11,40 +11,24 @@ import binascii
 import hashlib
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
 
 MAX_DIGESTS: Final = 16  # of one resource; three are defined
 
-# Name without separators -> name in hashlib. The standard defines the first three.
-_ALGORITHMS: Final = {
-    "md5": "md5",
-    "sha1": "sha1",
-    "sha256": "sha256",
-    "sha384": "sha384",
-    "sha512": "sha512",
-}
 _NAMES: Final = {"sha1": "sha-1", "sha256": "sha-256"}
+# Names in hashlib, with lengths of digests. The standard defines the first three.
 _N_BYTES: Final = {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48, "sha512": 64}
 _HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
 
 
-class Verdict(StrEnum):
-    """What comparing the bytes with their description came to."""
-
-    VERIFIED = "verified"  # by at least one digest
-    UNVERIFIED = "unverified"  # no digest was stated; a length may have been
-    MISMATCH = "mismatch"
-
-
 @dataclass(frozen=True, slots=True)
 class Fixity:
-    """What the bytes of a resource have to be.
+    """Digests and length of the bytes of a resource.
 
     Attributes:
-        digests: (algorithm as hashlib calls it, digest), each algorithm once.
+        digests: (algorithm as in hashlib, digest), each algorithm once.
         length: in bytes; None: not stated.
     """
 
@@ -53,7 +37,7 @@ class Fixity:
 
     @classmethod
     def stated(cls, hashes: str, length: int | None) -> Fixity:
-        """Return what an attribute `hash` and one `length` state."""
+        """Parse an attribute `hash` and add a length."""
         return cls(parse_hashes(hashes)[0], length)
 
     def __bool__(self) -> bool:
@@ -61,7 +45,7 @@ class Fixity:
 
     @property
     def text(self) -> str:
-        """The digests as an attribute `hash` has them; `parse_hashes` reads it.
+        """The digests as an attribute `hash`, for `parse_hashes`.
 
         >>> Fixity(parse_hashes("MD5:" + "0A" * 16)[0]).text
         'md5:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a'
@@ -70,9 +54,9 @@ class Fixity:
         return " ".join(parts)
 
     def agrees(self, other: Fixity) -> bool | None:
-        """Tell whether both are of the same bytes; None if they cannot be compared.
+        """Return whether both describe the same bytes; None if not comparable.
 
-        A digest tells both; lengths only that the bytes differ.
+        Digests can show that bytes are equal or differ; lengths only that they differ.
         """
         if None not in (self.length, other.length) and self.length != other.length:
             return False
@@ -82,12 +66,11 @@ class Fixity:
 
 
 def parse_hashes(text: str) -> tuple[tuple[tuple[str, bytes], ...], list[str]]:
-    """Return the digests of an attribute `hash`, and what in it is none.
+    """Return the digests of an attribute `hash`, and its invalid parts.
 
-    Digests in base64 are read as well, as early versions of the standard had them.
-    An algorithm that is not known here is left out without a word: the standard
-    allows others to be added. Of an algorithm that is named twice with different
-    digests none is right, so it is told as wrong, and the first is kept.
+    Digests in base64 are read as well, as in early versions of the standard. Unknown
+    algorithms are ignored: the standard allows others to be added. If an algorithm has
+    two different digests, the second is reported as invalid.
 
     >>> digests, wrong = parse_hashes("md5:00 crc32:1")
     >>> digests, wrong
@@ -98,7 +81,7 @@ def parse_hashes(text: str) -> tuple[tuple[tuple[str, bytes], ...], list[str]]:
     for part in text.split()[:MAX_DIGESTS]:
         name, _, value = part.partition(":")
         name = name.lower().replace("-", "").replace("_", "")
-        if name not in _ALGORITHMS:
+        if name not in _N_BYTES:
             continue
         digest = _digest(value, _N_BYTES[name])
         if digest is None or found.setdefault(name, digest) != digest:
@@ -118,11 +101,7 @@ def _digest(value: str, n_bytes: int) -> bytes | None:
 
 
 class Verifier:
-    """Takes the bytes of one resource as they pass by, and says whether they are it.
-
-    Attributes:
-        n_bytes: that came.
-    """
+    """Verifier of the bytes of one resource as they pass by; `n_bytes` came so far."""
 
     def __init__(self, fixity: Fixity) -> None:
         self._fixity = fixity
@@ -136,7 +115,7 @@ class Verifier:
         """Take the next bytes.
 
         Raises:
-            SourceFault: `BAD_FIXITY`: there are more of them than were stated.
+            SourceFault: `BAD_FIXITY`: more bytes than stated.
         """
         self.n_bytes += len(data)
         length = self._fixity.length
@@ -145,12 +124,11 @@ class Verifier:
         for _, running, _ in self._running:
             running.update(data)
 
-    def finish(self) -> Verdict:
-        """Return what they are, once all came: never `MISMATCH`.
+    def finish(self) -> None:
+        """Check all bytes, once they came.
 
         Raises:
-            SourceFault: `BAD_FIXITY`: length or a digest differs; all that are
-                stated have to be right.
+            SourceFault: `BAD_FIXITY`: the length or any digest differs.
         """
         length = self._fixity.length
         if length is not None and self.n_bytes != length:
@@ -161,15 +139,14 @@ class Verifier:
                 found = running.hexdigest()
                 detail = f"{_NAMES.get(name, name)} is {found}, not {digest.hex()}"
                 raise SourceFault(Reason.BAD_FIXITY, detail)
-        return Verdict.VERIFIED if self._running else Verdict.UNVERIFIED
 
 
-def check_bytes(data: bytes, fixity: Fixity) -> Verdict:
-    """Return what bytes in memory are; never `MISMATCH`.
+def check_bytes(data: bytes, fixity: Fixity) -> None:
+    """Check bytes in memory.
 
     Raises:
         SourceFault: `BAD_FIXITY`.
     """
     verifier = Verifier(fixity)
     verifier.update(data)
-    return verifier.finish()
+    verifier.finish()

@@ -1,7 +1,7 @@
-"""What is remembered of a source and of its resources, and what follows from it.
+"""Compare versions of resources with the state of the mirror, and decide what to do.
 
-All of it is plain text, to be kept in a store between pages and between crawls. To be
-told anything twice, or late, changes nothing.
+All state is plain values, kept in a store between pages and crawls. Versions that come
+twice, or late, change nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rdfcrawl.tasks.sync import Change, SyncStep, SyncTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What is remembered of a set of resources.
+    """State of a set of resources.
 
     Attributes:
         url: of its capability list, or of the list that stands for one.
-        at_us: when the source began to take the snapshot that was the baseline.
+        at_us: when the source began the snapshot of the baseline.
         seen_us: latest change that was applied, or `at_us`.
         closed_us: end of the latest change list that was read to its end and takes no
             more changes.
@@ -37,15 +37,15 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is remembered of one resource.
+    """State of one resource in the mirror.
 
     Attributes:
-        as_of_us: when it was so, by the source's clock; None: not known.
-        modified_us: its last modification, as the source said.
+        as_of_us: time of this state, by the source's clock; None: unknown.
+        modified_us: its last modification, by the source.
         hashes: of its bytes, as `Fixity.text`.
         length: of its bytes.
         is_gone: it was deleted.
-        run: last audit that has listed it.
+        run: last audit that listed it.
     """
 
     as_of_us: int | None = None
@@ -57,7 +57,7 @@ class Known:
 
     @property
     def fixity(self) -> Fixity:
-        """What its bytes are."""
+        """Digests and length of the bytes."""
         return Fixity.stated(self.hashes, self.length)
 
 
@@ -66,25 +66,25 @@ Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Known]]
 
 
 def nothing(uris: Sequence[str]) -> Mapping[str, Known]:
-    """Know nothing."""
+    """Return no states: the lookup of an empty mirror."""
     del uris
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What a source says that a resource is, or was.
+    """A version of a resource, as its source describes it.
 
     Attributes:
         uri: of the resource.
-        change: what became of it.
-        as_of_us: when that was so: the time of the change, or that of the snapshot.
+        change: that led to it.
+        as_of_us: time of the change, or of the snapshot.
         modified_us: last modification.
         fixity: of its bytes.
         media_type: lower case, without parameters; may be empty.
-        encoding: content coding that the bytes have.
-        is_snapshot: it is one of a list of all resources, not a change.
-        run: audit that came by it, or empty.
+        encoding: content coding of the bytes.
+        is_snapshot: from a list of all resources, not of changes.
+        run: audit that listed it, or empty.
     """
 
     uri: str
@@ -98,7 +98,7 @@ class Version:
     run: str = ""
 
     def known(self) -> Known:
-        """Return what is to be remembered once it is in the mirror."""
+        """Return the state of the resource once the mirror has this version."""
         return Known(
             as_of_us=self.as_of_us,
             modified_us=self.modified_us,
@@ -110,7 +110,7 @@ class Version:
 
 
 class Action(StrEnum):
-    """What a version asks for."""
+    """What to do with a version."""
 
     FETCH = "fetch"
     DELETE = "delete"
@@ -119,10 +119,10 @@ class Action(StrEnum):
 
 
 def decide(version: Version, known: Known | None) -> Action:
-    """Return what is to be done, given what is known of the resource.
+    """Return what to do with a version, given the state in the mirror.
 
-    A later word of the source is never undone by an earlier one that comes late, nor
-    by the same one that comes again.
+    A later version is never undone by an earlier one that comes late, nor by the same
+    one that comes again.
     """
     is_deleted = version.change is Change.DELETED
     if known is None:
@@ -140,14 +140,10 @@ def decide(version: Version, known: Known | None) -> Action:
 def is_settled(
     version: Version, known: Known | None, *, wanted_us: int | None = None
 ) -> bool:
-    """Tell whether a resource need not be asked for any more when its turn comes.
+    """Return whether a resource no longer needs a request when its turn comes.
 
-    Args:
-        version: that was to be fetched.
-        known: what is known of the resource by now.
-        wanted_us: the latest `as_of_us` that was ever asked for. Of several changes
-            only the last is there to be fetched: the bytes are not those that the
-            earlier ones state.
+    `wanted_us` is the latest `as_of_us` that was ever queued. Of several changes only
+    the last can be fetched: the bytes are not those of the earlier ones.
     """
     as_of_us = version.as_of_us
     if wanted_us is not None and as_of_us is not None and wanted_us > as_of_us:
@@ -165,12 +161,7 @@ def _is_same(version: Version, known: Known) -> bool:
 
 
 def version_of(task: SyncTask, url: str) -> Version:
-    """Return the version that a task asks for.
-
-    Args:
-        task: `GET` or `PATCH`.
-        url: of its record.
-    """
+    """Return the version that a task requests; `url` is that of its record."""
     return Version(
         uri=task.uri or url,
         change=task.change or Change.UPDATED,
@@ -185,17 +176,11 @@ def version_of(task: SyncTask, url: str) -> Version:
 
 
 def next_attempt(task: SyncTask, url: str) -> tuple[str, SyncTask] | None:
-    """Return where a resource is asked for next, after an attempt that failed.
+    """Return URL and task of the next attempt after a failed one; None if none is left.
 
-    A patch that does not fit and a mirror that does not answer or gives other bytes
-    than stated come to the next mirror, and at last to the resource itself.
-
-    Args:
-        task: `GET` or `PATCH`.
-        url: of its record.
-
-    Returns:
-        URL and task of a record; None if nothing is left.
+    After a patch that does not fit, or a mirror that fails or gives other bytes than
+    stated, the next mirror is tried, and at last the resource itself. `url` is that of
+    the record of the task, which is `GET` or `PATCH`.
     """
     if not task.others:
         return None

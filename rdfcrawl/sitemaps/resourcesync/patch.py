@@ -1,4 +1,4 @@
-"""Patches: what of a resource changed, instead of the resource.
+"""Apply patches: the changes of a resource, instead of the resource.
 
 Source: ANSI/NISO Z39.99-2017, section "Patching Content"; RFC 6902 "JSON Patch".
 """
@@ -25,14 +25,14 @@ JSON_PATCH_TYPES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchLimits:
-    """Bounds on one patch.
+    """Limits on one patch.
 
     Attributes:
-        n_bytes: of the patch, of what is patched and of what comes out, each.
+        n_bytes: of the patch, of its input and of its output, each.
         n_operations: of the patch.
         n_copied: values that operations copy and compare, over all of them: one
             that copies a document into itself doubles it each time.
-        depth: arrays and objects in one another.
+        depth: of nested arrays and objects.
     """
 
     n_bytes: int = 16 * 2**20
@@ -45,7 +45,7 @@ DEFAULT_LIMITS: Final = PatchLimits()
 
 
 def is_supported(media_type: str) -> bool:
-    """Tell whether patches of this media type can be applied.
+    """Return whether patches of this media type can be applied.
 
     >>> is_supported("Application/JSON-Patch+json; charset=utf-8")
     True
@@ -63,20 +63,20 @@ def apply_patch(
 ) -> bytes:
     """Return the bytes of a resource after a patch.
 
-    The JSON is written as it was written before: with the same indent, separators,
-    escapes and end. So the digest of the new bytes can be right.
+    The JSON keeps its indent, separators, escapes and end, so that the digest of the
+    new bytes can be right.
 
     Args:
         data: the bytes before.
-        patch: what changed.
+        patch: the changes.
         media_type: of the patch.
         fixity: of the bytes after.
         limits: on the patch.
 
     Raises:
         SourceFault: `UNSUPPORTED_PATCH` for another kind of patch; `TOO_LARGE`;
-            `BAD_ANSWER` if the patch is none or does not fit; `BAD_FIXITY` if other
-            bytes come out than stated. Then the resource is asked for as a whole.
+            `BAD_ANSWER` if the patch is invalid or does not fit; `BAD_FIXITY` if the
+            result differs. Then the whole resource is requested.
     """
     if not is_supported(media_type):
         detail = f"{media_type[:80]!r}" if media_type else "of no media type"
@@ -139,7 +139,7 @@ def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
 
 
 def _n_copied(document: Any, operation: dict[str, Any], n: int, depth: int) -> int:
-    """Return how many values an operation copies or compares; at most so many."""
+    """Return how many values an operation copies or compares; at most `n`."""
     if operation.get("op") in {"copy", "move"}:
         path = operation["from"]
     elif operation.get("op") == "test":
@@ -160,7 +160,7 @@ def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
 
 
 def _walk(value: Any) -> Iterator[Any]:
-    """Yield what is in a value, members of objects in the order of their names."""
+    """Yield a value and all its parts, members of objects in the order of names."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -172,10 +172,10 @@ def _walk(value: Any) -> Iterator[Any]:
 
 
 def _count(value: Any, n_most: int, depth: int) -> int:
-    """Return how many values there are in one.
+    """Return the number of values in a value.
 
     Raises:
-        SourceFault: `TOO_LARGE`: more, or deeper, than that.
+        SourceFault: `TOO_LARGE`: more than `n_most`, or deeper than `depth`.
     """
     waiting, n = [(value, 1)], 0
     while waiting:
@@ -193,7 +193,7 @@ def _count(value: Any, n_most: int, depth: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How JSON is written."""
+    """Style of a JSON document."""
 
     indent: int | str | None = None
     separators: tuple[str, str] = (",", ":")
@@ -211,7 +211,7 @@ class _Style:
 
 
 def _style_of(text: str, value: Any) -> _Style:
-    """Return how a document is written; the compact way if it is none of ours."""
+    """Return the style of a document; the compact one if no other fits."""
     end = text[len(text.rstrip()) :]
     lines = text.strip().split("\n", 2)
     indent: int | str | None = None

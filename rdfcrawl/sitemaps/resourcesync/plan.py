@@ -1,4 +1,4 @@
-"""What follows from one document of a source: the records, tombstones and state.
+"""Plan what follows from one document of a source: requests, tombstones and state.
 
 Source: ANSI/NISO Z39.99-2017, sections "Synchronization Processes", "Describing
 Changes" and "Linking to Related Resources".
@@ -68,11 +68,10 @@ def follow(  # noqa: PLR0913  # keywords with defaults
     limits: ListLimits = DEFAULT_LIMITS,
     charset: str = "",
 ) -> Iterator[Step]:
-    """Yield what follows from a document of ResourceSync, whichever it is.
+    """Yield the steps that follow from any document of ResourceSync.
 
     The same input gives the same steps. A `Part` comes last, and only if the document
-    came to its end and was what it had to be: what is cut off is read again by the
-    next run.
+    was complete and as expected: the next run reads a cut document again.
 
     Args:
         source: the document, not compressed; opened twice if it changed while it was
@@ -80,12 +79,12 @@ def follow(  # noqa: PLR0913  # keywords with defaults
         task: `READ`, of the record.
         url: of the document, after redirects.
         log: takes the faults. `BAD_ANSWER`: another document than expected;
-            `CROSS_SITE`: what the source may not speak of; `TOO_DEEP`: documents that
+            `CROSS_SITE`: outside of the source's scope; `TOO_DEEP`: documents that
             lead to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing
             since the last time; `UNSUPPORTED_PATCH`; and those of `Reading`.
         state: of the set of resources, see `SyncTask.source`.
-        lookup: what the mirror knows.
-        policy: how it is read.
+        lookup: state of resources in the mirror.
+        policy: for the source.
         limits: on the document.
         charset: of the Content-Type, or empty.
     """
@@ -108,12 +107,8 @@ def follow(  # noqa: PLR0913  # keywords with defaults
 def fallback(task: SyncTask) -> SyncTask | None:
     """Return the task for the capability list when a document failed for good.
 
-    Args:
-        task: of the record that failed.
-
-    Returns:
-        The task for the record of `State.url`: the source by another way; None if
-        there is none to try.
+    The task is for the record of `State.url`, and reaches the source by another way;
+    None if no other is left.
     """
     ways = SNAPSHOTS if task.mode in {SyncMode.BASELINE, SyncMode.AUDIT} else CHANGES
     failed = task.expected
@@ -131,7 +126,7 @@ def fallback(task: SyncTask) -> SyncTask | None:
 
 
 class _Following:
-    """One document."""
+    """One document being read."""
 
     def __init__(
         self,
@@ -268,7 +263,7 @@ class _Following:
             yield from self._resource_list()
 
     def _check_gap(self) -> Iterator[Step]:
-        """Ask for an audit if changes are missing between the last time and this."""
+        """Request an audit if changes are missing between the last time and this."""
         begin = begin_us(self._reading.heading.facts.time("from"))
         seen = self._state.seen_us
         if begin is None or seen is None or begin <= seen:
@@ -331,7 +326,7 @@ class _Following:
         )
 
     def _is_over(self, facts: Facts) -> bool:
-        """Tell whether a list takes no more changes and all of it was seen."""
+        """Return whether a list takes no more changes and was read completely."""
         until = facts.time("until")
         if self._task.mode is not SyncMode.CHANGES or not until:
             return False
@@ -357,10 +352,10 @@ class _Following:
         )
 
     def _page(self) -> Iterator[list[Entry]]:
-        """Yield the entries of one page, some at a time.
+        """Yield the entries of one page in batches.
 
-        What is queued fills a page, not what is passed by. Each page may have as much
-        as all before it, or long lists would be fetched too often.
+        Only queued entries fill a page, not skipped ones. Each page may have as much as
+        all before it, or long lists would be fetched too often.
         """
         most = self._policy.page_entries
         most = min(max(most, self._task.cursor), _MAX_GROWTH * most)
@@ -406,7 +401,7 @@ class _Following:
             yield from self._resource(each, known.get(each.version.uri))
 
     def _end(self, changes: Changes | None) -> Iterator[Step]:
-        """Go on with the next page, or be done."""
+        """Request the next page, or finish."""
         reading = self._reading
         latest_us = changes.latest_us if changes else None
         if not reading.has_more():
@@ -456,14 +451,14 @@ class _Following:
 
 
 def _version(heading: Heading) -> str:
-    """Return what tells a list from the one that replaces it at the same place."""
+    """Return what distinguishes a list from its successor at the same place."""
     facts = heading.facts
     times = (facts.text(name) for name in ("at", "from", "modified"))
     return next(filter(None, times), "")[:40]
 
 
 def _run_id(source: str, mode: SyncMode, state: State) -> str:
-    """Return a name for a run that no one gave a name to."""
+    """Return a name for a run without one."""
     text = f"{source} {mode} {encode(state)}"
     return blake2b(text.encode(), digest_size=4).hexdigest()
 
@@ -471,19 +466,16 @@ def _run_id(source: str, mode: SyncMode, state: State) -> str:
 def superfluous(
     uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
 ) -> Iterator[Version]:
-    """Yield the resources that an audit did not come by: they are gone.
+    """Yield tombstones for the resources that an audit did not list.
 
-    To be asked when the run of the audit is complete, before its state is kept.
+    Called when the run of the audit is complete, before its state is kept.
 
     Args:
         uris: that the mirror has of the source.
-        known: what is remembered of them.
+        known: state of resources in the mirror.
         run: of the audit.
         at_us: `at_us` of the state that the audit leads to; a resource that changed
             since is not gone.
-
-    Yields:
-        Versions of tombstones.
     """
     rest = iter(uris)
     while batch := list(islice(rest, _BATCH)):

@@ -1,4 +1,4 @@
-"""How a source is read: what the operator may choose."""
+"""How to read a source: the choices of the operator."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ CHANGES: Final = (Capability.CHANGE_LIST, Capability.CHANGE_DUMP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a source is read.
+    """How to read a source.
 
     Attributes:
-        snapshots: ways to all resources, the first that is offered is taken.
-        changes: ways to what changed, the same.
-        sites: registered domains that a source may speak of beside its own.
-        trusted: hosts that any source may speak of.
+        snapshots: ways to all resources; the first one offered is taken.
+        changes: ways to changes, the same.
+        sites: registered domains that a source may describe beside its own.
+        trusted: hosts that any source may describe.
         depth: documents from the first one to a list.
-        page_entries: resources of a list that are taken of one answer; then a record
-            goes on, as many as the protocol allows in a list. The pages of a longer
-            one may be ten times as large.
+        page_entries: resources taken from one fetch of a list; then another record
+            continues. By default as many as the protocol allows in a list. The pages of
+            a longer one may be ten times as large.
         children: parts of an index or of a dump; the rest is not read.
-        wants_patches: the mirror has the bytes of what it fetched.
-        only_rdf: resources that are said to be something else are only recorded.
+        wants_patches: the mirror keeps the bytes of resources.
+        only_rdf: resources of other media types are only recorded.
         now_us: Unix time in microseconds; a source's times after tomorrow are not
             believed. None: all are.
     """

@@ -1,4 +1,4 @@
-"""Records of a source: whose they are, and tasks that fit into them."""
+"""Bound the tasks of records, and name sets of resources."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ MAX_OTHERS: Final = 8  # mirrors that are kept for one resource
 def fitted(task: SyncTask) -> SyncTask:
     """Return a task whose text has at most `MAX_STEP_CHARS`.
 
-    Of one that would be longer, mirrors, the manifest and then the digests but one are
-    left out.
+    From a longer one, mirrors, the manifest and then all digests but one are removed.
 
     Raises:
-        SourceFault: `BAD_URI`: it is longer still.
+        SourceFault: `BAD_URI`: still too long.
     """
     found = task
     if len(encode(found)) > MAX_STEP_CHARS:
@@ -42,13 +41,3 @@ def source_id(url: str) -> str:
     '7e89428608c5'
     """
     return blake2b(url.encode(), digest_size=6).hexdigest()
-
-
-def source_of(task: SyncTask, url: str) -> str:
-    """Return the id of the set of resources whose state a document is read with.
-
-    Args:
-        task: of the record.
-        url: of the document, after redirects.
-    """
-    return task.source or source_id(url)

@@ -1,4 +1,4 @@
-"""How one resource is asked for: itself, a mirror, or a patch of it.
+"""Choose how to request a resource: itself, a mirror, or a patch.
 
 Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
 """
@@ -6,6 +6,7 @@ Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
@@ -35,7 +36,7 @@ _RELATIONS: Final = {
 def links_of(entry: Entry) -> Iterator[Link]:
     """Yield the links of a resource that a crawl may follow.
 
-    `ALTERNATE` are only those that are said to be of a format that is read.
+    `ALTERNATE` links are only those with the media type of a readable format.
     """
     for each in entry.links:
         relation = _RELATIONS.get(each.rel)
@@ -49,12 +50,12 @@ def links_of(entry: Entry) -> Iterator[Link]:
 
 
 def is_rdf(media_type: str) -> bool:
-    """Tell whether a media type is that of a format that is read."""
+    """Return whether a media type is that of a readable format."""
     return formats.format_of_media_type(media_type) is not None
 
 
 def may_be_rdf(media_type: str) -> bool:
-    """Tell whether a media type does not rule out statements in it."""
+    """Return whether a document of a media type may have statements."""
     return (
         not media_type
         or is_rdf(media_type)
@@ -72,21 +73,18 @@ def fetch_of(  # keywords
     wants_patch: bool,
     log: FaultLog,
 ) -> tuple[str, SyncTask] | None:
-    """Return URL and task of the record for a resource.
+    """Return URL and task of the record for a resource; None if not requestable.
 
     Mirrors come before the resource, in the order of `pri`: a source names them to be
-    spared. One on another site is taken only if a digest says what it has to give.
+    spared. One on another site is taken only if a digest can verify its bytes.
 
     Args:
-        entry: that speaks of it.
-        version: that is asked for.
+        entry: of the resource.
+        version: to fetch.
         scope: of the source.
         source: id of the source.
-        wants_patch: the mirror has the bytes of what was before.
+        wants_patch: the mirror has the bytes of the version before.
         log: takes `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM`, `BAD_URI`.
-
-    Returns:
-        None if it cannot be asked for.
     """
     urls = [*_mirrors(entry, version, scope, log), version.uri]
     url = requestable(urls[0])
@@ -118,19 +116,11 @@ def fetch_of(  # keywords
 
 def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTask:
     fixity = patch.facts.fixity
-    return SyncTask(
+    return replace(
+        task,
         do=SyncStep.PATCH,
-        source=task.source,
-        site=task.site,
-        run=task.run,
         uri=uri,
-        change=task.change,
-        as_of_us=task.as_of_us,
-        modified_us=task.modified_us,
-        hashes=task.hashes,
-        length=task.length,
         media_type=patch.facts.media_type,
-        encoding=task.encoding,
         others=tuple(urls),
         patch_hashes=fixity.text,
         patch_length=fixity.length,

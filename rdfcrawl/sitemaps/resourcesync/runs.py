@@ -1,14 +1,14 @@
-"""Whether all parts of a run are done, and what is known then.
+"""Track the parts of a run until complete, and compute its final state.
 
 A run reads one set of resources. Its parts are read in any order and more than once:
-the root has the place "", the third child of its second child "2.3". Each part that is
-done is one `Part`; the adapter keeps them by source, run and place, one value each, and
-the run is complete when as many leaves came as were announced.
+the root has the place "", the third child of its second child "2.3". Each finished part
+is one `Part`; the adapter keeps them by source, run and place, one value each, and the
+run is complete when as many leaves came as were announced.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.sitemaps.resourcesync.mirror import State
@@ -27,8 +27,8 @@ class Part:
         run: that it is of.
         mode: of the run.
         place: in the run.
-        n_children: parts that it announces; 0 for one that was all in itself.
-        at_us: begin of the snapshot that it is of.
+        n_children: parts that it announces; 0 for a leaf.
+        at_us: start of its snapshot.
         seen_us: latest change in it.
         closed_us: its end, if it takes no more changes.
     """
@@ -46,35 +46,30 @@ class Part:
 def n_outstanding(parts: Iterable[Part]) -> int:
     """Return how many leaves are still to come; 0: the run is complete.
 
-    Args:
-        parts: one for each place that is done. An adapter may as well add up
-            `n_children - 1` of each place that it did not have before, from 1.
+    `parts` has one for each finished place. An adapter may as well add up
+    `n_children - 1` of each place that it did not have before, from 1.
     """
     return 1 + sum(part.n_children - 1 for part in parts)
 
 
 def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[SyncTask]]:
-    """Return the state that a complete run leads to, and what to do next.
+    """Return the state after a complete run, and what to do next.
 
-    Args:
-        state: before the run.
-        parts: all parts by place.
-
-    Returns:
-        The state; and tasks for the record of `State.url`: after a baseline or an
-        audit, the changes since the snapshot was begun.
+    The tasks are for the record of `State.url`: after a baseline or an audit, the
+    changes since the snapshot was begun. `parts` has all parts by place.
     """
     mode = parts[""].mode
     if mode is SyncMode.CHANGES:
         seen_us = _latest(state.seen_us, *(part.seen_us for part in parts.values()))
         ends = (part.closed_us for part in parts.values())
         closed_us = _latest(state.closed_us, *ends)
-        return _with(state, state.at_us, seen_us, closed_us), []
+        after = replace(state, seen_us=seen_us, closed_us=closed_us, has_baseline=True)
+        return after, []
     begins = [part.at_us for part in parts.values() if part.at_us is not None]
-    at_us = (
-        parts[""].at_us if parts[""].at_us is not None else min(begins, default=None)
-    )
-    after = _with(state, at_us, at_us, None)
+    at_us = parts[""].at_us
+    if at_us is None:
+        at_us = min(begins, default=None)
+    after = State(url=state.url, at_us=at_us, seen_us=at_us, has_baseline=True)
     task = SyncTask(
         do=SyncStep.READ,
         mode=SyncMode.CHANGES,
@@ -82,18 +77,6 @@ def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[SyncTas
         run=f"{parts[''].run}+",
     )
     return after, [task]
-
-
-def _with(
-    state: State, at_us: int | None, seen_us: int | None, closed_us: int | None
-) -> State:
-    return State(
-        url=state.url,
-        at_us=at_us,
-        seen_us=seen_us,
-        closed_us=closed_us,
-        has_baseline=True,
-    )
 
 
 def _latest(*times: int | None) -> int | None:

@@ -1,7 +1,7 @@
-"""What a source may speak of: what is published on its own site.
+"""Limit what a source may describe to its own site.
 
-A list that says that somebody else's resources were deleted, or that sends a crawler to
-other people's servers, is not believed, unless the operator has named the site.
+A list is not believed if it declares other people's resources deleted, or sends a
+crawler to other people's servers, unless the operator has named the site.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Sites that a source may speak of.
+    """Sites that a source may describe.
 
     Attributes:
         site: registered domain of the source.
@@ -34,18 +34,11 @@ class Scope:
         others: frozenset[str],
         trusted: HostNames = NO_HOSTS,
     ) -> Scope:
-        """Return the scope of a source; its site is that of its first document.
-
-        Args:
-            site: of the source; empty if `url` is its first document.
-            url: of a document.
-            others: sites beside it.
-            trusted: hosts beside it.
-        """
+        """Return the scope of a source; the site is by default that of `url`."""
         return cls(site or registered_domain(host_of(url)), others, trusted)
 
     def admits(self, url: str) -> bool:
-        """Tell whether the source may speak of this, and it can be asked for."""
+        """Return whether a URL is requestable and within the scope."""
         try:
             url = requestable(url)
         except BadUri:

@@ -1,4 +1,4 @@
-"""What reading a source leads to: the values that the adapter acts on."""
+"""Steps that follow from reading a source, for the adapter to execute."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ if TYPE_CHECKING:
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.records import Link
     from rdfcrawl.sitemaps.resourcesync.documents import Entry
-    from rdfcrawl.sitemaps.resourcesync.fixity import Verdict
     from rdfcrawl.sitemaps.resourcesync.mirror import Version
     from rdfcrawl.tasks.sync import SyncTask
 
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """A record of the frontier: to be asked for, kind `RESOURCESYNC`."""
+    """Queue a record of kind `RESOURCESYNC`."""
 
     url: str
     task: SyncTask
@@ -26,11 +25,9 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A set of resources: its `State.url` is this from now on.
+    """Set the `State.url` of the set of resources with this id (`source`).
 
-    Attributes:
-        source: its id.
-        url: of its capability list, or of the document that stands for one.
+    `url` is that of its capability list, or of the document that stands for one.
     """
 
     source: str
@@ -39,19 +36,14 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """A resource that its source says is deleted: its document becomes empty."""
+    """Store a deleted resource as an empty document."""
 
     version: Version
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A resource that is not fetched, since it is said to be no RDF.
-
-    Attributes:
-        version: what the source says of it.
-        entry: where it says that.
-    """
+    """Record a resource that is not fetched, since its media type is not of RDF."""
 
     version: Version
     entry: Entry | None = None
@@ -59,28 +51,19 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A resource whose bytes were in a dump, and are what was stated.
+    """Store a resource whose bytes were in a dump and were verified.
 
-    Attributes:
-        version: what the source says of it.
-        source: its bytes, in the content coding `version.encoding`; to be read
-            before the next step is asked for.
-        verdict: `VERIFIED`, or `UNVERIFIED` if no digest was stated.
+    Its bytes are in the content coding `version.encoding`, and have to be read
+    before the next step is taken.
     """
 
     version: Version
     source: ByteSource
-    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An audit came by these resources: `Known.run` of each is this run.
-
-    Attributes:
-        run: of the audit.
-        uris: some of its list, in order.
-    """
+    """Set `Known.run` of these resources to the run of an audit."""
 
     run: str
     uris: tuple[str, ...]
@@ -88,7 +71,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A link from a resource: to a description, another form, its canonical URI."""
+    """Follow a link of a resource: description, other format or canonical URI."""
 
     uri: str
     link: Link

@@ -1,8 +1,8 @@
-"""Times as sources write them, as spans of microseconds.
+"""Parse times of sources as spans of microseconds.
 
-A W3C datetime means no more than it says: `2013-01` is all of January. Whoever asks
-whether something is over takes its end, whoever asks whether something may be news its
-begin. One without a time zone is read as UTC.
+A W3C datetime means no more than it says: `2013-01` is all of January. Its end tells
+whether something is over, its begin whether something may be news. Without a time zone
+it is read as UTC.
 
 Source: ANSI/NISO Z39.99-2017, "Sitemap Document Formats"; W3C NOTE-datetime.
 """
@@ -21,12 +21,12 @@ _MAX_CACHED: Final = 4096
 
 
 def is_datetime(text: str) -> bool:
-    """Tell whether a text is a point in time."""
+    """Return whether a text is a point in time."""
     return _span(text) is not None
 
 
 def begin_us(text: str) -> int | None:
-    """Return the first microsecond of a time since 1970; None if it is none.
+    """Return the first microsecond of a time since 1970; None if invalid.
 
     >>> begin_us("1970-01-01T01:00:01+01:00")
     1000000
@@ -36,7 +36,7 @@ def begin_us(text: str) -> int | None:
 
 
 def end_us(text: str) -> int | None:
-    """Return the last microsecond of a time since 1970; None if it is none.
+    """Return the last microsecond of a time since 1970; None if invalid.
 
     >>> end_us("1970-01-01")
     86399999999

@@ -1,4 +1,4 @@
-"""What the entries of a list say that resources are, and since when.
+"""Read versions of resources, with their times, from the entries of a list.
 
 In version 1.1 of the standard `datetime` is the time of a change and `lastmod` that of
 the resource, which may be much earlier; in 1.0 `lastmod` was both. Changes stand in the
@@ -28,12 +28,9 @@ _ONE_DAY_US: Final = 86_400 * 10**6
 
 
 class Stated(NamedTuple):
-    """What one entry, or the last of several of a resource, says of it.
+    """The version of one entry, or of the last of several entries of a resource.
 
-    Attributes:
-        entry: that says it.
-        version: what it says.
-        is_single: no other entry beside it was of the resource.
+    `is_single`: there was no other entry of the resource.
     """
 
     entry: Entry
@@ -42,11 +39,9 @@ class Stated(NamedTuple):
 
 
 class Belief:
-    """Which times of a source are believed.
+    """Filter of times that are after tomorrow (`BAD_ANSWER`).
 
-    Args:
-        now_us: Unix time in microseconds; None: all times are believed.
-        log: takes `BAD_ANSWER` for a time after tomorrow.
+    `now_us` is Unix time in microseconds; None: all times are believed.
     """
 
     def __init__(self, now_us: int | None, log: FaultLog) -> None:
@@ -54,7 +49,7 @@ class Belief:
         self._log = log
 
     def begin(self, text: str) -> int | None:
-        """Return the begin of a time; None if it is none or not believed."""
+        """Return the begin of a time; None if invalid or not believed."""
         time_us = begin_us(text) if text else None
         if time_us is None or self._latest is None or time_us <= self._latest:
             return time_us
@@ -63,13 +58,13 @@ class Belief:
 
 
 class Snapshot:
-    """Reads the entries of a list or dump of all resources.
+    """Reader of the entries of a list or dump of all resources.
 
     Args:
-        at_us: when the source began to make it; None: not said.
-        scope: what the source may speak of.
+        at_us: when the source began to make it; None: unknown.
+        scope: of the source.
         log: takes `CROSS_SITE`.
-        run: of the audit that it is read for, or empty.
+        run: of the audit for which it is read, or empty.
     """
 
     def __init__(
@@ -78,7 +73,7 @@ class Snapshot:
         self._at_us, self._scope, self._log, self._run = at_us, scope, log, run
 
     def stated(self, batch: Iterable[Entry]) -> list[Stated]:
-        """Return what some entries say, in their order."""
+        """Return the versions of some entries, in their order."""
         return [
             Stated(entry, self._version_of(entry), is_single=True)
             for entry in batch
@@ -93,20 +88,20 @@ class Snapshot:
 
 
 class Changes:
-    """Reads the entries of a list or dump of changes, in their order.
+    """Reader of the entries of a list or dump of changes, in their order.
 
     Args:
         heading: of the document.
-        scope: what the source may speak of.
+        scope: of the source.
         log: takes `CROSS_SITE`, and `BAD_ANSWER` for a change of no kind.
         belief: in times.
         since_us: changes before it are left out.
-        latest_us: latest change above those that are read.
-        has_datetime: `datetime` was said above them.
+        latest_us: latest change above the first entry to read.
+        has_datetime: an entry above had `datetime`.
 
     Attributes:
         latest_us: latest time of a change so far.
-        has_datetime: the document says `datetime`.
+        has_datetime: the document has `datetime`.
     """
 
     def __init__(  # keywords
@@ -126,7 +121,7 @@ class Changes:
         self.latest_us, self.has_datetime = latest_us, has_datetime
 
     def stated(self, batch: Iterable[Entry]) -> list[Stated]:
-        """Return the last word of some entries on each resource, in their order."""
+        """Return the last version of each resource in some entries, in their order."""
         latest: dict[str, Stated] = {}
         for entry in batch:
             text = self._time_of(entry)
@@ -140,7 +135,7 @@ class Changes:
         return list(latest.values())
 
     def _time_of(self, entry: Entry) -> str:
-        """Return when a change was, as it is written; empty if that is not said."""
+        """Return the time of a change as written; empty if missing."""
         text = entry.facts.time("datetime")
         self.has_datetime = self.has_datetime or bool(text)
         if not text and not self.has_datetime and entry.lastmod:
