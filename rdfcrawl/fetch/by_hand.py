@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts.store import open_contexts
+from rdfcrawl.fetch.contexts.download import ContextDownloader
+from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.lookup import look_up
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.fetch.contexts.store import ContextStore
     from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.records import Document
@@ -74,17 +74,19 @@ async def open_web(
                 FtpExchange(options, spool, logins=logins, gate=gate)
             ),
         )
-        manners = robots = None
+        robots = None
         if robots_agent:
-            manners = RobotsOptions(agent=robots_agent, retry_times=0)
-            robots = RobotsCache(RobotsFetch(exchange, spool, options), manners)
-        contexts = open_contexts(
-            options,
-            spool,
-            gate=gate,
-            robots=manners,
-            options=ContextOptions(),
-            hosts=Hosts(),
+            rules = RobotsOptions(agent=robots_agent, retry_times=0)
+            robots = RobotsCache(RobotsFetch(exchange, spool, options), rules)
+        limits = ContextOptions()
+        download = ContextDownloader(
+            exchange=exchange,
+            robots=robots,
+            spool=spool,
+            fetch=options,
+            options=limits,
+            hosts=ContextHosts(),
         )
+        contexts = ContextStore(download, limits)
         stack.push_async_callback(contexts.close)
         yield Web(options, spool, exchange, robots, contexts)

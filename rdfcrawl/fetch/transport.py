@@ -13,8 +13,9 @@ from redis.exceptions import RedisError
 from rdfcrawl.disk import Disk
 from rdfcrawl.fetch.clock import ClockCheck
 from rdfcrawl.fetch.contexts.cache import SharedContexts
-from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts.store import open_contexts
+from rdfcrawl.fetch.contexts.download import ContextDownloader
+from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import Hops
 from rdfcrawl.fetch.http.connector import OtherAddresses
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.fetch.answer import Exchange, Question
-    from rdfcrawl.fetch.contexts.store import ContextStore
     from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.guard.policy import Why
@@ -158,20 +158,23 @@ class Transport:
         )
 
     def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
-        options = self.visitor.options
-        return open_contexts(
-            options,
-            self._spool,
-            gate=self._gate,
-            robots=_robots_options(crawler, options) if self.robots else None,
-            options=ContextOptions(delay_secs=session.options.frontier.delay_secs),
-            hosts=Hosts(
+        options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
+        download = ContextDownloader(
+            exchange=self.exchange,
+            robots=self.robots,
+            spool=self._spool,
+            fetch=self.visitor.options,
+            options=options,
+            hosts=ContextHosts(
                 turns=self.turns,
-                goes_by_address=session.goes_by_address,
                 is_denied=session.intake.denies,
                 trouble=self._trouble,
                 leaving=session.leaving,
             ),
+        )
+        return ContextStore(
+            download,
+            options,
             shared=self._shared,
             count=partial(_count, crawler.stats),
         )

@@ -24,14 +24,16 @@ from rdfcrawl.fetch.contexts.cache import (
     MemoryContexts,
     SharedContexts,
 )
-from rdfcrawl.fetch.contexts.download import lifetime_secs
-from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
-from rdfcrawl.fetch.contexts.store import ContextStore, open_contexts
+from rdfcrawl.fetch.contexts.download import ContextDownloader, lifetime_secs
+from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.fetch.contexts.store import ContextStore
+from rdfcrawl.fetch.http.exchange import HttpExchange
+from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import Gate
 from rdfcrawl.guard.policy import Guard, parse_networks
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
-from rdfcrawl.robots.cache import RobotsOptions
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -79,7 +81,7 @@ async def worker(
     *,
     redis: Redis | None = None,
     has_robots: bool = False,
-    hosts: Hosts | None = None,
+    hosts: ContextHosts | None = None,
 ) -> AsyncIterator[Worker]:
     """Open a store as a worker has it, and check that no body is left."""
     fetch = replace(fetch, guard=PUBLIC)
@@ -91,20 +93,23 @@ async def worker(
     shared = None
     if redis is not None:
         shared = SharedContexts(redis, "rc:{{c}}:{}".format, count=count)
-    robots = RobotsOptions() if has_robots else None
     with Spool(fetch.spool_dir, memory_limit_bytes=1 << 22) as spool:
-        store = open_contexts(
-            fetch,
-            spool,
-            gate=Gate(fetch.guard),
-            robots=robots,
-            options=options,
-            hosts=hosts or Hosts(),
-            shared=shared,
-            count=count,
-        )
-        yield Worker(store, counts)
-        await store.close()
+        async with HttpExchange(fetch, spool, gate=Gate(fetch.guard)) as exchange:
+            robots = None
+            if has_robots:
+                get = RobotsFetch(exchange, spool, fetch)
+                robots = RobotsCache(get, RobotsOptions())
+            download = ContextDownloader(
+                exchange=exchange,
+                robots=robots,
+                spool=spool,
+                fetch=fetch,
+                options=options,
+                hosts=hosts or ContextHosts(),
+            )
+            store = ContextStore(download, options, shared=shared, count=count)
+            yield Worker(store, counts)
+            await store.close()
         assert spool.memory_bytes == 0
         assert not list(spool.folder.iterdir())
 

@@ -25,10 +25,8 @@ from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from rdfcrawl.fetch.answer import Answer, Exchange
-    from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
+    from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.robots.cache import RobotsCache
@@ -58,7 +56,7 @@ _PASSING: Final = frozenset(
 How = Literal["fetched", "not_modified", "stale", "failed"]
 
 
-class Got(NamedTuple):
+class ContextResult(NamedTuple):
     """What a fetch came to.
 
     Attributes:
@@ -70,12 +68,11 @@ class Got(NamedTuple):
     how: How
 
 
-class ContextGet:
+class ContextDownloader:
     """Fetches contexts.
 
     Args:
         exchange: does the GETs.
-        close: closes it.
         robots: rules that are obeyed; None obeys none.
         spool: keeps bodies on their way.
         fetch: limits on every GET.
@@ -87,22 +84,20 @@ class ContextGet:
         self,
         *,
         exchange: Exchange,
-        close: Callable[[], Awaitable[None]],
         robots: RobotsCache | None,
         spool: Spool,
         fetch: FetchOptions,
         options: ContextOptions,
-        hosts: Hosts,
+        hosts: ContextHosts,
     ) -> None:
         self.exchange = exchange
-        self._close = close
         self.robots = robots
         self.spool = spool
         self.fetch = fetch
         self.options = options
         self.hosts = hosts
 
-    async def __call__(self, url: str, *, known: ContextEntry | None) -> Got:
+    async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
         """Fetch what is at a URL; raises nothing that the web can cause.
 
         Args:
@@ -110,37 +105,31 @@ class ContextGet:
             known: what was there before; its validators are sent.
         """
         known = known if known and known.is_usable else None
-        course = _Course(self, url, known)
+        fetch = _ContextFetch(self, url, known)
         try:
             async with asyncio.timeout(self.options.load_secs):
-                entry = await course.run()
+                entry = await fetch.run()
         except TimeoutError:
             trouble = self.hosts.trouble
             if trouble is not None and trouble.is_pausing:
                 await trouble.all_pass()  # the time was ours
                 return await self(url, known=known)
             detail = f"over {self.options.load_secs:g} s"
-            return self._failed(url, Fault(Reason.TIMEOUT, detail), course)
+            return self._failed(url, Fault(Reason.TIMEOUT, detail), fetch)
         except SourceFault as exc:
-            return self._failed(url, exc.fault, course)
+            return self._failed(url, exc.fault, fetch)
         except Exception:  # the edge: the document is read without the context
             logger.exception("Unexpected error on context %(url)s", {"url": url})
-            return self._failed(url, Fault(Reason.INTERNAL), course)
-        return Got(entry, course.how)
+            return self._failed(url, Fault(Reason.INTERNAL), fetch)
+        return ContextResult(entry, fetch.how)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        if self.robots is not None:
-            await self.robots.close()
-        await self._close()
-
-    def _failed(self, url: str, fault: Fault, course: _Course) -> Got:
+    def _failed(self, url: str, fault: Fault, fetch: _ContextFetch) -> ContextResult:
         options = self.options
         passes = fault.reason in _PASSING
-        if passes and course.known is not None:
+        if passes and fetch.known is not None:
             # RFC 5861 section 4: better an old context than none.
-            entry = course.known.prolonged(options.passing_secs)
-            return Got(entry, "stale")
+            entry = fetch.known.prolonged(options.passing_secs)
+            return ContextResult(entry, "stale")
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
         until = time.time() + (options.passing_secs if passes else options.fault_secs)
         entry = ContextEntry(
@@ -148,14 +137,14 @@ class ContextGet:
             fresh_until=until,
             stale_until=until,
         )
-        return Got(entry, "failed")
+        return ContextResult(entry, "failed")
 
 
-class _Course:
-    """One context being fetched, wherever it leads to."""
+class _ContextFetch:
+    """Follow one context through its redirects."""
 
     def __init__(
-        self, getter: ContextGet, url: str, known: ContextEntry | None
+        self, getter: ContextDownloader, url: str, known: ContextEntry | None
     ) -> None:
         self._get = getter
         self._url = url
@@ -191,6 +180,8 @@ class _Course:
             SourceFault: there is no answer that counts.
         """
         getter, hosts = self._get, self._get.hosts
+        if not url.startswith(("http:", "https:")):
+            raise SourceFault(Reason.BAD_URI, "a context beyond HTTP")
         if (fault := hosts.leaving.fault(url)) is not None:
             raise SourceFault(fault.reason, fault.detail)
         if hosts.is_denied(url):
@@ -228,22 +219,18 @@ class _Course:
         Raises:
             SourceFault: robots.txt does not allow it.
         """
-        options = self._get.options
-        robots = self._get.robots
+        robots, least_secs = self._get.robots, self._get.options.delay_secs
         if robots is None:
-            return options.delay_secs
-        turns, delay_secs = self._get.hosts.turns, options.delay_secs
+            return least_secs
+        turns = self._get.hosts.turns
         rules = await robots.rules(
-            origin_of(url), take=partial(turns.of_url, delay_secs=delay_secs)
+            origin_of(url), take=partial(turns.of_url, delay_secs=least_secs)
         )
         if isinstance(rules, list):
             raise SourceFault(rules[0].reason, rules[0].detail)
-        if rules.delay_secs > options.max_delay_secs:
-            detail = f"Crawl-delay is {rules.delay_secs:g} s"
-            raise SourceFault(Reason.CRAWL_DELAY_TOO_LONG, detail)
-        if not rules.allows(url):
-            raise SourceFault(Reason.ROBOTS_DISALLOWED)
-        return max(options.delay_secs, rules.delay_secs)
+        if (fault := robots.refusal(rules, url)) is not None:
+            raise SourceFault(fault.reason, fault.detail)
+        return max(least_secs, rules.delay_secs)
 
     def _ask_of(self, url: str) -> Ask:
         headers = []

@@ -21,8 +21,6 @@ class ContextOptions:
 
     Attributes:
         delay_secs: least time between two requests to a host.
-        max_delay_secs: longest `Crawl-delay` that is obeyed; a host that asks for
-            more is not asked for contexts.
         load_secs: for all that one load takes, waits and redirects included.
         timeout_secs: for one request.
         most_per_document: contexts that are fetched for one document.
@@ -36,7 +34,6 @@ class ContextOptions:
     """
 
     delay_secs: float = 1.0
-    max_delay_secs: float = 60.0
     load_secs: float = 60.0
     timeout_secs: float = 20.0
     most_per_document: int = 20
@@ -50,19 +47,17 @@ class ContextOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
-    """How hosts are waited for, and which are not asked.
+class ContextHosts:
+    """What decides when a host is asked for a context, and whether.
 
     Attributes:
         turns: gives requests their turns.
-        goes_by_address: turns say which address of a host is connected to.
         is_denied: tells which URLs the operator wants never to be asked for.
         trouble: failures of our own, which are waited out; None: they are not known.
         leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
     turns: Turns = field(default_factory=LocalTurns)
-    goes_by_address: bool = False
     is_denied: Callable[[str], bool] = lambda _: False
     trouble: OwnTrouble | None = None
     leaving: Leaving = field(default_factory=Leaving)

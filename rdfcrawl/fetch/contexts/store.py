@@ -1,8 +1,7 @@
 """The contexts of JSON-LD that a crawl refers to: each is fetched once for all.
 
 A context comes from the memory of the worker, else from what its crawl has in Redis,
-else from the web, by the manners of a visit. Those that
-come with the package are not asked for here.
+else from the web, as any document does. Those of the package are not asked for here.
 """
 
 from __future__ import annotations
@@ -12,48 +11,39 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.contexts.cache import MemoryContexts, SharedContexts
-from rdfcrawl.fetch.contexts.download import ContextGet
-from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.left_hosts import LeavingExchange
-from rdfcrawl.fetch.own_trouble import BearingExchange
-from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.fetch.contexts.cache import MemoryContexts
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.fetch.answer import Exchange
-    from rdfcrawl.fetch.contexts.cache import ContextEntry
-    from rdfcrawl.fetch.contexts.options import ContextOptions, Hosts
-    from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.guard.gate import Gate
+    from rdfcrawl.fetch.contexts.cache import ContextEntry, SharedContexts
+    from rdfcrawl.fetch.contexts.download import ContextDownloader
+    from rdfcrawl.fetch.contexts.options import ContextOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
 
 
 class ContextStore:
-    """Gives contexts; close it at the end.
+    """Load contexts; close the store at the end.
 
     Args:
-        fetch: fetches a context.
-        shared: what the workers of a crawl share; None if there is one only.
+        download: fetches a context.
         options: limits.
+        shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
 
     def __init__(
         self,
-        fetch: ContextGet,
-        *,
-        shared: SharedContexts | None,
+        download: ContextDownloader,
         options: ContextOptions,
-        count: Callable[[str], None],
+        *,
+        shared: SharedContexts | None = None,
+        count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._fetch = fetch
+        self._download = download
         self._shared = shared
         self._options = options
         self._count = count
@@ -104,7 +94,6 @@ class ContextStore:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._fetch.close()
 
     def _at_hand(self, url: str) -> ContextEntry | None:
         """Return a fresh entry in memory."""
@@ -150,60 +139,12 @@ class ContextStore:
         return entry
 
     async def _fetched(self, url: str, known: ContextEntry | None) -> ContextEntry:
-        got = await self._fetch(url, known=known)
-        self._count(got.how)
-        self._memory.put(url, got.entry)
+        found = await self._download(url, known=known)
+        self._count(found.how)
+        self._memory.put(url, found.entry)
         if self._shared is not None:
-            await self._shared.put(url, got.entry)
-        return got.entry
-
-
-def open_contexts(
-    fetch: FetchOptions,
-    spool: Spool,
-    *,
-    gate: Gate,
-    robots: RobotsOptions | None,
-    options: ContextOptions,
-    hosts: Hosts,
-    shared: SharedContexts | None = None,
-    count: Callable[[str], None] = lambda _: None,
-) -> ContextStore:
-    """Return a store that fetches; needs a running loop.
-
-    Args:
-        fetch: limits and manners.
-        spool: keeps bodies on their way.
-        gate: judges each connection.
-        robots: how robots.txt is obeyed; None: it is not.
-        options: of the store.
-        hosts: how they are waited for, and which are not asked.
-        shared: what the workers of a crawl share; None if there is one only.
-        count: called with what happened, a variant of the statistic `context/*`.
-    """
-    exchange = HttpExchange(
-        fetch, spool, gate=gate, goes_by_address=hosts.goes_by_address
-    )
-    exchange.open()
-    asking: Exchange = exchange
-    if hosts.trouble is not None:
-        asking = BearingExchange(exchange, hosts.trouble, spool)
-    rules = None
-    if robots is not None:
-        rules = RobotsCache(
-            RobotsFetch(LeavingExchange(asking, hosts.leaving), spool, fetch),
-            robots,
-        )
-    getter = ContextGet(
-        exchange=asking,
-        close=exchange.close,
-        robots=rules,
-        spool=spool,
-        fetch=fetch,
-        options=options,
-        hosts=hosts,
-    )
-    return ContextStore(getter, shared=shared, options=options, count=count)
+            await self._shared.put(url, found.entry)
+        return found.entry
 
 
 def _checked(url: str) -> str:

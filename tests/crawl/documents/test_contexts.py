@@ -100,11 +100,15 @@ def test_document_is_read_with_its_context(
 def test_context_is_asked_for_once(
     result: CrawlResult, server: RawServer, context_host: RawServer
 ) -> None:
-    """If several documents name a context, then one request is made for it."""
+    """If several documents name a context, then one request is made for it.
+
+    So it is for the robots.txt of a host that both are on.
+    """
     assert result.statistics["context/fetched"] == 2
     assert context_host.targets.count("/c") == 1
     assert server.targets.count("/own") == 1
     assert context_host.targets.count("/robots.txt") == 1
+    assert server.targets.count("/robots.txt") == 1
 
 
 def test_alternate_of_a_page_is_crawled(result: CrawlResult, server: RawServer) -> None:

@@ -115,11 +115,17 @@ def test_scrapys_downloader_gives_the_same_quads(
             "/large": response(large),
             "/broken": response(GOOD + b" <a> <b"),
             "/410": response(b"", status="410 Gone"),
+            "/ld": response(
+                b'{"@context": "/context", "name": "N"}', "application/ld+json"
+            ),
+            "/context": response(
+                b'{"@context": {"name": "urn:x:name"}}', "application/ld+json"
+            ),
             "/robots.txt": response(b"User-agent: *\nDisallow: /no", "text/plain"),
             "/no": response(GOOD),
         }
     )
-    targets = ["/packed", "/moved", "/away", "/large", "/broken", "/410", "/no"]
+    targets = ["/packed", "/moved", "/away", "/large", "/broken", "/410", "/ld", "/no"]
     seeds = [*map(odd.url, targets), "http://127.0.41.99:9/refused", web.seed]
     arguments = {"follow": "object"}
     both = [
@@ -135,6 +141,9 @@ def test_scrapys_downloader_gives_the_same_quads(
     )
     assert sorted(scrapys.ask(faults)) == sorted(visits.ask(faults))
     assert scrapys.statistics["downloader/response_count"] > 20
+    # Contexts go the same way: a middleware of Scrapy's has added a header to one.
+    contexts = [each for each in odd.requests if each.target == "/context"]
+    assert sorted("accept-language" in each.headers for each in contexts) == [0, 1]
 
 
 def test_large_documents_take_the_spool_to_the_same_quads(
