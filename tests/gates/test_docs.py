@@ -33,17 +33,20 @@ from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.frontier.connection import NAMES
 from rdfcrawl.provenance import Status
 from tests.conftest import LOOPBACK_NETS
-from tests.support.pages import FENCES, PAGES, ROOT, blocks, read_page
+from tests.support.pages import FENCES, PAGES, ROOT, blocks, page_path, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tests.support.project import InstalledPackage
+
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+TUTORIAL = page_path("first-crawl.md")
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
-# Their examples read a crawl: `test_how_tos.py` runs them.
-_WITH_DATA = ("copy-a-site.md", "read-the-result.md")
+# Their examples read a crawl; other tests run them.
+_WITH_DATA = ("copy-a-site.md", "first-crawl.md", "read-the-result.md")
 _READERS = {"is_on", "one_of", "value_of"}  # of settings, beside those of numbers
 _code = re.compile(r"`([^`]+)`").findall
 
@@ -433,16 +436,25 @@ def make_project(folder: Path) -> Path:
     return folder
 
 
-def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
+def environment(python: str, **variables: str) -> dict[str, str]:
+    """Return the variables of a shell in which a virtual environment is activated."""
+    ours = ("SCRAPY", "REDIS", "PYTHONPATH")
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(ours)}
+    path = f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, "PATH": path, "PYTHONUNBUFFERED": "1", **variables}
+
+
+IN_CLONE = environment(sys.executable, PYTHONPATH=str(ROOT))
+
+
+def start(
+    command: list[str], folder: Path, env: dict[str, str] = IN_CLONE
+) -> subprocess.Popen[str]:
     """Start a command as a user would, with its outputs in one pipe."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    kept = {
-        n: v for n, v in os.environ.items() if not n.startswith(("SCRAPY", "REDIS"))
-    }
     return subprocess.Popen(
         command,
         cwd=folder,
-        env={**kept, "PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+        env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -450,9 +462,9 @@ def start(command: list[str], folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def run(command: list[str], folder: Path) -> str:
+def run(command: list[str], folder: Path, env: dict[str, str] = IN_CLONE) -> str:
     """Run a command to its end, which must be a good one; return what it printed."""
-    with start(command, folder) as process:
+    with start(command, folder, env) as process:
         output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output
     return output
@@ -469,9 +481,9 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
     return "".join(lines)
 
 
-def run_and_interrupt(command: list[str], folder: Path) -> str:
+def run_and_interrupt(command: list[str], folder: Path, env: dict[str, str]) -> str:
     """Press Ctrl-C when a crawl has run for a moment; return what it printed."""
-    with start(command, folder) as process:
+    with start(command, folder, env) as process:
         begin = read_until(process, "frontier in")
         time.sleep(2.5)
         process.send_signal(signal.SIGINT)
@@ -485,33 +497,62 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def test_tour_of_the_readme(tmp_path: Path) -> None:
-    """If a newcomer types what the README says, then they see what it shows."""
-    try:
-        find_server()
-    except ConfigError as error:
-        pytest.skip(str(error))
-    port = free_port()
-    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    pages = pages.replace(":8085", f":{port}").replace("port 8085", f"port {port}")
-    demo, serve, *others = steps(pages)
-    assert demo.command == "make demo"
-    assert "scrapy demo" in (ROOT / "Makefile").read_text()
-    make_project(tmp_path)
-    with (
-        start(["scrapy", "demo"], tmp_path) as demonstration,
-        start([*shlex.split(serve.command), "--port", str(port)], tmp_path) as web,
-    ):
+def check_console(consoles: list[Step], folder: Path, env: dict[str, str]) -> None:
+    """Type commands while the first of them serves a web."""
+    serve, *others = consoles
+    command = shlex.split(serve.command)
+    with start(command, folder, env) as web:
         try:
             check_output(serve, read_until(web, "Ctrl-C"))
             for step in others:
                 if "^C" in step.lines:
-                    output = run_and_interrupt(shlex.split(step.command), tmp_path)
+                    words = shlex.split(step.command)
+                    output = run_and_interrupt(words, folder, env)
                 else:
-                    output = run(["bash", "-c", step.command], tmp_path)
+                    output = run(["bash", "-c", step.command], folder, env)
                 check_output(step, output)
-            check_output(demo, demonstration.communicate(timeout=600)[0])
         finally:
             web.send_signal(signal.SIGINT)
+
+
+def consoles_of(*pages: Path) -> list[Step]:
+    """Return the steps of pages, the synthetic web of which is at a free port."""
+    port = free_port()
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    text = text.replace(":8085", f":{port}").replace("port 8085", f"port {port}")
+    return steps(re.sub(r"(?m)^(\$ .* dataweb serve .*)$", rf"\1 --port {port}", text))
+
+
+@pytest.fixture
+def server() -> None:
+    """Skip the test where no server for the frontier is installed."""
+    try:
+        find_server()
+    except ConfigError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("server")
+def test_tour_of_the_readme(tmp_path: Path) -> None:
+    """If a newcomer types what the README says, then they see what it shows."""
+    demo, *others = consoles_of(*(page for page in PAGES if page != TUTORIAL))
+    assert demo.command == "make demo"
+    assert "scrapy demo" in (ROOT / "Makefile").read_text()
+    make_project(tmp_path)
+    with start(["scrapy", "demo"], tmp_path) as demonstration:
+        try:
+            check_console(others, tmp_path, IN_CLONE)
+            check_output(demo, demonstration.communicate(timeout=600)[0])
+        finally:
             demonstration.kill()
     assert demonstration.returncode == 0
+
+
+@pytest.mark.usefixtures("server")
+def test_tutorial(tmp_path: Path, installed: InstalledPackage) -> None:
+    """If a newcomer follows the tutorial in an empty folder, then it is as it says."""
+    for block in blocks(TUTORIAL.read_text(encoding="utf-8"), "python"):
+        name = block.partition("\n")[0].removeprefix("# ")
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    env = environment(str(installed.python))
+    check_console(consoles_of(TUTORIAL), tmp_path, env)

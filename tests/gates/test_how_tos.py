@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from configparser import ConfigParser
 from hashlib import sha256
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -266,6 +267,9 @@ def numbers_after(url: str, printed: str) -> list[int]:
     return [int(n) for n in re.findall(rf"{url}\W+([0-9]+)\b", printed)]
 
 
+@pytest.mark.service
+@pytest.mark.skipif(not find_spec("duckdb"), reason="duckdb is not installed")
+@pytest.mark.skipif(not find_spec("pandas"), reason="pandas is not installed")
 def test_result_is_read_by_each_tool(crawled: Path) -> None:
     """If the result is read with Oxigraph, pandas or DuckDB, then all is there."""
     examples = blocks(read_page("read-the-result.md"), "python")
