@@ -21,14 +21,14 @@ from typing import (
 from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links import (
-    Extent,
+    CrawlExtent,
     LinkPolicy,
-    Patterns,
+    UrlPatterns,
     load_patterns,
     parse_patterns,
 )
 from rdfcrawl.own_arguments import BOOLEANS, parse_own, text_of
-from rdfcrawl.records import Budget, Kind
+from rdfcrawl.records import CrawlBudget, Kind
 from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
@@ -115,14 +115,14 @@ class CrawlArguments:
 
     seeds: tuple[str, ...] | Path = ()
     follow: LinkPolicy = field(default_factory=LinkPolicy)
-    scope: Extent = Extent.ANY
+    scope: CrawlExtent = CrawlExtent.ANY
     domains: frozenset[str] = frozenset()
     depth: int = MAX_DEPTH
     max_per_host: int = 0
     max_hosts_per_domain: int = MAX_HOSTS_PER_DOMAIN
     max_per_domain: int = 0
-    allow: Patterns = field(default_factory=Patterns)
-    deny: Patterns = field(default_factory=Patterns)
+    allow: UrlPatterns = field(default_factory=UrlPatterns)
+    deny: UrlPatterns = field(default_factory=UrlPatterns)
     fresh: bool = False
     reset: frozenset[str] = frozenset()
     retry: tuple[GivenUp, ...] = ()
@@ -144,9 +144,11 @@ class CrawlArguments:
     query: UserQuery | None = None
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> CrawlBudget:
         """The most that is taken of hosts and registered domains."""
-        return Budget(self.max_per_host, self.max_hosts_per_domain, self.max_per_domain)
+        return CrawlBudget(
+            self.max_per_host, self.max_hosts_per_domain, self.max_per_domain
+        )
 
     @classmethod
     def parse(
@@ -324,12 +326,12 @@ def _follow(_name: str, text: str) -> LinkPolicy:
     return LinkPolicy.parse(text)
 
 
-def _extent(name: str, text: str) -> Extent:
+def _extent(name: str, text: str) -> CrawlExtent:
     try:
-        return Extent(text)
+        return CrawlExtent(text)
     except ValueError:
         raise ConfigError(
-            f"argument {name}={text}: must be one of {', '.join(Extent)}"
+            f"argument {name}={text}: must be one of {', '.join(CrawlExtent)}"
         ) from None
 
 
@@ -348,7 +350,7 @@ def _domains(name: str, text: str) -> frozenset[str]:
     return frozenset(domains)
 
 
-def _patterns(name: str, text: str) -> Patterns:
+def _patterns(name: str, text: str) -> UrlPatterns:
     if text.startswith(INLINE):
         return parse_patterns(_content(name, text), name=name)
     try:

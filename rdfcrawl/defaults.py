@@ -130,7 +130,7 @@ EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.corestats.CoreStats": None,
     "rdfcrawl.progress.corestats.CrawlStats": 0,
-    "rdfcrawl.progress.extension.Progress": 100,
+    "rdfcrawl.progress.extension.ProgressReport": 100,
     "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
 

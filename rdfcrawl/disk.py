@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _PROBE: Final = bytes(4096)
 
 
-class Disk:
+class WorkerDisk:
     """The folders that a worker writes to.
 
     Args:

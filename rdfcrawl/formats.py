@@ -150,7 +150,7 @@ FORMATS = (
 )
 
 
-class Packing(StrEnum):
+class PackingKind(StrEnum):
     """What documents are compressed with or gathered in."""
 
     GZIP = "gzip"
@@ -165,20 +165,20 @@ class Packing(StrEnum):
 
 
 _PACKING_BY_EXTENSION = {
-    "gz": Packing.GZIP,
-    "bz2": Packing.BZIP2,
-    "xz": Packing.XZ,
-    "zst": Packing.ZSTD,
-    "br": Packing.BROTLI,
-    "lz4": Packing.LZ4,
-    "zip": Packing.ZIP,
-    "tar": Packing.TAR,
-    "7z": Packing.SEVEN_ZIP,
-    "tgz": Packing.GZIP,
-    "tbz2": Packing.BZIP2,
-    "tbz": Packing.BZIP2,
-    "txz": Packing.XZ,
-    "tzst": Packing.ZSTD,
+    "gz": PackingKind.GZIP,
+    "bz2": PackingKind.BZIP2,
+    "xz": PackingKind.XZ,
+    "zst": PackingKind.ZSTD,
+    "br": PackingKind.BROTLI,
+    "lz4": PackingKind.LZ4,
+    "zip": PackingKind.ZIP,
+    "tar": PackingKind.TAR,
+    "7z": PackingKind.SEVEN_ZIP,
+    "tgz": PackingKind.GZIP,
+    "tbz2": PackingKind.BZIP2,
+    "tbz": PackingKind.BZIP2,
+    "txz": PackingKind.XZ,
+    "tzst": PackingKind.ZSTD,
 }
 PACKING_EXTENSIONS = frozenset(_PACKING_BY_EXTENSION)
 """Extensions of file names, without the dot."""
@@ -191,18 +191,18 @@ _BY_MEDIA_TYPE = {name: each for each in FORMATS for name in each.media_types}
 _BY_EXTENSION = {name: each for each in FORMATS for name in each.extensions}
 
 # First bytes of what is known by name and not read as text.
-_MAGIC: tuple[tuple[bytes, str | Packing | Format], ...] = (
-    (b"\x1f\x8b", Packing.GZIP),
-    *((b"BZh%d1AY&SY" % level, Packing.BZIP2) for level in range(1, 10)),
-    *((b"BZh%d\x17rE8P\x90" % level, Packing.BZIP2) for level in range(1, 10)),
-    (b"\xfd7zXZ\x00", Packing.XZ),
-    (b"\x28\xb5\x2f\xfd", Packing.ZSTD),
+_MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
+    (b"\x1f\x8b", PackingKind.GZIP),
+    *((b"BZh%d1AY&SY" % level, PackingKind.BZIP2) for level in range(1, 10)),
+    *((b"BZh%d\x17rE8P\x90" % level, PackingKind.BZIP2) for level in range(1, 10)),
+    (b"\xfd7zXZ\x00", PackingKind.XZ),
+    (b"\x28\xb5\x2f\xfd", PackingKind.ZSTD),
     # RFC 8878 3.1.2: skippable frames, which pzstd puts first
-    *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), Packing.ZSTD) for i in range(16)),
-    (b"\x04\x22\x4d\x18", Packing.LZ4),
-    (b"PK\x03\x04", Packing.ZIP),
-    (b"PK\x05\x06", Packing.ZIP),  # an empty one
-    (b"7z\xbc\xaf\x27\x1c", Packing.SEVEN_ZIP),
+    *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), PackingKind.ZSTD) for i in range(16)),
+    (b"\x04\x22\x4d\x18", PackingKind.LZ4),
+    (b"PK\x03\x04", PackingKind.ZIP),
+    (b"PK\x05\x06", PackingKind.ZIP),  # an empty one
+    (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
     (b"$HDT", HDT),
     (b"%PDF-", "PDF"),
     (b"\x89PNG", "PNG"),
@@ -272,7 +272,7 @@ _CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
 DecidedBy = Literal["content-type", "extension", "content"]
 
 
-class Decision(NamedTuple):
+class FormatDecision(NamedTuple):
     """What an answer is to be read as.
 
     Attributes:
@@ -286,13 +286,13 @@ class Decision(NamedTuple):
     format: Format | None
     decided_by: DecidedBy
     found: str = ""
-    packing: Packing | None = None
+    packing: PackingKind | None = None
 
 
-_NOTHING = Decision(None, "content")
+_NOTHING = FormatDecision(None, "content")
 
 
-def decide(media_type: str, url: str, head: bytes) -> Decision:
+def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     """Decide what the answer with these first bytes is to be read as.
 
     Args:
@@ -306,7 +306,7 @@ def decide(media_type: str, url: str, head: bytes) -> Decision:
     if declared is not None and declared is not HTML and _says_nothing(url):
         return _checked(declared, "content-type", head)
     if packing := _packing_without_magic(essence, url, head):
-        return Decision(None, "extension", packing, packing)
+        return FormatDecision(None, "extension", packing, packing)
     by_name = _BY_EXTENSION.get(_extension(url))
     # Servers call whatever they do not know a page.
     if declared is not None and (declared is not HTML or by_name is None):
@@ -316,7 +316,7 @@ def decide(media_type: str, url: str, head: bytes) -> Decision:
     return _sniff(head)
 
 
-def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> Decision:
+def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
     """Believe the claim unless the content flatly contradicts it."""
     if (
         decided_by == "content-type"
@@ -325,14 +325,14 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> Decision:
         and _TURTLE_START.match(head)
         and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
     ):
-        return Decision(claimed, decided_by)  # as `_sniff` finds it to be text
+        return FormatDecision(claimed, decided_by)  # as `_sniff` finds it to be text
     sniffed = _sniff(head)
     actual = sniffed.format
     if actual is None:
         return (
             sniffed
             if _refutes(sniffed.found, claimed, head)
-            else Decision(claimed, decided_by)
+            else FormatDecision(claimed, decided_by)
         )
     if actual.family != claimed.family:
         return sniffed
@@ -342,7 +342,7 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> Decision:
         or (actual in (TURTLE, TRIG) and claimed.is_line_based)
     ):
         return sniffed
-    return Decision(claimed, decided_by)
+    return FormatDecision(claimed, decided_by)
 
 
 def _refutes(found: str, claimed: Format, head: bytes) -> bool:
@@ -356,36 +356,36 @@ def _refutes(found: str, claimed: Format, head: bytes) -> bool:
     return bool(found) or _is_binary(head)
 
 
-def _sniff(head: bytes) -> Decision:
+def _sniff(head: bytes) -> FormatDecision:
     """Decide by the content alone."""
     if head.startswith(_MAGIC_STARTS):
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
-        return _by_magic(Packing.TAR)
+        return _by_magic(PackingKind.TAR)
     if text_format := _sniff_text(head):
-        return Decision(text_format, "content")
+        return FormatDecision(text_format, "content")
     if _HEXTUPLE.match(head):
-        return Decision(HEXTUPLES, "content")
+        return FormatDecision(HEXTUPLES, "content")
     return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
 
 
-def _by_magic(what: str | Packing | Format) -> Decision:
+def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
     if isinstance(what, Format):
-        return Decision(what, "content")
-    if isinstance(what, Packing):
-        return Decision(None, "content", what, what)
-    return Decision(None, "content", what)
+        return FormatDecision(what, "content")
+    if isinstance(what, PackingKind):
+        return FormatDecision(None, "content", what, what)
+    return FormatDecision(None, "content", what)
 
 
-def _packing_without_magic(essence: str, url: str, head: bytes) -> Packing | None:
+def _packing_without_magic(essence: str, url: str, head: bytes) -> PackingKind | None:
     """Return brotli or an old tar, which only their names tell, if it may be one."""
     extension = _last_extension(url)
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # It may be called so because it was on the way, and be decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
-        return None if is_other else Packing.BROTLI
+        return None if is_other else PackingKind.BROTLI
     if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
-        return Packing.TAR
+        return PackingKind.TAR
     return None
 
 
@@ -397,31 +397,31 @@ def _sniff_text(head: bytes) -> Format | None:
     return TURTLE if _TURTLE_START.match(head) else None
 
 
-def _sniff_json(head: bytes) -> Decision:
+def _sniff_json(head: bytes) -> FormatDecision:
     if _JSON_LD_KEY.search(head):
-        return Decision(JSON_LD, "content")
+        return FormatDecision(JSON_LD, "content")
     if _RDF_JSON_START.match(head):
-        return Decision(RDF_JSON, "content")
-    return Decision(None, "content", "JSON")
+        return FormatDecision(RDF_JSON, "content")
+    return FormatDecision(None, "content", "JSON")
 
 
-def _sniff_markup(head: bytes) -> Decision:
+def _sniff_markup(head: bytes) -> FormatDecision:
     match = _XML_ROOT.match(head)
     if match is None:
         found = "XML" if _XML_START.match(head) else ""
-        return Decision(None, "content", found)
+        return FormatDecision(None, "content", found)
     root, tag = _xml_root(head)
     names = {name.rpartition(b":")[2] for name in (match[1] or root, root)}
     lower = {name.lower() for name in names}
     if lower & _HTML_ROOTS:
-        return Decision(HTML, "content")
+        return FormatDecision(HTML, "content")
     if b"trix" in lower:
-        return Decision(TRIX, "content")
+        return FormatDecision(TRIX, "content")
     # RDF/XML may do without rdf:RDF; other XML may have it somewhere inside.
     is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
     if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
-        return Decision(RDF_XML, "content")
-    return Decision(None, "content", "XML")
+        return FormatDecision(RDF_XML, "content")
+    return FormatDecision(None, "content", "XML")
 
 
 def _xml_root(head: bytes) -> tuple[bytes, bytes]:

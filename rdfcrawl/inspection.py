@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, FetchedResponse, Record
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.extraction.outcome import ExtractOutcome
-    from rdfcrawl.fetch.by_hand import Web
+    from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -59,7 +59,7 @@ class InspectionRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspection:
+class InspectionReport:
     """What became of a document.
 
     Attributes:
@@ -78,7 +78,7 @@ async def inspect(
     write: Callable[[bytes], object],
     *,
     document: Document | None = None,
-) -> Inspection:
+) -> InspectionReport:
     """Return what becomes of one document.
 
     Args:
@@ -96,7 +96,9 @@ async def inspect(
             document = await _find(question, web, folder)
         source = body_of(document.response)
         if source is None:
-            return Inspection(document=document, outcome=None, followed=frozenset())
+            return InspectionReport(
+                document=document, outcome=None, followed=frozenset()
+            )
         job = _job(question, document)
         found: set[bytes] = set()
 
@@ -110,7 +112,7 @@ async def inspect(
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, question, web)
         found |= question.follow.choose(outcome.links)
-    return Inspection(
+    return InspectionReport(
         document=document,
         outcome=outcome,
         followed=_requestable(found) - {job.url, job.page_url},
@@ -118,7 +120,7 @@ async def inspect(
 
 
 def _read_here(
-    source: bytes | Path, job: Job, keep: Callable[[bytes], None]
+    source: bytes | Path, job: ReadingJob, keep: Callable[[bytes], None]
 ) -> ExtractOutcome | None:
     """Read a small document, as a crawl does; None if it wants a child process."""
     from rdfcrawl.extraction.reading import DocumentReading  # noqa: PLC0415 (slow to import)
@@ -136,7 +138,7 @@ def _read_here(
 
 async def _read_in_child(
     source: bytes | Path,
-    job: Job,
+    job: ReadingJob,
     keep: Callable[[bytes], None],
     question: InspectionRequest,
     web: _ClosedWeb,
@@ -166,9 +168,9 @@ class _ClosedWeb:
         self, question: InspectionRequest, folder: Path, stack: AsyncExitStack
     ) -> None:
         self._question, self.folder, self._stack = question, folder, stack
-        self._web: Web | None = None
+        self._web: DetachedClient | None = None
 
-    async def open(self) -> Web:
+    async def open(self) -> DetachedClient:
         """Return the web; it is closed with the stack."""
         if self._web is None:
             from rdfcrawl.fetch.by_hand import open_web  # noqa: PLC0415 (see above)
@@ -208,7 +210,7 @@ async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> D
     return document
 
 
-def _job(question: InspectionRequest, document: Document) -> Job:
+def _job(question: InspectionRequest, document: Document) -> ReadingJob:
     media_type = charset = ""
     if question.media_type:
         from rdfcrawl.fetch.http.exchange import (  # noqa: PLC0415 (slow to import)
@@ -216,7 +218,7 @@ def _job(question: InspectionRequest, document: Document) -> Job:
         )
 
         media_type, charset = parse_content_type(question.media_type)
-    return Job(
+    return ReadingJob(
         url=document.url,
         graph=None,
         media_type=media_type or document.media_type,

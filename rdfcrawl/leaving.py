@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
-class Leaving:
+class ForsakenHosts:
     """The hosts that a worker leaves alone; whoever asks for anything has it.
 
     Attributes:

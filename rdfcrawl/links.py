@@ -59,7 +59,7 @@ _unescape = re.compile(
 ).sub
 
 
-class Position(StrEnum):
+class LinkPosition(StrEnum):
     """Where in a statement a link stands; the graph name is never a link."""
 
     SUBJECT = "subject"
@@ -69,14 +69,14 @@ class Position(StrEnum):
 
 
 # The split into facts and vocabulary is that of description logics.
-_ABOX = frozenset({Position.SUBJECT, Position.OBJECT})
-_TBOX = frozenset({Position.PREDICATE, Position.TYPE})
-_WORDS: dict[str, frozenset[Position]] = {
+_ABOX = frozenset({LinkPosition.SUBJECT, LinkPosition.OBJECT})
+_TBOX = frozenset({LinkPosition.PREDICATE, LinkPosition.TYPE})
+_WORDS: dict[str, frozenset[LinkPosition]] = {
     "abox": _ABOX,
     "tbox": _TBOX,
     "all": _ABOX | _TBOX,
     "none": frozenset(),
-} | {str(position): frozenset({position}) for position in Position}
+} | {str(position): frozenset({position}) for position in LinkPosition}
 # Links that are made for crawlers of data, and those that scraping rules ask for.
 _SIGNPOSTS = frozenset(
     {
@@ -108,7 +108,7 @@ class LinkPolicy:
     Predicates are IRIs; with a final `*`, all that begin so.
     """
 
-    positions: frozenset[Position] = _ABOX
+    positions: frozenset[LinkPosition] = _ABOX
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     relations: frozenset[Relation] = _SIGNPOSTS
@@ -121,11 +121,11 @@ class LinkPolicy:
         """Compile the expressions for the places of a statement that are read."""
         objects = b""
         patterns = []
-        if Position.PREDICATE in self.positions:
+        if LinkPosition.PREDICATE in self.positions:
             patterns.append(rb"\n%s %s" % (_TERM, _IRI))
-        if self.positions & {Position.OBJECT, Position.TYPE}:
+        if self.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
             objects = rb"%s> %s" % (self._predicates(), _IRI)
-        if Position.SUBJECT in self.positions:
+        if LinkPosition.SUBJECT in self.positions:
             patterns.append(_subjects_and(objects))
         elif objects:
             patterns.append(rb"\n%s <%s" % (_TERM, objects))
@@ -238,16 +238,16 @@ class LinkPolicy:
     @property
     def _find_telling(self) -> _Find:
         """Find what the last finder does, and `_MARK` for statements that may tell."""
-        if Position.SUBJECT in self.positions:
+        if LinkPosition.SUBJECT in self.positions:
             return _compiled(_subjects_and(self._objects, _TELLS))
         return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (_TERM, _TELLS, self._objects))
 
     def _predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
         skip, only = self.skip, self.only
-        if Position.TYPE not in self.positions:
+        if LinkPosition.TYPE not in self.positions:
             skip = (*skip, RDF_TYPE)
-        elif Position.OBJECT not in self.positions:
+        elif LinkPosition.OBJECT not in self.positions:
             only = (RDF_TYPE,)
         elif only:
             only = (*only, RDF_TYPE)
@@ -263,7 +263,7 @@ class EveryLink:
         return urls
 
 
-class Extent(StrEnum):
+class CrawlExtent(StrEnum):
     """How far from its seeds a crawl may go."""
 
     ANY = "any"
@@ -273,7 +273,7 @@ class Extent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CrawlScope:
     """The part of the web that a crawl keeps to; `http` and `https` are one there.
 
     Attributes:
@@ -281,7 +281,7 @@ class Scope:
         entries: what `entry` gave for the seeds; it is all that has to be kept.
     """
 
-    extent: Extent = Extent.ANY
+    extent: CrawlExtent = CrawlExtent.ANY
     entries: frozenset[str] = frozenset()
 
     def entry(self, seed: str) -> str:
@@ -290,19 +290,19 @@ class Scope:
         A prefix is host, port and path up to its last slash. Where every URL is
         covered it is empty.
         """
-        if self.extent is Extent.PREFIX:
+        if self.extent is CrawlExtent.PREFIX:
             path = seed.partition("://")[2].partition("?")[0]
             return path[: path.rfind("/") + 1]
-        if self.extent is Extent.ANY:
+        if self.extent is CrawlExtent.ANY:
             return ""
         host = host_of(seed)
-        return registered_domain(host) if self.extent is Extent.DOMAIN else host
+        return registered_domain(host) if self.extent is CrawlExtent.DOMAIN else host
 
     def covers(self, url: str) -> bool:
         """Tell whether a requestable URL lies in the scope."""
-        if self.extent is Extent.ANY:
+        if self.extent is CrawlExtent.ANY:
             return True
-        if self.extent is not Extent.PREFIX:
+        if self.extent is not CrawlExtent.PREFIX:
             return self.entry(url) in self.entries
         path = url.partition("://")[2].partition("?")[0]
         end = path.find("/") + 1
@@ -314,7 +314,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Patterns:
+class UrlPatterns:
     """Regular expressions that are searched in URLs."""
 
     expressions: tuple[re.Pattern[str], ...] = ()
@@ -326,7 +326,7 @@ class Patterns:
         return any(expression.search(url) for expression in self.expressions)
 
 
-def load_patterns(path: Path) -> Patterns:
+def load_patterns(path: Path) -> UrlPatterns:
     """Read a file of patterns: one Python expression per line, `#` begins a comment.
 
     Comments take whole lines; blank lines are skipped; UTF-8.
@@ -341,7 +341,7 @@ def load_patterns(path: Path) -> Patterns:
     return parse_patterns(text, name=str(path))
 
 
-def parse_patterns(text: str, *, name: str) -> Patterns:
+def parse_patterns(text: str, *, name: str) -> UrlPatterns:
     """Read patterns as `load_patterns` does, from what is in a file of that name.
 
     Raises:
@@ -356,7 +356,7 @@ def parse_patterns(text: str, *, name: str) -> Patterns:
                 raise ConfigError(
                     f"{name}:{number}: {line!r} is no regular expression: {error}"
                 ) from error
-    return Patterns(tuple(expressions))
+    return UrlPatterns(tuple(expressions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,9 +373,9 @@ class LinkFilter:
         traps: what of it looks as if it had no end; `admits` does not ask that.
     """
 
-    scope: Scope = Scope()
-    allow: Patterns = Patterns()
-    deny: Patterns = Patterns()
+    scope: CrawlScope = CrawlScope()
+    allow: UrlPatterns = UrlPatterns()
+    deny: UrlPatterns = UrlPatterns()
     domains: frozenset[str] = frozenset()
     leave: HostNames = NO_HOSTS
     traps: TrapLimits = NO_TRAPS
@@ -398,7 +398,7 @@ class LinkFilter:
         return True
 
 
-def _positions(words: set[str]) -> frozenset[Position]:
+def _positions(words: set[str]) -> frozenset[LinkPosition]:
     named = words & _WORDS.keys()
     return frozenset().union(*(_WORDS[word] for word in named)) if named else _ABOX
 

@@ -14,7 +14,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.options import FetchOptions, ftp_logins
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.harvest.options import HarvestOptions
-from rdfcrawl.records import NO_BUDGET, Budget
+from rdfcrawl.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.setting_values import is_on
 
@@ -47,7 +47,7 @@ class SpiderOptions:
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, spider: str, *, budget: Budget = NO_BUDGET
+        cls, settings: BaseSettings, spider: str, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
         """Read the settings.
 

@@ -16,7 +16,7 @@ _RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
 _MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
-class Piece(NamedTuple):
+class DeflatePiece(NamedTuple):
     """A part of a deflate stream.
 
     Attributes:
@@ -47,7 +47,7 @@ class PieceOrder:
 
 
 class PiecePacker:
-    """Deflates one stream; see `Piece`."""
+    """Deflates one stream; see `DeflatePiece`."""
 
     __slots__ = ("_crc", "_deflate", "_n_content")
 
@@ -58,13 +58,13 @@ class PiecePacker:
         self._crc = 0
         self._n_content = 0
 
-    def pack(self, content: bytes) -> Piece:
+    def pack(self, content: bytes) -> DeflatePiece:
         """Return the piece that holds this content."""
         self._crc = isal_zlib.crc32(content, self._crc)
         self._n_content += len(content)
         packed = self._deflate.compress(content)
         packed += self._deflate.flush(isal_zlib.Z_SYNC_FLUSH)
-        return Piece(packed, self._crc, self._n_content)
+        return DeflatePiece(packed, self._crc, self._n_content)
 
 
 def check_statements(chunk: bytes) -> None:

@@ -412,7 +412,7 @@ class Document:
         return f"<Document {self.status} {self.url!r}>"
 
 
-class Budget(NamedTuple):
+class CrawlBudget(NamedTuple):
     """Most that is ever accepted; 0 is no limit each time.
 
     Attributes:
@@ -426,7 +426,7 @@ class Budget(NamedTuple):
     of_domain: int = 0
 
 
-NO_BUDGET: Final = Budget()
+NO_BUDGET: Final = CrawlBudget()
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -40,7 +40,7 @@ class CrawlMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class AgreedArguments:
     """The arguments that hold from now on.
 
     Attributes:
@@ -58,7 +58,7 @@ def agree(
     crawl_id: str,
     *,
     is_new_run: bool = False,
-) -> Agreed:
+) -> AgreedArguments:
     """Bring together what a crawl has kept and what a command gives.
 
     What is meant for one run is forgotten when the next one begins.
@@ -79,7 +79,7 @@ def agree(
         name: inlined(name, member.given[name]) for name in kept if name in member.given
     }
     if stored is None:
-        return Agreed(given)
+        return AgreedArguments(given)
     gone = reset | _OF_ONE_RUN if is_new_run else reset
     texts = {name: text for name, text in stored.items() if name not in gone}
     for name, text in given.items():
@@ -95,7 +95,7 @@ def agree(
         if name not in {*NAMED, *_OF_ONE_RUN}
         and not _is_same(name, texts.get(name), stored.get(name), member.accepts)
     )
-    return Agreed(texts, changed)
+    return AgreedArguments(texts, changed)
 
 
 def _names(text: str, kept: list[str]) -> frozenset[str]:

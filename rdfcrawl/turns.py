@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.records import Visit
 
-    Take = Callable[[str], Awaitable["Turn | None"]]
+    Take = Callable[[str], Awaitable["SoloTurn | None"]]
     """Waits for the turn to ask for a URL; None if there is none."""
 
 # It goes on while the machine sleeps, where the system has such a clock: whoever wakes
@@ -43,7 +43,7 @@ class HostRestsError(Exception):
         self.secs = secs
 
 
-class Turn:
+class SoloTurn:
     """A turn that nobody competes for.
 
     Attributes:
@@ -81,15 +81,15 @@ class Turn:
         return False
 
 
-FREE: Final = Turn()
+FREE: Final = SoloTurn()
 
 
-class Turns:
+class SoloTurns:
     """Gives turns to requests that nobody else's requests compete with."""
 
     async def of_visit(
         self, visit: Visit, *, is_for_rules: bool = False
-    ) -> Turn | None:
+    ) -> SoloTurn | None:
         """Wait for the turn of a visit to ask its host.
 
         Args:
@@ -105,7 +105,7 @@ class Turns:
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
-    ) -> Turn | None:
+    ) -> SoloTurn | None:
         """Wait for a turn to ask for a URL.
 
         Args:

@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.links import Extent, LinkPolicy, Position
+from rdfcrawl.links import CrawlExtent, LinkPolicy, LinkPosition
 from rdfcrawl.records import Kind
 from rdfcrawl.seeds import BadSeed, Seed, iter_seeds, iter_typed_seeds
 
@@ -29,7 +29,7 @@ def test_defaults() -> None:
     assert arguments == CrawlArguments()
     assert arguments.seeds == ()
     assert arguments.follow == LinkPolicy()
-    assert arguments.scope is Extent.ANY
+    assert arguments.scope is CrawlExtent.ANY
     assert (arguments.depth, arguments.max_per_host) == (255, 0)
     assert not arguments.allow.expressions
     assert not arguments.deny.expressions
@@ -54,8 +54,8 @@ def test_every_argument(tmp_path: Path) -> None:
         }
     )
     assert arguments.seeds == ("http://a/",)
-    assert arguments.follow.positions == {Position.TYPE}
-    assert arguments.scope is Extent.DOMAIN
+    assert arguments.follow.positions == {LinkPosition.TYPE}
+    assert arguments.scope is CrawlExtent.DOMAIN
     assert (arguments.depth, arguments.max_per_host) == (3, 1000)
     assert len(arguments.allow.expressions) == 1
     assert len(arguments.deny.expressions) == 2

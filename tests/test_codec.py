@@ -19,8 +19,8 @@ from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap import SitemapState
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
-from rdfcrawl.sitemaps.resourcesync.runs import Part
+from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart
 from rdfcrawl.tasks.records import decode_record, encode_record
 from tests.support.task_values import tasks, values
 
@@ -28,14 +28,14 @@ KEPT = [
     BegunRun,
     FinishedHarvest,
     HeardDataset,
-    Known,
+    KnownResource,
     KnownDataset,
     OwedResource,
     PageState,
-    Part,
+    RunPart,
     PartFacts,
     SitemapState,
-    State,
+    MirrorState,
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl import formats
-from rdfcrawl.formats import FORMATS, Packing, decide
+from rdfcrawl.formats import FORMATS, PackingKind, decide
 from tests.support.cpu_time import takes_at_most
 
 URL = "http://example.org/doc"
@@ -159,21 +159,26 @@ REFUSED = {
 OLD_TAR = b"doc.ttl".ljust(100, b"\0") + b"0000644\0"
 ODD = bytes(range(128, 256))
 PACKED = {
-    "gzip": ("text/turtle", ".ttl", GZIP, Packing.GZIP),
-    "gzip by content": ("", "", GZIP, Packing.GZIP),
-    "bzip2": ("", ".ttl.bz2", b"BZh91AY&SY" + ODD, Packing.BZIP2),
-    "bzip2 of nothing": ("", "", b"BZh9\x17rE8P\x90", Packing.BZIP2),
-    "xz": ("application/octet-stream", "", b"\xfd7zXZ\0" + ODD, Packing.XZ),
-    "zstd": ("", "", b"\x28\xb5\x2f\xfd" + ODD, Packing.ZSTD),
-    "zstd, skippable first": ("", "", b"\x5a\x2a\x4d\x18" + ODD, Packing.ZSTD),
-    "lz4": ("", "", b"\x04\x22\x4d\x18" + ODD, Packing.LZ4),
-    "br by name": ("", ".ttl.br", ODD, Packing.BROTLI),
-    "br by type": ("application/x-brotli", "", ODD, Packing.BROTLI),
-    "zip": ("text/html", ".ttl", b"PK\3\4" + ODD, Packing.ZIP),
-    "zip of nothing": ("", "", b"PK\5\6" + bytes(18), Packing.ZIP),
-    "tar": ("", "", bytes(257) + b"ustar\x0000" + bytes(248), Packing.TAR),
-    "old tar by name": ("", ".tar", OLD_TAR, Packing.TAR),
-    "7z": ("application/n-triples", "", b"7z\xbc\xaf\x27\x1c" + ODD, Packing.SEVEN_ZIP),
+    "gzip": ("text/turtle", ".ttl", GZIP, PackingKind.GZIP),
+    "gzip by content": ("", "", GZIP, PackingKind.GZIP),
+    "bzip2": ("", ".ttl.bz2", b"BZh91AY&SY" + ODD, PackingKind.BZIP2),
+    "bzip2 of nothing": ("", "", b"BZh9\x17rE8P\x90", PackingKind.BZIP2),
+    "xz": ("application/octet-stream", "", b"\xfd7zXZ\0" + ODD, PackingKind.XZ),
+    "zstd": ("", "", b"\x28\xb5\x2f\xfd" + ODD, PackingKind.ZSTD),
+    "zstd, skippable first": ("", "", b"\x5a\x2a\x4d\x18" + ODD, PackingKind.ZSTD),
+    "lz4": ("", "", b"\x04\x22\x4d\x18" + ODD, PackingKind.LZ4),
+    "br by name": ("", ".ttl.br", ODD, PackingKind.BROTLI),
+    "br by type": ("application/x-brotli", "", ODD, PackingKind.BROTLI),
+    "zip": ("text/html", ".ttl", b"PK\3\4" + ODD, PackingKind.ZIP),
+    "zip of nothing": ("", "", b"PK\5\6" + bytes(18), PackingKind.ZIP),
+    "tar": ("", "", bytes(257) + b"ustar\x0000" + bytes(248), PackingKind.TAR),
+    "old tar by name": ("", ".tar", OLD_TAR, PackingKind.TAR),
+    "7z": (
+        "application/n-triples",
+        "",
+        b"7z\xbc\xaf\x27\x1c" + ODD,
+        PackingKind.SEVEN_ZIP,
+    ),
 }
 
 
@@ -181,7 +186,7 @@ PACKED = {
     ("media_type", "extension", "head", "packing"), PACKED.values(), ids=PACKED
 )
 def test_packing_is_found(
-    media_type: str, extension: str, head: bytes, packing: Packing
+    media_type: str, extension: str, head: bytes, packing: PackingKind
 ) -> None:
     """If the answer is packed, then it is told what in, whatever is declared."""
     decision = decide(media_type, URL + extension, head)
@@ -264,7 +269,7 @@ def test_declared_type_is_checked_whatever_the_name(name: str, head: bytes) -> N
     elif head is TURTLE:
         assert decision.format is formats.TURTLE
     else:
-        assert (decision.packing is Packing.BROTLI) == (name in ("br", "a.br"))
+        assert (decision.packing is PackingKind.BROTLI) == (name in ("br", "a.br"))
 
 
 def test_table_names_every_type_and_extension_once() -> None:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.fetch.http.exchange import MAX_HEADER_BYTES, HttpExchange
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.http_links import (
     MAX_LINKS,
     HeaderLink,
@@ -169,7 +169,9 @@ def test_several_context_links_are_refused() -> None:
 def test_document_with_several_context_links_is_read_to_its_fault() -> None:
     """If a document has several contexts in its header, then that is its fault."""
     header = f"<c>; {CONTEXT}, <d>; {CONTEXT}"
-    job = Job(url=BASE, graph=None, media_type="application/json", http_links=header)
+    job = ReadingJob(
+        url=BASE, graph=None, media_type="application/json", http_links=header
+    )
     reading = DocumentReading(b'{"a": 1}', job)
     assert list(reading) == []
     assert reading.outcome.faults[0].reason is Reason.REMOTE_CONTEXT
@@ -223,7 +225,7 @@ async def test_header_reaches_the_document(
     options = fetch_options()
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
-            visitor = Visitor(
+            visitor = VisitMaker(
                 exchange, spool, options, key_of=host_of, is_new=_always_new
             )
             visit = Visit(

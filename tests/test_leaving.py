@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.fetch.hops import Hops
-from rdfcrawl.leaving import MAX_FILE_BYTES, Leaving, parse_hosts, read_file
+from rdfcrawl.fetch.hops import RedirectJudge
+from rdfcrawl.leaving import MAX_FILE_BYTES, ForsakenHosts, parse_hosts, read_file
 from rdfcrawl.records import Record
 from rdfcrawl.uri import BadUri, requestable
 
@@ -53,8 +53,8 @@ def test_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 def test_redirects_to_hosts_that_are_left_later_are_not_followed() -> None:
     """If a host joins those to leave while a crawl goes on, then hops know it."""
-    leaving = Leaving()
-    hops = Hops(leaving=leaving)
+    leaving = ForsakenHosts()
+    hops = RedirectJudge(leaving=leaving)
     record, target = Record("http://a.example/"), "http://b.example/x"
     assert hops.unwanted(record, target) is None
     leaving.replace(["b.example"])

@@ -14,11 +14,11 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links import (
     MAX_NESTED_TERMS,
-    Extent,
+    CrawlExtent,
+    CrawlScope,
     LinkFilter,
     LinkPolicy,
-    Position,
-    Scope,
+    LinkPosition,
     load_patterns,
 )
 from rdfcrawl.rdf.namespaces import RDF_TYPE
@@ -161,10 +161,10 @@ def test_literals_are_never_links(text: str, suffix: str) -> None:
         ),
         max_size=8,
     ),
-    st.sets(st.sampled_from([*Position])),
+    st.sets(st.sampled_from([*LinkPosition])),
 )
 def test_scan_agrees_with_a_parser(
-    triples: list[tuple[str, str, str]], positions: set[Position]
+    triples: list[tuple[str, str, str]], positions: set[LinkPosition]
 ) -> None:
     """If a parser reads the same statements, then it finds the same links."""
     chunk = "".join(
@@ -176,9 +176,9 @@ def test_scan_agrees_with_a_parser(
     for quad in ox.parse(chunk, ox.RdfFormat.N_QUADS):
         is_type = quad.predicate.value == RDF_TYPE
         at = {
-            Position.SUBJECT: quad.subject,
-            Position.PREDICATE: quad.predicate,
-            (Position.TYPE if is_type else Position.OBJECT): quad.object,
+            LinkPosition.SUBJECT: quad.subject,
+            LinkPosition.PREDICATE: quad.predicate,
+            (LinkPosition.TYPE if is_type else LinkPosition.OBJECT): quad.object,
         }
         for position in positions & at.keys():
             term = at[position]
@@ -321,24 +321,24 @@ SEED = "https://www.example.org/data/me.ttl?x=/a/b"
     ("extent", "entry", "covered", "left_out"),
     [
         pytest.param(
-            Extent.ANY, "", ["http://b/", "https://www.example.org/"], [], id="any"
+            CrawlExtent.ANY, "", ["http://b/", "https://www.example.org/"], [], id="any"
         ),
         pytest.param(
-            Extent.DOMAIN,
+            CrawlExtent.DOMAIN,
             "example.org",
             ["http://a.example.org:81/", "https://example.org/x"],
             ["http://notexample.org/", "http://org/", "http://example.org.uk/"],
             id="domain",
         ),
         pytest.param(
-            Extent.HOST,
+            CrawlExtent.HOST,
             "www.example.org",
             ["http://www.example.org:81/", "https://www.example.org/x"],
             ["http://example.org/", "http://a.www.example.org/"],
             id="host",
         ),
         pytest.param(
-            Extent.PREFIX,
+            CrawlExtent.PREFIX,
             "www.example.org/data/",
             ["http://www.example.org/data/", "https://www.example.org/data/a/b?c/d"],
             [
@@ -351,12 +351,12 @@ SEED = "https://www.example.org/data/me.ttl?x=/a/b"
     ],
 )
 def test_scope(
-    extent: Extent, entry: str, covered: list[str], left_out: list[str]
+    extent: CrawlExtent, entry: str, covered: list[str], left_out: list[str]
 ) -> None:
     """If a scope is built of a seed, then it covers what has the same in common."""
     scope = scope_of(extent, [SEED, "http://other.example/"])
     assert scope.entry(SEED) == entry
-    assert scope == Scope(extent, scope.entries)
+    assert scope == CrawlScope(extent, scope.entries)
     for url in [SEED, "http://other.example/x", *covered]:
         assert scope.covers(url), url
     for url in left_out:
@@ -365,9 +365,9 @@ def test_scope(
 
 def test_scope_without_seeds() -> None:
     """If a scope has no seeds, then it covers nothing, unless it is `any`."""
-    assert Scope().covers(SEED)
-    for extent in (Extent.DOMAIN, Extent.HOST, Extent.PREFIX):
-        assert not Scope(extent).covers(SEED)
+    assert CrawlScope().covers(SEED)
+    for extent in (CrawlExtent.DOMAIN, CrawlExtent.HOST, CrawlExtent.PREFIX):
+        assert not CrawlScope(extent).covers(SEED)
 
 
 def test_deny_wins_over_allow(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_deny_wins_over_allow(tmp_path: Path) -> None:
     only_deny = LinkFilter(deny=load_patterns(deny))
     assert only_deny.admits("http://a/x")
     assert not only_deny.admits("http://a/x.jpeg")
-    scoped = LinkFilter(scope_of(Extent.HOST, ["http://a/"]), both.allow)
+    scoped = LinkFilter(scope_of(CrawlExtent.HOST, ["http://a/"]), both.allow)
     assert scoped.admits("http://a/data/x")
     assert not scoped.admits("http://b/data/x")
 

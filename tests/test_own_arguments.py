@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.arguments import ArgumentSet, CrawlArguments, texts_of
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import Agreed, CrawlMember, agree
+from rdfcrawl.remembered import AgreedArguments, CrawlMember, agree
 from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.sparql import SparqlSpider
@@ -158,7 +158,7 @@ def test_crawl_keeps_own_arguments() -> None:
     """If a crawl goes on, then own arguments hold as ours do, until they are reset."""
     accepts = PeopleSpider.accepts()
     begun = agree(None, CrawlMember(accepts=accepts, given={"min_age": "18"}), "c")
-    assert begun == Agreed({"min_age": "18"})
+    assert begun == AgreedArguments({"min_age": "18"})
     assert agree(begun.texts, CrawlMember(accepts=accepts), "c") == begun
     with pytest.raises(ConfigError, match="add -a reset=min_age"):
         agree(begun.texts, CrawlMember(accepts=accepts, given={"min_age": "20"}), "c")

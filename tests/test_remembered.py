@@ -6,7 +6,7 @@ import pytest
 
 from rdfcrawl.arguments import ArgumentSet
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import Agreed, CrawlMember, agree
+from rdfcrawl.remembered import AgreedArguments, CrawlMember, agree
 
 
 def member(takes: tuple[str, ...] = (), **given: str) -> CrawlMember:
@@ -18,7 +18,7 @@ def test_audit_is_for_one_run() -> None:
     """If a run is an audit, then it is one until it is over, and the next is not."""
     audit = member(("sources", "audit"), audit="1")
     first = agree({}, audit, "c")
-    assert first == Agreed({"audit": "1"})
+    assert first == AgreedArguments({"audit": "1"})
     plain = member(("sources", "audit"))
     assert agree(first.texts, plain, "c").texts == {"audit": "1"}
     assert agree(first.texts, plain, "c", is_new_run=True).texts == {}
@@ -28,7 +28,7 @@ def test_audit_is_for_one_run() -> None:
 def test_same_value_in_other_words_is_no_contradiction(text: str) -> None:
     """If an argument means what it meant before, then nothing is refused."""
     stored = {"follow": "subject,object"}
-    assert agree(stored, member(follow=text), "c") == Agreed(stored)
+    assert agree(stored, member(follow=text), "c") == AgreedArguments(stored)
 
 
 @pytest.mark.parametrize(("before", "text"), [("5", "4"), ("0", "3")])
@@ -50,4 +50,4 @@ def test_named_sources_are_added_up() -> None:
 def test_reset_alone_gives_the_default() -> None:
     """If an argument is reset and has no value, then it has its default again."""
     agreed = agree({"scope": "host", "depth": "3"}, member(reset="scope"), "c")
-    assert agreed == Agreed({"depth": "3"}, frozenset({"scope"}))
+    assert agreed == AgreedArguments({"depth": "3"}, frozenset({"scope"}))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.inspection import Inspection
+    from rdfcrawl.inspection import InspectionReport
 
 
 class ExtractedRdf:
@@ -42,7 +42,7 @@ class ExtractedRdf:
         faults: all that was wrong, in order.
     """
 
-    def __init__(self, inspection: Inspection, statements: KeptQuads) -> None:
+    def __init__(self, inspection: InspectionReport, statements: KeptQuads) -> None:
         outcome = inspection.outcome
         found = outcome.format if outcome else None
         self.url = inspection.document.url

@@ -38,7 +38,7 @@ _SCHEMA = (SCHEMA, SCHEMA_HTTPS)
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class NamedDistribution:
     """A way to a dataset that a document names.
 
     Attributes:
@@ -66,7 +66,7 @@ class DatasetDescriptions:
         services: names among `named` that are no datasets, but services.
     """
 
-    named: tuple[Distribution, ...] = ()
+    named: tuple[NamedDistribution, ...] = ()
     links: tuple[str, ...] = ()
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
     n_left_out: int = 0
@@ -86,7 +86,7 @@ class DatasetDescriptions:
             if x.way is not AccessMethod.SPARQL or x.url not in gone
         ]
         if own and own not in (x.url for x in named):
-            named.append(Distribution(own, AccessMethod.SPARQL, own))
+            named.append(NamedDistribution(own, AccessMethod.SPARQL, own))
         return replace(self, named=tuple(named), services=self.services | {own})
 
     def without(self, way: AccessMethod) -> DatasetDescriptions:
@@ -212,7 +212,7 @@ class AccessScan:
             if not predicate.startswith(SD):
                 self._datasets.add(subject)
 
-    def found(self, document_url: str) -> list[Distribution]:
+    def found(self, document_url: str) -> list[NamedDistribution]:
         """Return the ways; see `read`."""
         return list(self.read(document_url).named)
 
@@ -311,9 +311,9 @@ class AccessScan:
 
     def _access(
         self, subject: str, way: AccessMethod, url: str, document_url: str
-    ) -> Distribution:
+    ) -> NamedDistribution:
         name = self._name(subject, document_url)
-        return Distribution(name, way, url, self._formats_of(subject))
+        return NamedDistribution(name, way, url, self._formats_of(subject))
 
     def _name(self, subject: str, document_url: str) -> str:
         dataset = subject
@@ -334,7 +334,7 @@ def _text(term: str) -> str:
 
 
 def ways_by_dataset(
-    named: Iterable[Distribution],
+    named: Iterable[NamedDistribution],
 ) -> dict[str, tuple[DatasetAccess, ...]]:
     """Return the ways to each dataset, the one to try first at first.
 

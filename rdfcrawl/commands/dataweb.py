@@ -191,7 +191,7 @@ def _format_row(kind: str, n_found: int, n_expected: int, macro: float) -> str:
 
 
 def _add_serve_options(parser: argparse.ArgumentParser) -> None:
-    from rdfcrawl.dataweb.config import EXPERIMENTS, Profile, WebConfig
+    from rdfcrawl.dataweb.config import EXPERIMENTS, DumpProfile, WebConfig
 
     defaults = WebConfig()
     for option, name, kind, meaning in _OPTIONS:
@@ -206,7 +206,7 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         dest="compressions",  # `profile` is Scrapy's own
-        choices=list(map(str, Profile)),
+        choices=list(map(str, DumpProfile)),
         help="formats of dumps: ORCA's of 2020 (gz, bz2, zip) or 2021 (tar, tar.gz,"
         " zip), or every serialization with every compression, one after another, and"
         " further kinds of nodes",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.extraction.outcome import ExtractOutcome
-    from rdfcrawl.inspection import Inspection, InspectionRequest
+    from rdfcrawl.inspection import InspectionReport, InspectionRequest
     from rdfcrawl.records import Document
 
 _SHOWN_LINKS: Final = 20
@@ -136,7 +136,7 @@ class Command(ScrapyCommand):
             fail(str(error))
 
 
-def _show(question: InspectionRequest, limit: int) -> Inspection:
+def _show(question: InspectionRequest, limit: int) -> InspectionReport:
     """Write the report to standard error and the statements to standard output."""
     from rdfcrawl.inspection import inspect
     from rdfcrawl.rdf.pretty import pretty
@@ -166,7 +166,7 @@ def _show(question: InspectionRequest, limit: int) -> Inspection:
     return inspection
 
 
-def _rules(question: InspectionRequest, inspection: Inspection) -> Iterator[str]:
+def _rules(question: InspectionRequest, inspection: InspectionReport) -> Iterator[str]:
     """Yield lines for people: which scraping rules are for the document."""
     if not question.extract.rules:
         return
@@ -189,7 +189,7 @@ def _coloured(turtle: str) -> str:
     )
 
 
-def _convert(question: InspectionRequest, target: Path) -> Inspection:
+def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
     """Write the statements to a file, and the report to standard error."""
     from rdfcrawl.inspection import inspect
 
@@ -251,7 +251,7 @@ def _blocks(lines: BinaryIO) -> Iterator[bytes]:
     return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, drop=lambda: None)
 
 
-def report(inspection: Inspection) -> list[str]:
+def report(inspection: InspectionReport) -> list[str]:
     """Return lines for people: what the document is, and what came of it."""
     document, outcome = inspection.document, inspection.outcome
     rows = [("document", document.url)]
@@ -301,7 +301,7 @@ def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
     yield "statements", f"{outcome.n_quads}{whole}"
 
 
-def _links(inspection: Inspection) -> Iterator[tuple[str, str]]:
+def _links(inspection: InspectionReport) -> Iterator[tuple[str, str]]:
     outcome = inspection.outcome
     relations = {link.url: link.relation for link in outcome.links} if outcome else {}
     followed = sorted(inspection.followed)

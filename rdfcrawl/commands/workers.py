@@ -82,14 +82,14 @@ class Command(BaseRunSpiderCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.progress.crew import Crew
+        from rdfcrawl.progress.crew import WorkerPool
 
         if self.settings is None:
             return
         settings = check_operator(spider, opts.spargs, self.settings)
         given = spider.given(opts.spargs, settings)
         configure_logging(self.settings)
-        crew = Crew(
+        crew = WorkerPool(
             spider.name,
             member=spider.member_of(given),
             arguments=given,

@@ -13,8 +13,8 @@ from rdfcrawl.dataweb.messages import RULES_PATHS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.dataweb.messages import Request
-    from rdfcrawl.dataweb.nodes.base import Node
+    from rdfcrawl.dataweb.messages import NodeRequest
+    from rdfcrawl.dataweb.nodes.base import WebNode
 
 _CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
 
@@ -24,7 +24,7 @@ MAX_KEPT = 200_000  # requests of one host that are kept one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedRequest:
     """One request, as it was answered.
 
     Attributes:
@@ -110,10 +110,10 @@ class AccessLog:
         keeps_requests: each request is kept too (`MAX_KEPT` of them).
     """
 
-    def __init__(self, node: Node, *, keeps_requests: bool = False) -> None:
+    def __init__(self, node: WebNode, *, keeps_requests: bool = False) -> None:
         self._node = node
         self._keeps_requests = keeps_requests
-        self._kept: list[Asked] = []
+        self._kept: list[LoggedRequest] = []
         self._figures = HostLog(
             index=node.plan.index,
             kind=str(node.plan.kind),
@@ -155,7 +155,9 @@ class AccessLog:
         """Count what was not understood as a request."""
         self._figures.n_refused += 1
 
-    def request_started(self, request: Request, user_agent: str, now: float) -> bool:
+    def request_started(
+        self, request: NodeRequest, user_agent: str, now: float
+    ) -> bool:
         """Count a request; return whether it is the first of its kind.
 
         Args:
@@ -198,13 +200,13 @@ class AccessLog:
         if is_first and status == 200:
             self._figures.n_documents += 1
 
-    def keep(self, request: Request, status: int, n_bytes: int) -> None:
+    def keep(self, request: NodeRequest, status: int, n_bytes: int) -> None:
         """Keep one request, if requests are kept."""
         if not self._keeps_requests or len(self._kept) >= MAX_KEPT:
             return
         fields = request.fields
         self._kept.append(
-            Asked(
+            LoggedRequest(
                 at=time.time(),
                 method=request.method,
                 target=request.target,
@@ -218,7 +220,7 @@ class AccessLog:
         )
 
     @property
-    def requests(self) -> tuple[Asked, ...]:
+    def requests(self) -> tuple[LoggedRequest, ...]:
         """The requests that were kept, in the order of their answers."""
         return tuple(self._kept)
 

@@ -45,7 +45,7 @@ def iter_link_counts(
         yield vertex, count
 
 
-class Urn:
+class DegreeUrn:
     """Draws vertices with a probability proportional to in-degree + 1."""
 
     def __init__(self, rng: random.Random) -> None:

@@ -38,7 +38,7 @@ ORCA_KINDS = tuple(NodeKind)[:5]
 """The kinds of node that ORCA has."""
 
 
-class Profile(StrEnum):
+class DumpProfile(StrEnum):
     """Which serializations and compressions dumps have."""
 
     ORCA_2020 = "2020"  # of the published runs
@@ -88,7 +88,7 @@ class WebConfig:
     delay_secs: float = 0.0
     disallowed: float = 0.0
     compressed: float = 0.5
-    profile: Profile = Profile.ORCA_2020
+    profile: DumpProfile = DumpProfile.ORCA_2020
     rdfa_dir: str = ""
     latency_ms: float = 0.0
     sources: dict[NodeKind, dict[str, Any]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class WebConfig:
         if not self.kinds:
             raise ConfigError("weights must have one that is above 0")
         others = [kind for kind in self.kinds if kind not in ORCA_KINDS]
-        if others and self.profile is not Profile.EXTENDED:
+        if others and self.profile is not DumpProfile.EXTENDED:
             raise ConfigError(f"{others[0]} nodes are of the extended profile only")
         if len(self.kinds) > self.n_nodes:
             raise ConfigError(
@@ -216,12 +216,12 @@ EXPERIMENTS: dict[int, dict[str, Any]] = {
 }
 
 
-def _profile(name: str) -> Profile:
+def _profile(name: str) -> DumpProfile:
     try:
-        return Profile(str(name))
+        return DumpProfile(str(name))
     except ValueError:
         raise ConfigError(
-            f"profile is {name}, allowed are {', '.join(Profile)}"
+            f"profile is {name}, allowed are {', '.join(DumpProfile)}"
         ) from None
 
 

@@ -6,9 +6,15 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rdfcrawl.dataweb.accesslog import AccessLog, Asked, HostLog, WebLog, collect_log
+from rdfcrawl.dataweb.accesslog import (
+    AccessLog,
+    HostLog,
+    LoggedRequest,
+    WebLog,
+    collect_log,
+)
 from rdfcrawl.dataweb.config import WebConfig
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.server import HostServer, bind_sockets
 from rdfcrawl.dataweb.web import list_addresses
 from rdfcrawl.errors import ConfigError
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.dataweb.nodes.site import SiteOptions
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=WebNode)
 ANSWER_SECS = 30.0
 
 
@@ -105,11 +111,11 @@ class LocalWeb:
         self._hosts.append(host)
         return node
 
-    def requests(self, node: Node) -> tuple[Asked, ...]:
+    def requests(self, node: WebNode) -> tuple[LoggedRequest, ...]:
         """Give the requests of a node since it was started, or since `forget`."""
         return self._hosts[node.plan.index].log.requests
 
-    def targets(self, node: Node) -> list[str]:
+    def targets(self, node: WebNode) -> list[str]:
         """Give the targets that were asked for, with repeats, in their order."""
         return [one.target for one in self.requests(node)]
 
@@ -122,7 +128,7 @@ class LocalWeb:
         """Give the figures of all nodes since their start."""
         return collect_log(host.log for host in self._hosts)
 
-    def figures(self, node: Node) -> HostLog:
+    def figures(self, node: WebNode) -> HostLog:
         """Give the figures of one node since its start."""
         return self._hosts[node.plan.index].log.figures()
 

@@ -17,7 +17,7 @@ MAX_FIELDS = 100  # parameters of one query string or form
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class NodeRequest:
     """One request, read completely.
 
     Attributes:
@@ -55,7 +55,7 @@ class Request:
         return parse_fields(self.target.partition("?")[2])
 
 
-class Response:
+class NodeResponse:
     """One response, encoded once and sent as often as it is asked for.
 
     Attributes:
@@ -85,16 +85,16 @@ class Response:
         self.body = body
 
 
-def text_response(status: int, message: str = "") -> Response:
+def text_response(status: int, message: str = "") -> NodeResponse:
     """Answer with one line of plain text (the reason phrase if none is given)."""
     line = (message or HTTPStatus(status).phrase) + "\n"
-    return Response(status, line.encode(), content_type="text/plain; charset=utf-8")
+    return NodeResponse(status, line.encode(), content_type="text/plain; charset=utf-8")
 
 
-def json_response(status: int, value: object) -> Response:
+def json_response(status: int, value: object) -> NodeResponse:
     """Answer with JSON."""
     body = json.dumps(value, ensure_ascii=False).encode()
-    return Response(status, body, content_type="application/json;charset=utf-8")
+    return NodeResponse(status, body, content_type="application/json;charset=utf-8")
 
 
 NOT_FOUND = text_response(404)

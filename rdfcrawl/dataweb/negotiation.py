@@ -69,7 +69,7 @@ def parse_accept(value: str) -> list[MediaRange]:
     return ranges
 
 
-class Negotiator(Generic[T]):
+class MediaTypeChooser(Generic[T]):
     """Chooses one of the media types that a server can write."""
 
     def __init__(self, available: Mapping[str, T]) -> None:
@@ -109,4 +109,4 @@ class Negotiator(Generic[T]):
         return best
 
 
-RDF_NEGOTIATOR = Negotiator(RDF_MEDIA_TYPES)
+RDF_NEGOTIATOR = MediaTypeChooser(RDF_MEDIA_TYPES)

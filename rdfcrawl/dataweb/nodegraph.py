@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.attachment import Urn, iter_link_counts
+from rdfcrawl.dataweb.attachment import DegreeUrn, iter_link_counts
 from rdfcrawl.dataweb.config import NodeKind
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class _Growth:
         self, kinds: Sequence[NodeKind], order: Sequence[int], rng: random.Random
     ) -> None:
         self._kinds, self._order, self._rng = kinds, order, rng
-        self._urn = Urn(rng)
+        self._urn = DegreeUrn(rng)
         self._n_added = 0
         self.links: list[list[int]] = [[] for _ in kinds]
         self.n_edges = 0

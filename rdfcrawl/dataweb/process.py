@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from rdfcrawl.dataweb.accesslog import Asked, WebLog, parse_log
-from rdfcrawl.dataweb.nodes.site import Site
+from rdfcrawl.dataweb.accesslog import LoggedRequest, WebLog, parse_log
+from rdfcrawl.dataweb.nodes.site import ChangingSite
 from rdfcrawl.dataweb.server import ServedHere, serve
 from rdfcrawl.errors import ConfigError
 
@@ -76,10 +76,10 @@ class ServedWeb:
         self._write(b"log\n")
         return parse_log(self._read_line(ANSWER_SECS))
 
-    def requests(self, index: int) -> tuple[Asked, ...]:
+    def requests(self, index: int) -> tuple[LoggedRequest, ...]:
         """Give the requests of a node; those of ORCA's kinds are not kept."""
         kept = self._command({"do": "requests", "node": index})
-        return tuple(Asked(**one) for one in kept)
+        return tuple(LoggedRequest(**one) for one in kept)
 
     def change(self, index: int, **arguments: Any) -> Any:
         """Change the content of a node, as its `change` does, and write the truth.
@@ -245,7 +245,7 @@ class _Commands(asyncio.Protocol):
             kept = self._served.requests(index)
             return {"result": [asdict(one) for one in kept]}
         node = self._served.web.nodes[index]
-        if not isinstance(node, Site):
+        if not isinstance(node, ChangingSite):
             return {"error": f"{node.plan.kind} nodes do not change"}
         try:
             result = node.change(**asked["arguments"])

@@ -10,11 +10,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.dataweb.messages import Request, Response
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.accesslog import AccessLog
-    from rdfcrawl.dataweb.nodes.base import Node
+    from rdfcrawl.dataweb.nodes.base import WebNode
 
 MAX_HEAD_BYTES = 16 * 1024
 MAX_BODY_BYTES = 256 * 1024
@@ -29,7 +29,9 @@ class _Refusal(Exception):
         self, status: int, *, headers: tuple[tuple[str, str], ...] = ()
     ) -> None:
         super().__init__(status)
-        self.response = Response(status, headers=(*headers, ("Connection", "close")))
+        self.response = NodeResponse(
+            status, headers=(*headers, ("Connection", "close"))
+        )
 
 
 class _Head:
@@ -83,7 +85,7 @@ class NodeProtocol(asyncio.Protocol):
 
     def __init__(
         self,
-        node: Node,
+        node: WebNode,
         log: AccessLog,
         *,
         latency_secs: float,
@@ -96,7 +98,7 @@ class NodeProtocol(asyncio.Protocol):
         self._head: _Head | None = None  # read, its body is still to come
         self._n_body = 0
         self._timer: asyncio.TimerHandle | None = None  # an answer is held back
-        self._held: tuple[Response, bool] | None = None
+        self._held: tuple[NodeResponse, bool] | None = None
         self._is_paused = False  # the client does not read
         self._transport: asyncio.Transport | None = None
 
@@ -164,7 +166,7 @@ class NodeProtocol(asyncio.Protocol):
         elif not self._transport.is_reading():
             self._transport.resume_reading()
 
-    def _next_request(self) -> tuple[Request, _Head] | None:
+    def _next_request(self) -> tuple[NodeRequest, _Head] | None:
         """Cut the next complete request off the buffer."""
         if self._head is None and not self._read_head():
             return None
@@ -173,7 +175,7 @@ class NodeProtocol(asyncio.Protocol):
             return None
         body, self._buffer = self._buffer[: self._n_body], self._buffer[self._n_body :]
         self._head = None
-        request = Request(
+        request = NodeRequest(
             head.method,
             head.target,
             head.fields.get("accept", ""),
@@ -196,7 +198,7 @@ class NodeProtocol(asyncio.Protocol):
             self._transport.write(_CONTINUE)
         return True
 
-    def _handle(self, request: Request, head: _Head) -> None:
+    def _handle(self, request: NodeRequest, head: _Head) -> None:
         now = time.monotonic()  # the loop's own clock counts milliseconds
         agent = head.fields.get("user-agent", "")
         is_first = self._log.request_started(request, agent, now)
@@ -209,12 +211,12 @@ class NodeProtocol(asyncio.Protocol):
             self._latency_secs, self._send_late, request, head
         )
 
-    def _send_late(self, request: Request, head: _Head) -> None:
+    def _send_late(self, request: NodeRequest, head: _Head) -> None:
         self._timer = None
         self._send(request, head)
         self._advance()
 
-    def _send(self, request: Request, head: _Head) -> None:
+    def _send(self, request: NodeRequest, head: _Head) -> None:
         if self._held is None or self._transport is None:
             return
         response, is_first = self._held
@@ -232,7 +234,7 @@ class NodeProtocol(asyncio.Protocol):
             self._transport.close()
             self._buffer = b""
 
-    def _close_with(self, response: Response) -> None:
+    def _close_with(self, response: NodeResponse) -> None:
         if self._transport is not None:
             self._transport.write(response.head)
             self._transport.close()

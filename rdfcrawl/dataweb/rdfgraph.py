@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.attachment import Urn, iter_link_counts
+from rdfcrawl.dataweb.attachment import DegreeUrn, iter_link_counts
 
 if TYPE_CHECKING:
     import random
@@ -25,7 +25,7 @@ def draw_rdf_graph(
         rng: source of all choices.
     """
     objects: list[list[int]] = [[] for _ in range(n_resources)]
-    urn = Urn(rng)
+    urn = DegreeUrn(rng)
     urn.add_vertex(0)
     for resource, count in iter_link_counts(
         n_resources,

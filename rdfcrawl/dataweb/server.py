@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.accesslog import AccessLog, Asked, WebLog, collect_log
+from rdfcrawl.dataweb.accesslog import AccessLog, LoggedRequest, WebLog, collect_log
 from rdfcrawl.dataweb.config import ORCA_KINDS
 from rdfcrawl.dataweb.nodes.base import OwnProtocol
 from rdfcrawl.dataweb.protocol import NodeProtocol
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rdfcrawl.dataweb.config import WebConfig
-    from rdfcrawl.dataweb.nodes.base import Node
+    from rdfcrawl.dataweb.nodes.base import WebNode
 
 BACKLOG = 128  # connections of one host that wait to be accepted
 PORT_TRIES = 20
@@ -31,7 +31,7 @@ PORT_TRIES = 20
 class HostServer:
     """One node at its address, served by this event loop."""
 
-    def __init__(self, node: Node, log: AccessLog, *, latency_secs: float) -> None:
+    def __init__(self, node: WebNode, log: AccessLog, *, latency_secs: float) -> None:
         self.node, self.log = node, log
         self._latency_secs = latency_secs
         self._server: asyncio.Server | None = None
@@ -86,7 +86,7 @@ class ServedHere:
         """Give the figures as they are now."""
         return collect_log(host.log for host in self._hosts)
 
-    def requests(self, index: int) -> tuple[Asked, ...]:
+    def requests(self, index: int) -> tuple[LoggedRequest, ...]:
         """Give the requests of one node; those of ORCA's kinds are not kept."""
         return self._hosts[index].log.requests
 

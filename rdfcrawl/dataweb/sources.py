@@ -6,16 +6,16 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, Offer
+from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, DatasetOffer
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.ftp import FtpOptions
-from rdfcrawl.dataweb.nodes.paged import PagedOptions, Style
+from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOptions
 from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
+from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ _KINDS: dict[NodeKind, tuple[type[SiteOptions[Any]], str, int]] = {
 }
 _ENUMS: dict[str, Any] = {
     "formats": SitemapSyntax,
-    "damages": Damage,
+    "damages": UrlsetDamage,
     "ways": DatasetWay,
     "broken": DatasetWay,
     "names": DatasetNames,
     "dump": DumpKind,
-    "offers": Offer,
-    "styles": Style,
+    "offers": DatasetOffer,
+    "styles": PagingStyle,
 }
 _OF_PYTHON = frozenset({"mirrors_of", "mirrors", "endpoint_mirrors"})
 

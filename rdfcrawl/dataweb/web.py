@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
 from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan, origin_of
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode, resource_path
 from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
@@ -42,7 +42,7 @@ class DataWeb:
 
     config: WebConfig
     graph: NodeGraph
-    nodes: tuple[Node, ...]
+    nodes: tuple[WebNode, ...]
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -152,9 +152,9 @@ def _iter_plans(
         )
 
 
-def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> Node:
+def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> WebNode:
     if plan.kind not in ORCA_KINDS:
-        node: Node = options_of(config, plan.kind, plan.index).build(plan)
+        node: WebNode = options_of(config, plan.kind, plan.index).build(plan)
         return node
     if plan.kind is NodeKind.RDFA:
         if config.rdfa_dir:
@@ -163,7 +163,7 @@ def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> N
     return _build_drawn(plan, config, dump)
 
 
-def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> Node:
+def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> WebNode:
     if plan.kind is NodeKind.CKAN:
         return CkanNode(plan)
     rng = _random(config, f"data-{plan.index}")

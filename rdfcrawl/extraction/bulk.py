@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from rdfcrawl.links import LinkPolicy, Position
-from rdfcrawl.pieces import Piece, PieceOrder, PiecePacker, check_statements
+from rdfcrawl.links import LinkPolicy, LinkPosition
+from rdfcrawl.pieces import DeflatePiece, PieceOrder, PiecePacker, check_statements
 from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _NONE: Final[frozenset[bytes]] = frozenset()
 
 
 @dataclass(kw_only=True)
-class Bulk:
+class BulkOutput:
     """What is wanted of the child.
 
     Attributes:
@@ -71,7 +71,7 @@ class Bulk:
     @cached_property
     def follow(self) -> LinkPolicy:
         """Which links are looked for."""
-        positions = frozenset(map(Position, self.positions))
+        positions = frozenset(map(LinkPosition, self.positions))
         return LinkPolicy(positions, only=self.only, skip=self.skip)
 
 
@@ -119,13 +119,13 @@ class BulkPart(NamedTuple):
     """
 
     lines: bytes
-    piece: Piece | None = None
+    piece: DeflatePiece | None = None
     links: FoundLinks | None = None
     is_telling: bool = True
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads, of a part with a piece and links."""
-        packed, crc, n_content = self.piece or Piece(b"", 0, 0)
+        packed, crc, n_content = self.piece or DeflatePiece(b"", 0, 0)
         near, host, n_near, others = self.links or NO_LINKS
         head = _HEAD.pack(
             *(crc, n_content, len(packed)),
@@ -144,7 +144,7 @@ class BulkPart(NamedTuple):
             begin, end = end, end + length
             fields.append(payload[begin:end])
         packed, near, host, others = fields
-        piece = Piece(packed, crc, n_content)
+        piece = DeflatePiece(packed, crc, n_content)
         links = FoundLinks(near, host, n_near, others)
         return cls(payload[end:], piece, links, is_telling)
 
@@ -152,7 +152,7 @@ class BulkPart(NamedTuple):
 class BulkPacker:
     """Makes parts of the chunks of one document."""
 
-    def __init__(self, bulk: Bulk) -> None:
+    def __init__(self, bulk: BulkOutput) -> None:
         self._bulk = bulk
         self._plain = [bulk.order.head.encode()]
         self._n_plain = len(self._plain[0])

@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
 from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import CustomExtractor
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.unpack.scratch import FileScratch
 
@@ -91,7 +91,7 @@ class _Child:
     def __init__(self, memory_bytes: int, scratch: FileScratch) -> None:
         self._memory_bytes = memory_bytes
         self._scratch = scratch
-        self._environment = Environment(
+        self._environment = ReaderContext(
             contexts=self, is_bounded=True, scratch=scratch, lift=self._lift
         )
         self._jobs: BinaryIO = sys.stdin.buffer
@@ -106,7 +106,7 @@ class _Child:
         kind, payload = self._receive()
         if not kind:
             return False
-        job = Job.from_json(payload)
+        job = ReadingJob.from_json(payload)
         kind, payload = self._receive()
         source = Path(os.fsdecode(payload)) if kind == b"P" else payload
         n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
@@ -160,7 +160,7 @@ class _Child:
         resource.setrlimit(resource.RLIMIT_AS, (self._memory_bytes + n_bytes, hard))
 
     @staticmethod
-    def _allow_cpu(used_secs: float, job: Job, n_bytes: int) -> None:
+    def _allow_cpu(used_secs: float, job: ReadingJob, n_bytes: int) -> None:
         allowed_secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         soft = int(used_secs + allowed_secs) + 1

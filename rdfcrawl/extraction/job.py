@@ -12,7 +12,7 @@ from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reserv
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
-    from rdfcrawl.extraction.bulk import Bulk
+    from rdfcrawl.extraction.bulk import BulkOutput
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.rdf.graphs import Trust
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass(
     slots=True, kw_only=True
 )  # one per document; frozen ones take thrice as long
-class Job:
+class ReadingJob:
     """What is known of a document before it is read, and how it is to be read.
 
     Attributes:
@@ -62,7 +62,7 @@ class Job:
     at_secs: float = 0.0
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
-    bulk: Bulk | None = None
+    bulk: BulkOutput | None = None
 
     @property
     def page_url(self) -> str:
@@ -100,9 +100,9 @@ class Job:
             members["reservation_policy"]
         )
         if members["bulk"] is not None:
-            from rdfcrawl.extraction.bulk import Bulk  # noqa: PLC0415  # few have it
+            from rdfcrawl.extraction.bulk import BulkOutput  # noqa: PLC0415  # few have it
 
-            members["bulk"] = Bulk.from_members(members["bulk"])
+            members["bulk"] = BulkOutput.from_members(members["bulk"])
         if members["extractors"] is not None:
             members["extractors"] = frozenset(members["extractors"])
         return cls(**members)

@@ -17,21 +17,21 @@ from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.http_links import context_link, links_of
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
-from rdfcrawl.rdf.output import CHUNK_BYTES, Output
-from rdfcrawl.rdf.parse import Parse, canonical_lines, is_blank
+from rdfcrawl.rdf.output import CHUNK_BYTES, QuadOutput
+from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.extraction.job import Job
+    from rdfcrawl.extraction.job import ReadingJob
     from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules import Rule, RuleSet
+    from rdfcrawl.html.rules import PageRule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument
 
 MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
@@ -56,20 +56,20 @@ class DocumentReading:
     def __init__(
         self,
         source: bytes | Path | ByteSource,
-        job: Job,
+        job: ReadingJob,
         *,
-        environment: Environment = INLINE,
+        environment: ReaderContext = INLINE,
     ) -> None:
         self._source = ByteSource.of(source)
         self._job = job
         self._environment = environment
         self._log = FaultLog()
         self._noted_before: list[Fault] = []
-        self._writing: Output | None = None  # of the document or member being read
+        self._writing: QuadOutput | None = None  # of the document or member being read
         decision = formats.decide(job.media_type, job.url, self._source.head())
         self._custom = _custom_of(job) if job.custom else None
         if self._custom is not None:
-            decision = formats.Decision(None, "content-type")
+            decision = formats.FormatDecision(None, "content-type")
         self._context_url = ""
         if job.http_links and _is_plain_json(decision, job.media_type):
             try:
@@ -77,7 +77,7 @@ class DocumentReading:
             except SourceFault as error:
                 self._log.note(error.fault.reason, error.fault.detail)
             if self._context_url and decision.format is None:
-                decision = formats.Decision(formats.JSON_LD, "content-type")
+                decision = formats.FormatDecision(formats.JSON_LD, "content-type")
         self._decision = decision
         self._is_member = False  # what is being read is packed with others
         self.outcome = ExtractOutcome(
@@ -132,9 +132,9 @@ class DocumentReading:
     def _ready_chunk(self) -> bytes:
         """Return the statements of a small document that is nearly as it is stored.
 
-        Its lines only have to be labelled and placed into its graph: what `Parse` and
-        `Output` would do with them, too, for three times as much. Most documents of
-        Linked Data are such. Nothing is returned for others.
+        Its lines only have to be labelled and placed into its graph: what
+        `DocumentParser` and `QuadOutput` would do as well, for three times as much.
+        Most documents of Linked Data are such. Nothing is returned for others.
         """
         job, data, document_format = self._job, self._source.data, self._decision.format
         limits = job.limits
@@ -163,11 +163,11 @@ class DocumentReading:
         self.outcome.n_quads = n_quads
         return chunk
 
-    def _output(self, graph: str | None, key: str) -> Output:
+    def _output(self, graph: str | None, key: str) -> QuadOutput:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
         if n_quads:  # of other members
             limits = replace(limits, n_quads=limits.n_quads - n_quads)
-        return Output(
+        return QuadOutput(
             url=job.url,
             graph=graph,
             key=key,
@@ -177,7 +177,7 @@ class DocumentReading:
         )
 
     def _document(
-        self, source: ByteSource, decision: formats.Decision, output: Output
+        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
     ) -> Iterator[bytes]:
         """Read what is not packed, or is not any more."""
         self._writing = output
@@ -194,10 +194,10 @@ class DocumentReading:
             self.outcome.is_partial |= output.has_unreadable
 
     def _parse(
-        self, source: ByteSource, decision: formats.Decision, output: Output
+        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
     ) -> Iterator[bytes]:
         job = self._job
-        parse = Parse(
+        parse = DocumentParser(
             source,
             decision,
             charset=job.charset,
@@ -211,7 +211,7 @@ class DocumentReading:
         yield from parse
         self.outcome.is_partial |= parse.is_partial
 
-    def _extract(self, custom: CustomExtractor, output: Output) -> Iterator[bytes]:
+    def _extract(self, custom: CustomExtractor, output: QuadOutput) -> Iterator[bytes]:
         """Read with an extractor of the user's, whose failure is one of the document.
 
         What it gave before it failed is kept.
@@ -238,7 +238,7 @@ class DocumentReading:
 
     # -- pages ---------------------------------------------------------------------
 
-    def _is_page(self, source: ByteSource, decision: formats.Decision) -> bool:
+    def _is_page(self, source: ByteSource, decision: formats.FormatDecision) -> bool:
         """Tell whether markup or JSON is read by extractors."""
         if decision.format is not None:
             return decision.format is formats.HTML
@@ -246,7 +246,7 @@ class DocumentReading:
             return bool(scan(source.head()))
         return decision.found == "JSON" and bool(self._rules())
 
-    def _page(self, source: ByteSource, output: Output) -> Iterator[bytes]:
+    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[bytes]:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
@@ -316,13 +316,13 @@ class DocumentReading:
             self.outcome.is_partial = True
         return data[:MAX_PAGE_BYTES]
 
-    def _rules(self) -> tuple[Rule, ...]:
+    def _rules(self) -> tuple[PageRule, ...]:
         rules = self._job.rules
         return rules_in(rules).matching(self._job.page_url) if rules else ()
 
     # -- archives ------------------------------------------------------------------
 
-    def _unpack(self, packing: formats.Packing) -> Iterator[bytes]:
+    def _unpack(self, packing: formats.PackingKind) -> Iterator[bytes]:
         self._environment.demand_bounds(f"unpacking {packing}")
         from rdfcrawl.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
 
@@ -384,7 +384,7 @@ class DocumentReading:
         return job.graph
 
 
-def _custom_of(job: Job) -> CustomExtractor | None:
+def _custom_of(job: ReadingJob) -> CustomExtractor | None:
     """Return the user's extractor for the media type of a document."""
     essence = job.media_type.partition(";")[0].strip().lower()
     return next((each for each in job.custom if each.name == essence), None)
@@ -404,7 +404,7 @@ def rules_in(path: str) -> RuleSet:
     return load_rules(Path(path)) if path else RuleSet(())
 
 
-def _is_plain_json(decision: formats.Decision, media_type: str) -> bool:
+def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:
     """Tell whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
     essence = media_type.partition(";")[0].strip().lower()
     if decision.format is formats.JSON_LD:  # by its keywords or its name

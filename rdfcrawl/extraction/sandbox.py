@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Sequence,
     )
 
-    from rdfcrawl.extraction.job import Job
+    from rdfcrawl.extraction.job import ReadingJob
     from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
@@ -137,7 +137,7 @@ class Sandbox:
         while self._idle:
             await self._idle.pop().end()
 
-    async def read(self, source: bytes | Path, job: Job) -> SandboxedReading:
+    async def read(self, source: bytes | Path, job: ReadingJob) -> SandboxedReading:
         """Return the N-Quads of one document, as `reading.Reading` does.
 
         It waits for a free child. The child is taken until the answer is read to

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.tasks.request import RequestTask
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.turns import SoloTurn
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class RequestOptions:
     """How to ask for a URI, whatever the URI.
 
     Attributes:
@@ -63,7 +63,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class HttpRequest:
     """How a record is asked for that is more than the GET of its URL.
 
     Attributes:
@@ -71,7 +71,7 @@ class Question:
         accept: value of the `Accept` header; empty for that of the kind.
         headers: further headers of the request, names and values.
         data: body of a POST; empty for a GET.
-        kept_headers: see `Ask.kept_headers`.
+        kept_headers: see `RequestOptions.kept_headers`.
     """
 
     url: str
@@ -82,7 +82,7 @@ class Question:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Answer(FetchedResponse):
+class HttpResponse(FetchedResponse):
     """What came back for one request, and how the transport fared.
 
     Attributes:
@@ -120,10 +120,12 @@ class Answer(FetchedResponse):
         self.put_off_secs = put_off_secs
 
 
-class Exchange(Protocol):
+class HttpClient(Protocol):
     """Whatever can do one request: aiohttp, or Scrapy's downloader."""
 
-    def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Awaitable[Answer]:
+    def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> Awaitable[HttpResponse]:
         """Ask for `url`, once, without following redirects or raising faults.
 
         Bodies are kept through `Spool.sink`, so that they count as memory.
@@ -137,9 +139,9 @@ class Exchange(Protocol):
 
 
 async def answer_in_turn(
-    get: Callable[[Turn], Awaitable[Answer]],
-    take: Callable[[], Awaitable[Turn | None]],
-) -> Answer:
+    get: Callable[[SoloTurn], Awaitable[HttpResponse]],
+    take: Callable[[], Awaitable[SoloTurn | None]],
+) -> HttpResponse:
     """Return the answer of a request that waits for its turn.
 
     Args:
@@ -152,9 +154,9 @@ async def answer_in_turn(
             turn = await take()
         except HostRestsError as rest:
             fault = Fault(Reason.HOST_BUSY, str(rest))
-            return Answer(fault=fault, retry_after=str(math.ceil(rest.secs)))
+            return HttpResponse(fault=fault, retry_after=str(math.ceil(rest.secs)))
         if turn is None:
-            return Answer(is_own_fault=True)
+            return HttpResponse(is_own_fault=True)
         try:
             answer = await get(turn)
         finally:

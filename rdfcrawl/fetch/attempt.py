@@ -10,13 +10,13 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.request import RequestTask
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class RecordAttempt:
     """One record on its way to a document.
 
     Attributes:
@@ -46,7 +46,7 @@ class Attempt:
     def __post_init__(self) -> None:
         self.origin = origin_of(self.record.url)
 
-    def document(self, answer: Answer, faults: list[Fault]) -> Document:
+    def document(self, answer: HttpResponse, faults: list[Fault]) -> Document:
         """Return what the present try came to."""
         answer.requested = tuple(self.requested)
         answer.ended_ms = now_ms()

@@ -15,26 +15,26 @@ from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.guard.gate import Gate
+from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.records import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class DetachedClient:
     """How documents and contexts are asked for."""
 
     options: FetchOptions
     spool: Spool
-    exchange: Exchange
+    exchange: HttpClient
     robots: RobotsCache | None
     contexts: ContextStore
 
@@ -52,7 +52,7 @@ class Web:
 @asynccontextmanager
 async def open_web(
     options: FetchOptions, folder: Path, *, robots_agent: str, logins: FtpLogins
-) -> AsyncIterator[Web]:
+) -> AsyncIterator[DetachedClient]:
     """Open the web for a block.
 
     Args:
@@ -63,7 +63,7 @@ async def open_web(
     """
     options = replace(options, spool_dir=folder / "spool")
     n_bytes = options.visit_memory_bytes
-    gate = Gate(options.guard)
+    gate = ConnectionGate(options.guard)
     async with AsyncExitStack() as stack:
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
@@ -89,4 +89,4 @@ async def open_web(
         )
         contexts = ContextStore(download, limits)
         stack.push_async_callback(contexts.close)
-        yield Web(options, spool, exchange, robots, contexts)
+        yield DetachedClient(options, spool, exchange, robots, contexts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.attempt import Attempt
+    from rdfcrawl.fetch.attempt import RecordAttempt
     from rdfcrawl.records import Visit
 
 # 520 to 524 are those of a content delivery network that cannot reach the server.
@@ -34,7 +34,7 @@ class FailingOrigins:
         self._failed: dict[str, set[int]] = {}  # origin -> indexes of records
         self._answering: set[str] = set()
 
-    def note(self, attempt: Attempt, origin: str, status: int) -> None:
+    def note(self, attempt: RecordAttempt, origin: str, status: int) -> None:
         """Take note of the status of an answer, 0 if there was none."""
         if status in FAILING:
             if attempt.record.kind not in _ADAPTING:
@@ -42,7 +42,9 @@ class FailingOrigins:
         elif status:
             self._answering.add(origin)
 
-    def is_to_blame(self, attempt: Attempt, origin: str, *, is_last_try: bool) -> bool:
+    def is_to_blame(
+        self, attempt: RecordAttempt, origin: str, *, is_last_try: bool
+    ) -> bool:
         """Tell whether it is the origin that has failed, and not the page.
 
         Args:

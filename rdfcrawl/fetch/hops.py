@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.leaving import Leaving
+from rdfcrawl.leaving import ForsakenHosts
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rdfcrawl.fetch.pace import Pace
+    from rdfcrawl.fetch.pace import HostDelay
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.turns import Take
 
 
-class Hops:
+class RedirectJudge:
     """Judges where redirects lead.
 
     Args:
@@ -38,12 +38,12 @@ class Hops:
         wants: Callable[[Record, str], bool] = lambda _record, _target: True,
         refuses: Callable[[Record], bool] = lambda _record: False,
         robots: RobotsCache | None = None,
-        leaving: Leaving | None = None,
+        leaving: ForsakenHosts | None = None,
     ) -> None:
         self._wants = wants
         self.refuses = refuses
         self._robots = robots
-        self._leaving = Leaving() if leaving is None else leaving
+        self._leaving = ForsakenHosts() if leaving is None else leaving
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator does not want."""
@@ -59,7 +59,7 @@ class Hops:
         requested: Sequence[str],
         target: str,
         *,
-        pace: Pace,
+        pace: HostDelay,
         visit: Visit,
         take: Take,
     ) -> Fault | list[Fault] | None:

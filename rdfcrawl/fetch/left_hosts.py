@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.turns import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.fetch.answer import Ask, Exchange
-    from rdfcrawl.leaving import Leaving
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
+    from rdfcrawl.leaving import ForsakenHosts
+    from rdfcrawl.turns import SoloTurn
 
 
 class LeavingExchange:
@@ -30,8 +30,8 @@ class LeavingExchange:
 
     def __init__(
         self,
-        exchange: Exchange,
-        leaving: Leaving,
+        exchange: HttpClient,
+        leaving: ForsakenHosts,
         drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._exchange = exchange
@@ -41,11 +41,13 @@ class LeavingExchange:
         self._cancelled: set[asyncio.Task[object]] = set()
         leaving.changed.append(self._cancel)
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
-        """See `Exchange.get`."""
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
         leaving = self._leaving
         if leaving.has_any and (fault := leaving.fault(url)) is not None:
-            return Answer(fault=fault)
+            return HttpResponse(fault=fault)
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a request needs a task")
@@ -58,7 +60,7 @@ class LeavingExchange:
             if task not in self._cancelled or task.uncancel() > n_cancels:
                 raise
             self._drop(url)
-            return Answer(fault=leaving.fault(url))
+            return HttpResponse(fault=leaving.fault(url))
         finally:
             del self._open[task]
             self._cancelled.discard(task)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.turns import FREE, Turn, Turns
+from rdfcrawl.turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAX_HOSTS: Final = 1000
 
 
-class LocalTurns(Turns):
+class LocalTurns(SoloTurns):
     """Keeps the delay between the requests to a host that this process makes."""
 
     def __init__(self) -> None:
@@ -23,8 +23,8 @@ class LocalTurns(Turns):
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
-    ) -> Turn | None:
-        """See `Turns.of_url`."""
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_url`."""
         del visit
         if delay_secs <= 0:
             return FREE

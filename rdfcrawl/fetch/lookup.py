@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.hops import Hops
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.hops import RedirectJudge
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.kinds import kind_of
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.records import Document
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def look_up(
     url: str,
     *,
-    exchange: Exchange,
+    exchange: HttpClient,
     spool: Spool,
     options: FetchOptions,
     robots: RobotsCache | None,
@@ -35,13 +35,13 @@ async def look_up(
         options: limits and manners, as for a page or a dump.
         robots: rules that are obeyed on each host; None obeys none.
     """
-    visitor = Visitor(
+    visitor = VisitMaker(
         exchange,
         spool,
         options,
         key_of=origin_of,
         is_new=_is_new,
-        hops=Hops(robots=robots),
+        hops=RedirectJudge(robots=robots),
     )
     record = Record(url, kind_of(url))
     while True:

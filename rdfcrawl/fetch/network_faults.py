@@ -13,7 +13,7 @@ from rdfcrawl.fetch.system_errors import dns_reason, errno_of, is_untimely
 from rdfcrawl.guard.gate import GuardBlocked
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
 
 # What an exception means, and whether it holds for the whole origin; the first match
 # counts, since aiohttp's classes inherit from one another.
@@ -44,14 +44,14 @@ def guard_fault(blocked: GuardBlocked) -> Fault:
     return Fault(Reason.GUARD_BLOCKED, blocked.detail[: Fault.MAX_DETAIL])
 
 
-def note_fault(answer: Answer, exc: SourceFault) -> None:
+def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
     """Set the fault of an answer; want of room is nobody's but ours."""
     answer.fault = exc.fault
     if isinstance(exc, NoRoom):
         answer.leave(exc.put_off_secs)
 
 
-def note_failure(answer: Answer, exc: Exception) -> bool:
+def note_failure(answer: HttpResponse, exc: Exception) -> bool:
     """Set the fault of `answer` from what ended its exchange.
 
     Returns:

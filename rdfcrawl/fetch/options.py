@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT, accept_also
-from rdfcrawl.fetch.answer import Ask
+from rdfcrawl.fetch.answer import RequestOptions
 from rdfcrawl.fetch.failing import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
 from rdfcrawl.frontier.visiting import HasCrawlOptions
@@ -166,12 +166,12 @@ class FetchOptions:
             accept=accept_also(_media_types(settings)),
         )
 
-    def ask(self, kind: Kind) -> Ask:
+    def ask(self, kind: Kind) -> RequestOptions:
         """Return how a URI of `kind` is asked for."""
         searches = kind in (Kind.SPARQL, Kind.CKAN)
         # A list of resources or a result of a query may be as long as a dump.
         is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL)
-        return Ask(
+        return RequestOptions(
             accept=self.accept[kind],
             max_bytes=self.max_dump_bytes if is_dump else self.max_document_bytes,
             spool_bytes=self.spool_bytes,
@@ -184,9 +184,9 @@ class FetchOptions:
             is_final=kind is Kind.SPARQL,
         )
 
-    def ask_robots(self, max_bytes: int) -> Ask:
+    def ask_robots(self, max_bytes: int) -> RequestOptions:
         """Return how robots.txt is asked for: always kept in memory."""
-        return Ask(
+        return RequestOptions(
             accept=ROBOTS_ACCEPT,
             max_bytes=max_bytes,
             spool_bytes=max_bytes,

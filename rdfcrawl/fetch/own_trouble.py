@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.turns import FREE
 from rdfcrawl.uri.politeness import registered_domain
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from rdfcrawl.errors import StoreFault
-    from rdfcrawl.fetch.answer import Ask, Exchange
+    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.clock import ClockCheck
-    from rdfcrawl.fetch.pace import Sleepers
+    from rdfcrawl.fetch.pace import InterruptibleSleep
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ _NO_ROUTE: Final = frozenset(
 )
 
 
-class Trouble(StrEnum):
+class LocalTrouble(StrEnum):
     """What we have not got, with the words for the operator."""
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
@@ -105,43 +105,47 @@ class OwnTrouble:
     """
 
     def __init__(
-        self, known: KnownNames, sleepers: Sleepers, spool: Spool, clock: ClockCheck
+        self,
+        known: KnownNames,
+        sleepers: InterruptibleSleep,
+        spool: Spool,
+        clock: ClockCheck,
     ) -> None:
         self._known = known
         self._clock = clock
         self._sleepers = sleepers
         self._spool = spool
-        self._looks: dict[Trouble, tuple[float, asyncio.Task[bool]]] = {}
-        self._waits: dict[Trouble, asyncio.Task[None]] = {}
+        self._looks: dict[LocalTrouble, tuple[float, asyncio.Task[bool]]] = {}
+        self._waits: dict[LocalTrouble, asyncio.Task[None]] = {}
 
-    async def of(self, answer: Answer) -> Trouble | None:
+    async def of(self, answer: HttpResponse) -> LocalTrouble | None:
         """Return what of ours, if anything, has kept us from a better answer."""
         fault = answer.fault
         if fault is None:
             return None
         if answer.errno in _LACKING:
-            return Trouble.DESCRIPTORS
+            return LocalTrouble.DESCRIPTORS
         if fault.reason is Reason.INTERNAL and answer.errno in PASSING:
-            return Trouble.DISK
+            return LocalTrouble.DISK
         # The resolver says the same of no descriptor as of no name.
         if fault.reason in (Reason.DNS, Reason.DNS_UNANSWERED) and _lacks():
-            return Trouble.DESCRIPTORS
+            return LocalTrouble.DESCRIPTORS
         suspected = None
         if fault.reason is Reason.DNS_UNANSWERED:
-            suspected = Trouble.NAMES
+            suspected = LocalTrouble.NAMES
         elif answer.errno in _NO_ROUTE:
-            suspected = Trouble.ROUTE
+            suspected = LocalTrouble.ROUTE
         elif answer.is_untimely:
-            suspected = Trouble.CLOCK
+            suspected = LocalTrouble.CLOCK
         if suspected and await self._look(suspected):
             return suspected
         return None
 
-    async def passes(self, trouble: Trouble) -> None:
+    async def passes(self, trouble: LocalTrouble) -> None:
         """Wait until it has passed, with all others who do, or the worker stops."""
         await asyncio.shield(self.begin(trouble))
 
-    def begin(self, trouble: Trouble) -> asyncio.Task[None]:
+    def begin(self, trouble: LocalTrouble) -> asyncio.Task[None]:
         """Pause until it has passed, or the worker stops; return what waits for it."""
         task = self._waits.get(trouble)
         if task is None:
@@ -151,7 +155,7 @@ class OwnTrouble:
     def bear(self, fault: StoreFault) -> None:
         """Pause until what could not be written may be tried again."""
         has_files = errno_of(fault) not in NO_FILES
-        self.begin(Trouble.DISK if has_files else Trouble.DESCRIPTORS)
+        self.begin(LocalTrouble.DISK if has_files else LocalTrouble.DESCRIPTORS)
 
     @property
     def put_off_secs(self) -> float:
@@ -161,7 +165,9 @@ class OwnTrouble:
     @property
     def keeps_from_writing(self) -> bool:
         """Whether stores would be tried in vain."""
-        return Trouble.DISK in self._waits or Trouble.DESCRIPTORS in self._waits
+        return (
+            LocalTrouble.DISK in self._waits or LocalTrouble.DESCRIPTORS in self._waits
+        )
 
     async def all_pass(self) -> None:
         """Wait until there is no trouble, or the worker stops."""
@@ -179,15 +185,15 @@ class OwnTrouble:
             await self._sleepers.sleep(_DISK_SECS)
             spool = self._spool
             if spool.disk.lack() and not (spool.drop_parts() and not spool.disk.lack()):
-                await self.passes(Trouble.DISK)
+                await self.passes(LocalTrouble.DISK)
 
     @property
     def is_stopping(self) -> bool:
         """Whether nothing is waited for any more."""
         return self._sleepers.is_stopping
 
-    async def _wait(self, trouble: Trouble) -> None:
-        is_disk = trouble is Trouble.DISK
+    async def _wait(self, trouble: LocalTrouble) -> None:
+        is_disk = trouble is LocalTrouble.DISK
         if is_disk:
             self._spool.is_short = True
             self._spool.drop_parts()
@@ -198,7 +204,7 @@ class OwnTrouble:
             if is_disk:
                 self._spool.is_short = False
 
-    async def _wait_for(self, trouble: Trouble) -> None:
+    async def _wait_for(self, trouble: LocalTrouble) -> None:
         since = time.monotonic()
         detail = await self._detail(trouble)
         what = f"{trouble}: {detail}" if detail else str(trouble)
@@ -213,13 +219,13 @@ class OwnTrouble:
         if not self.is_stopping:
             logger.info("requests go on after %.1f s", time.monotonic() - since)
 
-    async def _detail(self, trouble: Trouble) -> str:
+    async def _detail(self, trouble: LocalTrouble) -> str:
         """Return more words for the operator."""
-        if trouble is Trouble.DISK:
+        if trouble is LocalTrouble.DISK:
             return self._spool.disk.lack()
-        return await self._clock.fault() if trouble is Trouble.CLOCK else ""
+        return await self._clock.fault() if trouble is LocalTrouble.CLOCK else ""
 
-    async def _look(self, trouble: Trouble) -> bool:
+    async def _look(self, trouble: LocalTrouble) -> bool:
         """Tell whether there is trouble; looked for once for many who ask."""
         at, task = self._looks.get(trouble, (0.0, None))
         if task is None or (task.done() and time.monotonic() - at > _VALID_SECS):
@@ -227,15 +233,15 @@ class OwnTrouble:
             self._looks[trouble] = time.monotonic(), task
         return await asyncio.shield(task)
 
-    async def _exists(self, trouble: Trouble) -> bool:
-        if trouble is Trouble.DESCRIPTORS:
+    async def _exists(self, trouble: LocalTrouble) -> bool:
+        if trouble is LocalTrouble.DESCRIPTORS:
             return _lacks(_FREE_DESCRIPTORS)
-        if trouble is Trouble.ROUTE:
+        if trouble is LocalTrouble.ROUTE:
             addresses = self._known.addresses()
             return bool(addresses) and not any(map(_has_route, addresses))
-        if trouble is Trouble.CLOCK:
+        if trouble is LocalTrouble.CLOCK:
             return bool(await self._clock.fault())
-        if trouble is Trouble.DISK:
+        if trouble is LocalTrouble.DISK:
             disk = self._spool.disk
             return bool(disk.lack() or await asyncio.to_thread(disk.refusal))
         names = self._known.names()
@@ -250,7 +256,7 @@ class OwnTrouble:
 class BearingExchange:
     """An exchange that repeats what has failed for a reason of our own.
 
-    If the worker stops meanwhile, the answer says so (`Answer.is_own_fault`).
+    If the worker stops meanwhile, the answer says so (`HttpResponse.is_own_fault`).
 
     Args:
         exchange: does the requests.
@@ -258,18 +264,20 @@ class BearingExchange:
         spool: keeps the bodies.
     """
 
-    def __init__(self, exchange: Exchange, trouble: OwnTrouble, spool: Spool) -> None:
+    def __init__(self, exchange: HttpClient, trouble: OwnTrouble, spool: Spool) -> None:
         self._exchange = exchange
         self._trouble = trouble
         self._spool = spool
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
-        """See `Exchange.get`."""
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
         if self._trouble.is_pausing:
             turn.end()
             await self._trouble.all_pass()
             if self._trouble.is_stopping or not await turn.again():
-                return Answer(fault=Fault(Reason.INTERNAL), is_own_fault=True)
+                return HttpResponse(fault=Fault(Reason.INTERNAL), is_own_fault=True)
         answer = await self._exchange.get(url, ask, turn)
         if answer.fault is None:
             return answer
@@ -277,10 +285,13 @@ class BearingExchange:
         return await self._bear(answer, again, turn)
 
     async def _bear(
-        self, answer: Answer, again: Callable[[], Awaitable[Answer]], turn: Turn
-    ) -> Answer:
+        self,
+        answer: HttpResponse,
+        again: Callable[[], Awaitable[HttpResponse]],
+        turn: SoloTurn,
+    ) -> HttpResponse:
         while (trouble := await self._trouble.of(answer)) is not None:
-            if trouble is Trouble.DISK:
+            if trouble is LocalTrouble.DISK:
                 self._spool.release(answer)  # it is in the way
             turn.end()
             await self._trouble.passes(trouble)

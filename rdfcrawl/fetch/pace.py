@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-class Sleepers:
+class InterruptibleSleep:
     """Waits that end early, all at once, when the worker stops."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Sleepers:
             _wake(future)
 
 
-class Pace:
+class HostDelay:
     """When the next request of a visit may start.
 
     The clock is the monotonic one: uvloop's own stands still while the loop is busy,
@@ -50,7 +50,7 @@ class Pace:
     """
 
     def __init__(
-        self, sleepers: Sleepers, *, delay_secs: float, max_secs: float
+        self, sleepers: InterruptibleSleep, *, delay_secs: float, max_secs: float
     ) -> None:
         self._sleepers = sleepers
         self._delay_secs = delay_secs

@@ -14,7 +14,7 @@ from rdfcrawl.uri.origin import is_same_server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.request import RequestTask
 
@@ -48,7 +48,9 @@ def resolve_redirect(base: str, location: str) -> str:
         raise SourceFault(Reason.REDIRECT_BAD_TARGET, exc.fault.detail) from exc
 
 
-def ask_after(ask: Ask, status: int, url: str, target: str) -> Ask:
+def ask_after(
+    ask: RequestOptions, status: int, url: str, target: str
+) -> RequestOptions:
     """Return how to ask for the target of a redirect from `url`.
 
     A POST becomes a GET where a browser does so, and credentials stay with the server

@@ -14,7 +14,7 @@ from rdfcrawl.robots.cache import RobotsResponse
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Exchange
+    from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.turns import Take
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 class RobotsFetch:
     """One GET for robots.txt through the exchange that fetches everything."""
 
-    def __init__(self, exchange: Exchange, spool: Spool, options: FetchOptions) -> None:
+    def __init__(
+        self, exchange: HttpClient, spool: Spool, options: FetchOptions
+    ) -> None:
         self._exchange = exchange
         self._spool = spool
         # One byte more than is parsed shows that the last line may be cut off.

@@ -9,8 +9,8 @@ from rdfcrawl.turns import FREE
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from rdfcrawl.fetch.answer import Answer, Ask, Exchange
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
+    from rdfcrawl.turns import SoloTurn
 
 
 class SchemeExchange:
@@ -23,14 +23,16 @@ class SchemeExchange:
     """
 
     def __init__(
-        self, web: Exchange, ftp: Exchange, requests: Exchange | None = None
+        self, web: HttpClient, ftp: HttpClient, requests: HttpClient | None = None
     ) -> None:
         self._web = web
         self._ftp = ftp
         self._requests = requests
 
-    def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Awaitable[Answer]:
-        """See `Exchange.get`."""
+    def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> Awaitable[HttpResponse]:
+        """See `HttpClient.get`."""
         if ask.request is not None and self._requests is not None:
             return self._requests.get(url, ask, turn)
         is_ftp = url.startswith(("ftp:", "ftps:"))

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.disk import Disk
+from rdfcrawl.disk import WorkerDisk
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import (
     PartFolder,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from io import RawIOBase
     from pathlib import Path
 
-    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.records import FetchedResponse
 
@@ -89,7 +89,7 @@ class Spool:
         *,
         memory_limit_bytes: int,
         limits: SpoolLimits | None = None,
-        disk: Disk | None = None,
+        disk: WorkerDisk | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.memory_bytes = 0
@@ -97,7 +97,7 @@ class Spool:
         self.is_short = False
         self._memory_limit_bytes = memory_limit_bytes
         self._limits = limits or SpoolLimits()
-        self.disk = disk or Disk()
+        self.disk = disk or WorkerDisk()
         self._taken: Counter[str] = Counter()  # bytes of files by host
         self._sizes: dict[Path, tuple[str, int]] = {}  # of bodies that are complete
         self._n_unseen = 0  # bytes since the last look at the disk
@@ -117,13 +117,13 @@ class Spool:
 
     def sink(
         self,
-        ask: Ask,
+        ask: RequestOptions,
         url: str = "",
         n_expected: int = 0,
         *,
         facts: PartFacts | None = None,
         part: PartialBody | None = None,
-    ) -> Sink:
+    ) -> SpoolSink:
         """Return a place for one body, within the limits of `ask`.
 
         Args:
@@ -136,7 +136,7 @@ class Spool:
         Raises:
             SourceFault: there is no room for the part.
         """
-        sink = Sink(self, ask, url, n_expected, facts)
+        sink = SpoolSink(self, ask, url, n_expected, facts)
         if part is not None:
             sink.go_on(part)
         return sink
@@ -188,7 +188,7 @@ class Spool:
         """Say whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes
 
-    def holds(self, n_bytes: int, ask: Ask) -> bool:
+    def holds(self, n_bytes: int, ask: RequestOptions) -> bool:
         """Say whether a whole body of `n_bytes` is kept in memory."""
         return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
 
@@ -299,13 +299,13 @@ class Spool:
         self._lock_fd = -1
 
 
-class Sink:
+class SpoolSink:
     """One body on its way in. End it with `keep` or `discard`."""
 
     def __init__(
         self,
         spool: Spool,
-        ask: Ask,
+        ask: RequestOptions,
         url: str = "",
         n_expected: int = 0,
         facts: PartFacts | None = None,
@@ -347,7 +347,7 @@ class Sink:
         if is_over:
             raise SourceFault(Reason.TOO_LARGE, f"over {self._ask.max_bytes} bytes")
 
-    def keep(self, answer: Answer) -> None:
+    def keep(self, answer: HttpResponse) -> None:
         """Close the body and hand it to `answer`."""
         answer.n_bytes = self.n_bytes
         if self._file is None:

@@ -10,28 +10,28 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.disk import Disk
+from rdfcrawl.disk import WorkerDisk
 from rdfcrawl.fetch.clock import ClockCheck
 from rdfcrawl.fetch.contexts.cache import SharedContexts
 from rdfcrawl.fetch.contexts.download import ContextDownloader
 from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
-from rdfcrawl.fetch.hops import Hops
+from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.http.connector import OtherAddresses
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.http.request_exchange import RequestExchange
 from rdfcrawl.fetch.http.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
-from rdfcrawl.fetch.pace import Sleepers
+from rdfcrawl.fetch.pace import InterruptibleSleep
 from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes import SchemeExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.visiting import VisitingSpider
-from rdfcrawl.guard.gate import Gate
+from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.reservations import Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.robots.options import robots_agent
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.fetch.answer import Exchange, Question
+    from rdfcrawl.fetch.answer import HttpClient, HttpRequest
     from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.guard.policy import Why
+    from rdfcrawl.guard.policy import RefusalCause
     from rdfcrawl.records import Record
 
 
-class Transport:
+class FetchServices:
     """The transport of one crawler; the handler closes it.
 
     Attributes:
@@ -75,10 +75,14 @@ class Transport:
                 host_bytes=options.fetch.spool_host_max_bytes,
                 put_off_secs=options.fetch.backoff_base_secs,
             ),
-            disk=Disk(options.folders, min_free_bytes=options.fetch.min_free_bytes),
+            disk=WorkerDisk(
+                options.folders, min_free_bytes=options.fetch.min_free_bytes
+            ),
         )
-        self._gate = Gate(options.fetch.guard, count=partial(_refused, crawler.stats))
-        known, sleepers = KnownNames(session.neighbours.note), Sleepers()
+        self._gate = ConnectionGate(
+            options.fetch.guard, count=partial(_refused, crawler.stats)
+        )
+        known, sleepers = KnownNames(session.neighbours.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
         self._trouble = session.trouble = OwnTrouble(
             known, sleepers, self._spool, clock
@@ -86,7 +90,7 @@ class Transport:
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)
         self._web: HttpExchange | ScrapyExchange
-        web: Exchange
+        web: HttpClient
         if options.fetch.with_scrapy:
             web = self._web = ScrapyExchange(crawler, self._spool, options.fetch, known)
         else:
@@ -104,15 +108,15 @@ class Transport:
         )
         session.flowing = self._flowing
         self._requests = RequestExchange(crawler, self._spool, options.fetch, known)
-        schemes: Exchange = SchemeExchange(web, self._ftp, self._requests)
+        schemes: HttpClient = SchemeExchange(web, self._ftp, self._requests)
         if session.goes_by_address:
             schemes = OtherAddresses(schemes, self._spool)
-        self.exchange: Exchange = LeavingExchange(
+        self.exchange: HttpClient = LeavingExchange(
             BearingExchange(schemes, self._trouble, self._spool),
             session.leaving,
             self._spool.parts.drop,
         )
-        self.visitor = Visitor(
+        self.visitor = VisitMaker(
             self.exchange,
             self._spool,
             options.fetch,
@@ -129,7 +133,7 @@ class Transport:
             session.redis, session.frontier.key, count=partial(_count, crawler.stats)
         )
         self.robots = self._robots(crawler, session)
-        self.visitor.hops = Hops(
+        self.visitor.hops = RedirectJudge(
             wants=session.wants_target,
             refuses=session.refuses,
             robots=self.robots,
@@ -219,7 +223,7 @@ class FetchingSpider(VisitingSpider, Protocol):
         """Its options."""
         ...
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         ...
 
@@ -250,21 +254,21 @@ def _increase(stats: StatsCollector | None, name: str) -> None:
         stats.inc_value(name)
 
 
-def _refused(stats: StatsCollector | None, why: Why) -> None:
+def _refused(stats: StatsCollector | None, why: RefusalCause) -> None:
     if stats is not None:
         stats.inc_value(f"guard/{why}")
 
 
 # A handler, a middleware and the spider share it, and Scrapy gives such a thing no
 # place; it is kept per crawler, as a process may run several.
-_transports: WeakKeyDictionary[Crawler, Transport] = WeakKeyDictionary()
+_transports: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
-def transport_of(crawler: Crawler) -> Transport:
+def transport_of(crawler: Crawler) -> FetchServices:
     """Return the transport of a crawler; it is made by the first visit."""
     transport = _transports.get(crawler)
     if transport is None:
-        transport = _transports[crawler] = Transport(crawler)
+        transport = _transports[crawler] = FetchServices(crawler)
     return transport
 
 

@@ -9,7 +9,7 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.redirects import REDIRECTS
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.fetch.options import FetchOptions
 
 
@@ -42,7 +42,7 @@ _CLASS_REASONS: Final = {
 
 
 def judge_answer(
-    answer: Answer, options: FetchOptions, *, is_conditional: bool = False
+    answer: HttpResponse, options: FetchOptions, *, is_conditional: bool = False
 ) -> RetryDecision:
     """Say what to do next, and set `answer.fault` to what the status means.
 

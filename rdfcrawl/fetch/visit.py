@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import LASTING, MAY_PASS, CrawlGone, Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.fetch.attempt import Attempt
+from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.fetch.attempt import RecordAttempt
 from rdfcrawl.fetch.failing import FAILING, FailingOrigins
-from rdfcrawl.fetch.hops import Hops
-from rdfcrawl.fetch.pace import Pace, Sleepers
+from rdfcrawl.fetch.hops import RedirectJudge
+from rdfcrawl.fetch.pace import HostDelay, InterruptibleSleep
 from rdfcrawl.fetch.redirects import (
     REDIRECTS,
     ask_after,
@@ -28,23 +28,23 @@ from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.queued_requests import meta_of
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
 from rdfcrawl.tasks.request import RequestTask
-from rdfcrawl.turns import Turns
+from rdfcrawl.turns import SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rdfcrawl.fetch.answer import Ask, Exchange, Question
+    from rdfcrawl.fetch.answer import HttpClient, HttpRequest, RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.records import Document, Record, Visit
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 
 
-class Visitor:
+class VisitMaker:
     """Makes visits; one for the whole process.
 
     Args:
@@ -67,15 +67,15 @@ class Visitor:
 
     def __init__(
         self,
-        exchange: Exchange,
+        exchange: HttpClient,
         spool: Spool,
         options: FetchOptions,
         *,
         key_of: Callable[[str], str],
         is_new: Callable[[str], Awaitable[bool]],
         prime: Callable[[str], Awaitable[None]] | None = None,
-        question: Callable[[Record], Awaitable[Question | None]] | None = None,
-        hops: Hops | None = None,
+        question: Callable[[Record], Awaitable[HttpRequest | None]] | None = None,
+        hops: RedirectJudge | None = None,
     ) -> None:
         self.exchange = exchange
         self.spool = spool
@@ -84,13 +84,13 @@ class Visitor:
         self.is_new = is_new
         self.prime = prime
         self.question = question
-        self.hops = hops or Hops()
-        self.turns = Turns()
+        self.hops = hops or RedirectJudge()
+        self.turns = SoloTurns()
         self.begin: Callable[[Visit], Awaitable[None]] | None = None
         self._asks = {kind: options.ask(kind) for kind in Kind}
-        self.sleepers = Sleepers()
+        self.sleepers = InterruptibleSleep()
 
-    async def ask(self, record: Record) -> tuple[str, Ask]:
+    async def ask(self, record: Record) -> tuple[str, RequestOptions]:
         """Return what to ask for first for a record, and how.
 
         Raises:
@@ -118,7 +118,9 @@ class Visitor:
             kept_headers=question.kept_headers,
         )
 
-    def with_limits(self, ask: Ask, record: Record, target: str) -> Ask:
+    def with_limits(
+        self, ask: RequestOptions, record: Record, target: str
+    ) -> RequestOptions:
         """Return how to ask for a redirect's target, with the limits of its kind."""
         limits = self._asks[kind_of_named(record.kind, target)]
         return replace(
@@ -167,23 +169,23 @@ class Visitor:
 class _Course:
     """One visit under way."""
 
-    def __init__(self, visitor: Visitor, visit: Visit) -> None:
+    def __init__(self, visitor: VisitMaker, visit: Visit) -> None:
         self._visitor = visitor
         self._options = visitor.options
         self._visit = visit
-        self._pace = Pace(
+        self._pace = HostDelay(
             visitor.sleepers,
             delay_secs=visit.delay_secs,
             max_secs=visitor.options.visit_max_secs,
         )
         self._queue = deque(
-            Attempt(index, visit.records[index]) for index in visit.pending
+            RecordAttempt(index, visit.records[index]) for index in visit.pending
         )
         self._answered: set[str] = set()  # origins
         self._failing = FailingOrigins(visit)
         self._dead: dict[str, list[Fault]] = {}  # origin -> why
-        self._set_aside: list[Attempt] = []
-        self._busy: Attempt | None = None
+        self._set_aside: list[RecordAttempt] = []
+        self._busy: RecordAttempt | None = None
         self._busy_faults: list[Fault] = []
         self._retry_after_secs: float | None = None
 
@@ -215,7 +217,7 @@ class _Course:
                     self._finish(attempt)
                     self._finish_blocked(attempt)
 
-    async def _asked(self, attempt: Attempt) -> tuple[str, Ask] | None:
+    async def _asked(self, attempt: RecordAttempt) -> tuple[str, RequestOptions] | None:
         """Return what to ask for a record; None if its source cannot say.
 
         That is the fault of this record, and not of the others.
@@ -224,16 +226,18 @@ class _Course:
         try:
             return await self._visitor.ask(attempt.record)
         except SourceFault as exc:
-            attempt.best = attempt.best or attempt.document(Answer(), [exc.fault])
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self._finish(attempt)
         except Exception:  # the edge: a source may fail with what a server made it say
             logger.exception("Nothing to ask for %s", attempt.record.url)
             fault = Fault(Reason.INTERNAL, "the source failed")
-            attempt.best = attempt.best or attempt.document(Answer(), [fault])
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
             self._set_aside.append(attempt)
         return None
 
-    async def _try(self, attempt: Attempt, url: str, ask: Ask) -> RetryDecision | None:
+    async def _try(
+        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+    ) -> RetryDecision | None:
         """Ask for a record and follow it; None if the visit is over before."""
         visit = self._visit
         visit.step_at = time.monotonic()
@@ -266,14 +270,16 @@ class _Course:
                 return RetryDecision.NO_CONNECTION
         return None
 
-    async def _answer(self, attempt: Attempt, url: str, ask: Ask) -> Answer:
+    async def _answer(
+        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+    ) -> HttpResponse:
         """Ask for a URL when it is the visit's turn."""
         visit, pace = self._visit, self._pace
         turn = None
         if await pace.turn(attempt.not_before):
             turn = await self._visitor.turns.of_visit(visit)
         if turn is None:
-            return Answer(is_own_fault=True)
+            return HttpResponse(is_own_fault=True)
         visit.step_at = time.monotonic()
         if not attempt.requested:
             attempt.started_ms = now_ms()
@@ -291,14 +297,14 @@ class _Course:
             answer.has_gone_on &= not is_anew
         return answer
 
-    async def _turn_of_hop(self, url: str) -> Turn | None:
+    async def _turn_of_hop(self, url: str) -> SoloTurn | None:
         """Wait for the turn to ask for the robots.txt of a redirect's target."""
         if not await self._pace.turn():
             return None
         return await self._visitor.turns.of_url(url, visit=self._visit)
 
     async def _follow(
-        self, attempt: Attempt, url: str, answer: Answer
+        self, attempt: RecordAttempt, url: str, answer: HttpResponse
     ) -> tuple[str | None, RetryDecision]:
         """Return the URL to ask next within this visit, if there is one."""
         record = attempt.record
@@ -330,7 +336,7 @@ class _Course:
             return target, RetryDecision.REDIRECT
         return None, RetryDecision.DONE
 
-    async def _refusal(self, attempt: Attempt, target: str) -> Fault | None:
+    async def _refusal(self, attempt: RecordAttempt, target: str) -> Fault | None:
         """Return why a target of this key must not be asked for.
 
         If its robots.txt cannot be had, its origin is one that cannot be reached.
@@ -352,7 +358,7 @@ class _Course:
             self._dead[origin] = found
         return None
 
-    async def _claim(self, attempt: Attempt, target: str) -> bool:
+    async def _claim(self, attempt: RecordAttempt, target: str) -> bool:
         """Say whether `target` is for this record to fetch."""
         record = attempt.record
         # What answers a source is not the page of that URL: nobody else fetches it.
@@ -370,7 +376,11 @@ class _Course:
         return False
 
     def _note(
-        self, attempt: Attempt, answer: Answer, verdict: RetryDecision, origin: str
+        self,
+        attempt: RecordAttempt,
+        answer: HttpResponse,
+        verdict: RetryDecision,
+        origin: str,
     ) -> None:
         """Keep the answer as a document, if it is the best one so far."""
         if answer.status:
@@ -387,7 +397,11 @@ class _Course:
         self._note_trouble(attempt, answer, verdict, origin)
 
     def _note_trouble(
-        self, attempt: Attempt, answer: Answer, verdict: RetryDecision, origin: str
+        self,
+        attempt: RecordAttempt,
+        answer: HttpResponse,
+        verdict: RetryDecision,
+        origin: str,
     ) -> None:
         faults = [answer.fault] if answer.fault else []
         self._failing.note(attempt, origin, answer.status)
@@ -404,7 +418,7 @@ class _Course:
                 answer.retry_after, datetime.now(UTC)
             )
 
-    def _again(self, attempt: Attempt) -> None:
+    def _again(self, attempt: RecordAttempt) -> None:
         if attempt.n_tried > self._options.retry_times:
             self._finish(attempt)
             return
@@ -412,14 +426,14 @@ class _Course:
         attempt.not_before = time.monotonic() + wait_secs
         self._queue.append(attempt)
 
-    def _give_up_origin(self, attempt: Attempt) -> None:
+    def _give_up_origin(self, attempt: RecordAttempt) -> None:
         """Set aside what else there is of an origin that cannot be reached.
 
         A politeness key may cover many origins (hosts of one registered domain):
         one dead name among them does not end the visit.
         """
         self._set_aside.append(attempt)
-        left: deque[Attempt] = deque()
+        left: deque[RecordAttempt] = deque()
         for other in self._queue:
             if other.origin == attempt.dead_origin:
                 other.dead_origin = other.origin
@@ -428,17 +442,17 @@ class _Course:
                 left.append(other)
         self._queue = left
 
-    def _finish_blocked(self, attempt: Attempt) -> None:
+    def _finish_blocked(self, attempt: RecordAttempt) -> None:
         """Finish what else there is of an origin that the guard refuses.
 
         It would refuse each of them, after the delay of the host.
         """
         if len(attempt.requested) > 1 or attempt.best is None:
             return  # it was led there
-        left: deque[Attempt] = deque()
+        left: deque[RecordAttempt] = deque()
         for other in self._queue:
             if other.origin == origin_of(attempt.requested[0]):
-                other.best = other.document(Answer(), attempt.best.faults)
+                other.best = other.document(HttpResponse(), attempt.best.faults)
                 self._finish(other)
             else:
                 left.append(other)
@@ -450,9 +464,9 @@ class _Course:
             return
         attempt = self._queue[0]
         fault = Fault(Reason.INTERNAL, "the visit failed")
-        attempt.best = attempt.best or attempt.document(Answer(), [fault])
+        attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
 
-    def _finish(self, attempt: Attempt) -> None:
+    def _finish(self, attempt: RecordAttempt) -> None:
         if attempt.best is None:  # pragma: no cover
             raise AssertionError("finished without an answer")
         self._visit.documents.append(attempt.best)
@@ -513,12 +527,12 @@ class _Course:
             return self._busy.record.kind is Kind.SPARQL
         return all(each.reason in LASTING for each in faults)
 
-    def _unanswered(self, attempt: Attempt) -> Document:
+    def _unanswered(self, attempt: RecordAttempt) -> Document:
         """Return the document of a record that shares the fault of another."""
         faults = self._dead.get(attempt.dead_origin, self._busy_faults)
-        return attempt.document(Answer(), faults)
+        return attempt.document(HttpResponse(), faults)
 
-    def _put_back(self, attempt: Attempt, *, counts: bool = True) -> None:
+    def _put_back(self, attempt: RecordAttempt, *, counts: bool = True) -> None:
         """Return a record to the queue, once more if it was tried and that counts."""
         record = attempt.record
         if attempt.best is not None and (attempt.has_gone_on or not counts):
@@ -546,7 +560,7 @@ class _Course:
         )
 
 
-def _ask_of(ask: Ask, request: RequestTask) -> Ask:
+def _ask_of(ask: RequestOptions, request: RequestTask) -> RequestOptions:
     """Return how to ask for what a user's spider wants, as its `meta` says."""
     meta = meta_of(request)
     statuses = meta.get("handle_httpstatus_list") or ()

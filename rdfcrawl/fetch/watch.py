@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.http.plain_get import PlainResponse
     from rdfcrawl.fetch.options import FetchOptions
 
@@ -24,7 +24,7 @@ SWEEP_SECS: Final = 1.0
 _FLOW: Final = 16  # times the least rate: so much comes forward
 
 
-class Transfer:
+class WatchedTransfer:
     """One exchange that is under way: whose task, since when and how far.
 
     Attributes:
@@ -78,12 +78,12 @@ class Transfer:
         return protocol is not None and protocol.exception() is not None
 
 
-class Watch:
+class TimeoutWatchdog:
     """Cancels the tasks of exchanges that take too long or crawl."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._loop = asyncio.get_running_loop()
-        self._open: set[Transfer] = set()
+        self._open: set[WatchedTransfer] = set()
         self._min_bytes_per_sec = options.min_bytes_per_sec
         self._min_rate_after_secs = options.min_rate_after_secs
         # A limit may be overrun by one sweep: short limits get short sweeps.
@@ -95,19 +95,19 @@ class Watch:
         self._sweep_secs = min(SWEEP_SECS, shortest / 4)
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, ask: Ask) -> Transfer:
+    def begin(self, ask: RequestOptions) -> WatchedTransfer:
         """Watch over the current task until `end`."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
         now = self._loop.time()
-        transfer = Transfer(task, now, ask.timeout_secs, ask.first_byte_secs)
+        transfer = WatchedTransfer(task, now, ask.timeout_secs, ask.first_byte_secs)
         self._open.add(transfer)
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
         return transfer
 
-    def end(self, transfer: Transfer) -> None:
+    def end(self, transfer: WatchedTransfer) -> None:
         """Stop watching over a transfer."""
         self._open.discard(transfer)
 
@@ -140,7 +140,7 @@ class Watch:
         if self._open:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
 
-    def _judge(self, transfer: Transfer, now: float) -> Fault | None:
+    def _judge(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         if transfer.is_broken():
             return Fault(Reason.BAD_HTTP, "malformed body")
         if now >= transfer.ends_at:
@@ -151,14 +151,14 @@ class Watch:
             return self._judge_silence(transfer, now)
         return self._judge_rate(transfer, now)
 
-    def _judge_silence(self, transfer: Transfer, now: float) -> Fault | None:
+    def _judge_silence(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         secs = now - transfer.waits_since
         if secs < transfer.first_secs:
             return None
         transfer.is_silent = True
         return Fault(Reason.TIMEOUT, f"no answer after {secs:.0f} s")
 
-    def _judge_rate(self, transfer: Transfer, now: float) -> Fault | None:
+    def _judge_rate(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         """Judge what came in the last window: all of it, since the answer began.
 
         A server that was quick for a while may not rest on it for hours.
@@ -181,6 +181,6 @@ class Watch:
         return None
 
 
-def _flows(transfer: Transfer) -> bool:
+def _flows(transfer: WatchedTransfer) -> bool:
     """Tell whether the answer has begun."""
     return transfer.response is not None or transfer.n_bytes > 0

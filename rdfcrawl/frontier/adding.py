@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from zlib import crc32
 
-from rdfcrawl.frontier.candidate import SEEN_ONLY, Added, Candidate
+from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.leased import record_of
-from rdfcrawl.records import Budget
+from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.scripts import Argument, Scripts
-    from rdfcrawl.frontier.whereabouts import Whereabouts
+    from rdfcrawl.frontier.scripts import Argument, LuaScripts
+    from rdfcrawl.frontier.whereabouts import KeyLocations
 
     Call = tuple[str, list[Argument]]
 
@@ -50,10 +50,10 @@ class _Row(NamedTuple):
     key: str
     fingerprint: int
     item: bytes
-    budget: Budget
+    budget: CrawlBudget
 
 
-class Adder:
+class CandidateAdder:
     """Adds to one crawl.
 
     Args:
@@ -64,7 +64,11 @@ class Adder:
     """
 
     def __init__(
-        self, redis: Redis, scripts: Scripts, whereabouts: Whereabouts, budget: Budget
+        self,
+        redis: Redis,
+        scripts: LuaScripts,
+        whereabouts: KeyLocations,
+        budget: CrawlBudget,
     ) -> None:
         self._redis = redis
         self._scripts = scripts
@@ -85,7 +89,7 @@ class Adder:
         self._fill = fill
         self._most_here = most_here if len(prefixes) > 1 else 0
 
-    async def add(self, candidates: Sequence[Candidate]) -> Added:
+    async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
         """See `Frontier.add`."""
         here, rows = self._parted(candidates)
         calls = list(self._calls(here))
@@ -115,7 +119,7 @@ class Adder:
         }
         return [x for x in candidates if (x.key, x.fingerprint) in wanted]
 
-    async def take_up(self, profile: int, budget: Budget) -> int:
+    async def take_up(self, profile: int, budget: CrawlBudget) -> int:
         """See `Frontier.take_up`."""
         n_new = 0
         pipe = self._redis.pipeline(transaction=False)
@@ -140,7 +144,7 @@ class Adder:
         return n_new
 
     def _refused(
-        self, name: bytes, item: bytes, budget: Budget, profile: int
+        self, name: bytes, item: bytes, budget: CrawlBudget, profile: int
     ) -> Candidate | None:
         """Return the candidate of a URI that was refused, if it is of this profile."""
         key, _, fingerprint = name.decode().rpartition(" ")
@@ -194,7 +198,7 @@ class Adder:
         *,
         mode: Literal["add", "look"] = "add",
     ) -> Iterator[Call]:
-        partitions: dict[int | tuple[int, Budget], dict[str, list[Argument]]] = {}
+        partitions: dict[int | tuple[int, CrawlBudget], dict[str, list[Argument]]] = {}
         for partition, key, fingerprint, item, budget in candidates:
             place = partition if budget is None else (partition, budget)
             keys = partitions.get(place)
@@ -210,7 +214,7 @@ class Adder:
             for arguments in _cut(keys):
                 yield self._prefixes[own[0]], head + arguments
 
-    def _add_head(self, budget: Budget, mode: str) -> list[Argument]:
+    def _add_head(self, budget: CrawlBudget, mode: str) -> list[Argument]:
         return [*budget, self._fill, self._most_over(), mode, self._most_here]
 
     def _most_over(self) -> int:
@@ -257,7 +261,7 @@ class Adder:
     ) -> None:
         """Ask about some of the rows, and take note of the answers."""
         is_home = mode in ("count", "give back")
-        groups: dict[tuple[int, Budget], dict[str, list[int]]] = {}
+        groups: dict[tuple[int, CrawlBudget], dict[str, list[int]]] = {}
         for i in which:
             key = rows[i].key
             partition = (
@@ -298,15 +302,15 @@ def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
     return [x for i in which for x in (rows[i].fingerprint, rows[i].item)]
 
 
-def _added(marks: bytes) -> Added:
+def _added(marks: bytes) -> AddedCounts:
     n_seen = marks.count(b"0") + marks.count(b"R")
-    return Added(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
+    return AddedCounts(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
 
 
 def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
     """Yield the URIs in calls of `add`, in the order of the answers."""
     for _, arguments in calls:
-        budget = Budget(*map(int, arguments[:3]))
+        budget = CrawlBudget(*map(int, arguments[:3]))
         at = _ADD_HEAD
         while at < len(arguments):
             key, end = str(arguments[at]), at + _KEY_HEAD + 2 * int(arguments[at + 2])

@@ -27,7 +27,7 @@ _TAKE_SECS: Final = 0.02
 _MAX_TOLD: Final = 100  # refused requests; the statistics have the number of all
 
 
-class Arrivals:
+class PendingRequests:
     """Requests that a spider has yielded, until they are in the frontier.
 
     Args:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Budget
+    from rdfcrawl.records import CrawlBudget
 
 SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
 
@@ -26,11 +26,11 @@ class Candidate(NamedTuple):
     key: str
     fingerprint: int
     item: bytes
-    budget: Budget | None = None
+    budget: CrawlBudget | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedCounts:
     """What became of candidates: new, seen before, over budget of host or domain."""
 
     new: int = 0
@@ -38,9 +38,9 @@ class Added:
     over_host: int = 0
     over_domain: int = 0
 
-    def __add__(self, other: Added) -> Added:
+    def __add__(self, other: AddedCounts) -> AddedCounts:
         """Return the sums."""
-        return Added(
+        return AddedCounts(
             self.new + other.new,
             self.seen + other.seen,
             self.over_host + other.over_host,

@@ -14,11 +14,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.adding import MAX_URIS_PER_CALL, Adder, bucket_of
+from rdfcrawl.frontier.adding import MAX_URIS_PER_CALL, CandidateAdder, bucket_of
 from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
-from rdfcrawl.frontier.whereabouts import Whereabouts, away_partition
+from rdfcrawl.frontier.whereabouts import KeyLocations, away_partition
 from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import Added, Candidate
+    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
     from rdfcrawl.frontier.options import FrontierOptions
-    from rdfcrawl.frontier.scripts import Argument, Scripts
-    from rdfcrawl.records import Budget, Record, Visit
+    from rdfcrawl.frontier.scripts import Argument, LuaScripts
+    from rdfcrawl.records import CrawlBudget, Record, Visit
 
 SCHEMA = 1
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
@@ -40,7 +40,7 @@ _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 _ELSEWHERE = -3  # the clock of a key is in another partition
-_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `Counts`
+_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `StateCounts`
 
 
 class TurnEntry(NamedTuple):
@@ -66,7 +66,7 @@ class TurnEntry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StateCounts:
     """URIs of a crawl by state, of which `seen` is the sum, and its hosts."""
 
     queued: int = 0
@@ -89,7 +89,7 @@ class Frontier:
     def __init__(
         self,
         redis: Redis,
-        scripts: Scripts,
+        scripts: LuaScripts,
         *,
         crawl_id: str,
         options: FrontierOptions,
@@ -110,8 +110,8 @@ class Frontier:
         self._scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
-        self.whereabouts = Whereabouts(self.state)
-        self._adder = Adder(redis, scripts, self.whereabouts, options.budget)
+        self.whereabouts = KeyLocations(self.state)
+        self._adder = CandidateAdder(redis, scripts, self.whereabouts, options.budget)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -209,7 +209,7 @@ class Frontier:
         if mark and is_over:
             await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> StateCounts:
         """Return the exact counters, summed over all partitions.
 
         Raises:
@@ -223,11 +223,11 @@ class Frontier:
         *rows, mark, cleared = await pipe.execute()
         self.state.check(mark, cleared)
         columns = zip(*rows, strict=True)
-        return Counts(*(sum(int(n or 0) for n in column) for column in columns))
+        return StateCounts(*(sum(int(n or 0) for n in column) for column in columns))
 
     # -- URIs in -------------------------------------------------------------------
 
-    async def add(self, candidates: Sequence[Candidate]) -> Added:
+    async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
         """Queue those candidates that were never seen.
 
         Safe to repeat after a failure: what was taken before counts as seen.
@@ -238,7 +238,7 @@ class Frontier:
         """Return those candidates that `add` would take; a full server tells that."""
         return await self._adder.unseen(candidates)
 
-    async def take_up(self, profile: int, budget: Budget) -> int:
+    async def take_up(self, profile: int, budget: CrawlBudget) -> int:
         """Queue what was refused of a profile as far as its budget now allows.
 
         Safe to repeat after a failure.

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.client import TurnEntry
 from rdfcrawl.guard.policy import literal_address
-from rdfcrawl.turns import HostRestsError, Turn, Turns, steady_time
+from rdfcrawl.turns import HostRestsError, SoloTurn, SoloTurns, steady_time
 from rdfcrawl.uri import host_of, key_of_address
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.worker import Worker
+    from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.records import Visit
 
     class Sleepers(Protocol):
@@ -175,7 +175,7 @@ class _Line:
             self._forget()
 
 
-class Unstopped:
+class PlainSleep:
     """Waits that no stop ends."""
 
     is_stopping = False
@@ -185,7 +185,7 @@ class Unstopped:
         await asyncio.sleep(secs)
 
 
-class HostTurns(Turns):
+class HostTurns(SoloTurns):
     """Gives the turns of a worker to ask hosts.
 
     Args:
@@ -202,7 +202,7 @@ class HostTurns(Turns):
         self,
         clocks: HostClocks,
         frontier: Frontier,
-        worker: Worker,
+        worker: FrontierWorker,
         sleepers: Sleepers,
         *,
         key_of: Callable[[str], str],
@@ -220,8 +220,8 @@ class HostTurns(Turns):
 
     async def of_visit(
         self, visit: Visit, *, is_for_rules: bool = False
-    ) -> Turn | None:
-        """See `Turns.of_visit`."""
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_visit`."""
         if visit.delay_secs > 0 or self.frontier.delay_secs > 0:
             self._tell_of_rules(visit)
             turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
@@ -248,14 +248,14 @@ class HostTurns(Turns):
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
-    ) -> Turn | None:
-        """See `Turns.of_url`."""
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_url`."""
         await self._prime(url)
         key = self._key_of(url)
         if visit is not None and key == visit.key:
             return await self.of_visit(visit)
         # What a document waits for is not given up at once when the worker stops.
-        sleepers = Unstopped() if visit is None else self.sleepers
+        sleepers = PlainSleep() if visit is None else self.sleepers
         turn = _HostTurn(self, key, delay_secs, None, sleepers)
         if await turn.begin():
             return turn
@@ -274,7 +274,7 @@ class HostTurns(Turns):
         return address or (await self.found(key) or [""])[0]
 
 
-class _Undelayed(Turn):
+class _Undelayed(SoloTurn):
     """The turn of all visits to hosts without a delay."""
 
     __slots__ = ("_turns", "_worker")
@@ -285,17 +285,17 @@ class _Undelayed(Turn):
         self._worker = turns.worker
 
     def is_good(self) -> bool:
-        """See `Turn.is_good`."""
+        """See `SoloTurn.is_good`."""
         return steady_time() < self._worker.leases_until
 
     async def again(self) -> bool:
-        """See `Turn.again`."""
+        """See `SoloTurn.again`."""
         with suppress(RedisError):
             await self._worker.confirm()
         return self.is_good()
 
     async def elsewhere(self, url: str) -> bool:
-        """See `Turn.elsewhere`."""
+        """See `SoloTurn.elsewhere`."""
         self.address = await _other_address(self._turns, url, self.address)
         return bool(self.address) and self.is_good()
 
@@ -310,16 +310,16 @@ class _ForRules(_Undelayed):
         self._visit = visit
 
     def sent(self) -> None:
-        """See `Turn.sent`."""
+        """See `SoloTurn.sent`."""
         self.sent_at = self._visit.rules_at = monotonic()
 
     def end(self) -> None:
-        """See `Turn.end`; if it is not known that nothing was sent, it was."""
+        """See `SoloTurn.end`; if it is not known that nothing was sent, it was."""
         if not self.sent_at:
             self.sent()
 
 
-class _HostTurn(Turn):
+class _HostTurn(SoloTurn):
     """One turn on the clock of a host.
 
     Args:
@@ -367,7 +367,7 @@ class _HostTurn(Turn):
         return await self.take()
 
     async def elsewhere(self, url: str) -> bool:
-        """See `Turn.elsewhere`."""
+        """See `SoloTurn.elsewhere`."""
         self.end()
         address = await _other_address(self._turns, url, self.address)
         if not address:
@@ -451,11 +451,11 @@ class _HostTurn(Turn):
         return max(self._delay_secs, self._turns.frontier.delay_secs)
 
     def is_good(self) -> bool:
-        """See `Turn.is_good`."""
+        """See `SoloTurn.is_good`."""
         return steady_time() < min(self._good_until, self._turns.worker.leases_until)
 
     def sent(self) -> None:
-        """See `Turn.sent`.
+        """See `SoloTurn.sent`.
 
         What is written now reaches the network at the end of this round of the loop,
         or of the next one if it has a body.
@@ -467,12 +467,12 @@ class _HostTurn(Turn):
             loop.call_soon(loop.call_soon, self._note)
 
     def end(self) -> None:
-        """See `Turn.end`; if it is not known that nothing was sent, it was."""
+        """See `SoloTurn.end`; if it is not known that nothing was sent, it was."""
         if self._is_given and not self._is_noting:
             self._note()
 
     async def again(self) -> bool:
-        """See `Turn.again`."""
+        """See `SoloTurn.again`."""
         if self._is_noting:
             await self._noted.wait()
         self.end()

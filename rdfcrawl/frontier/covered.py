@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-class Covered:
+class ExcludedPrefixes:
     """Prefixes of URLs; whether one covers a URL takes a look-up per length.
 
     Attributes:
@@ -36,7 +36,7 @@ class Covered:
     def prefix_of(self, url: str) -> str:
         """Return the prefix that a requestable URL begins with; empty if none.
 
-        >>> Covered(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
+        >>> ExcludedPrefixes(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
         'http://a.example/r/'
         """
         for length in self._lengths.get(origin_of(url), ()):

@@ -31,7 +31,7 @@ class PutOff(NamedTuple):
     band: bytes
 
 
-class Deferred:
+class DeferredLinks:
     """What waits below each prefix, for all workers of a crawl.
 
     Args:

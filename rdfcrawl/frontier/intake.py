@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
-from rdfcrawl.frontier.covered import Covered
+from rdfcrawl.frontier.covered import ExcludedPrefixes
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
-from rdfcrawl.links import Extent
+from rdfcrawl.links import CrawlExtent
 from rdfcrawl.records import Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.tasks.request import RequestTask
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from rdfcrawl.links import LinkFilter
-    from rdfcrawl.records import Budget, FollowUp
+    from rdfcrawl.records import CrawlBudget, FollowUp
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
@@ -47,7 +47,7 @@ _FEW: Final = 8  # hosts that are looked for one after the other
 
 
 @dataclass(slots=True)
-class Turned:
+class RejectedLinks:
     """How many links were not offered to the frontier, by cause."""
 
     recent: int = 0
@@ -97,7 +97,7 @@ class RecentLinks:
         self._old.discard(mark)
 
 
-class Intake:
+class LinkIngest:
     """Judges links and makes candidates of those that are wanted.
 
     Args:
@@ -128,11 +128,13 @@ class Intake:
         partitions: int,
         max_depth: int,
         profile: int = 0,
-        budget: Budget | None = None,
-        beside: Intake | None = None,
+        budget: CrawlBudget | None = None,
+        beside: LinkIngest | None = None,
     ) -> None:
-        self.turned: Turned = beside.turned if beside else Turned()
-        self.covered: Covered = beside.covered if beside else Covered()
+        self.turned: RejectedLinks = beside.turned if beside else RejectedLinks()
+        self.covered: ExcludedPrefixes = (
+            beside.covered if beside else ExcludedPrefixes()
+        )
         self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
         self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
@@ -150,7 +152,10 @@ class Intake:
     def narrow(self, link_filter: LinkFilter) -> None:
         """Judge links by this filter from now on."""
         self._link_filter = link_filter
-        self._decides_by_host = link_filter.scope.extent in (Extent.HOST, Extent.DOMAIN)
+        self._decides_by_host = link_filter.scope.extent in (
+            CrawlExtent.HOST,
+            CrawlExtent.DOMAIN,
+        )
         self._far.clear()
         self.forget_recent()  # those turned away may be wanted now
 

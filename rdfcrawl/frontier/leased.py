@@ -75,7 +75,7 @@ def stand_in(item: bytes) -> Record:
     return Record(f"urn:rdfcrawl:unreadable:{digest}", depth=1)
 
 
-class Waiting:
+class WaitingLinks:
     """Links that are not queued, and which visits wait for them.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.leaving import Leaving
+    from rdfcrawl.leaving import ForsakenHosts
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _SHOWN: Final = 5
 
 
 class LeaveList:
-    """Brings what files name into `Leaving`.
+    """Brings what files name into `ForsakenHosts`.
 
     Args:
         frontier: of the crawl; its Redis has the entries of each file.
@@ -39,7 +39,9 @@ class LeaveList:
         path: file of this worker, or None.
     """
 
-    def __init__(self, frontier: Frontier, leaving: Leaving, path: Path | None) -> None:
+    def __init__(
+        self, frontier: Frontier, leaving: ForsakenHosts, path: Path | None
+    ) -> None:
         self._redis = frontier.redis
         self._entries_key = frontier.key("leave")  # hash: path -> JSON list
         self._version_key = frontier.key("leave:version")

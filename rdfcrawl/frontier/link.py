@@ -16,8 +16,8 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.connection import async_client, describe, server_facts
 from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
-from rdfcrawl.frontier.outage import Outage, one_line
-from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.frontier.outage import RedisRetry, one_line
+from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class FrontierLink:
     ) -> None:
         self.frontier = frontier
         self._where = where
-        self.outage = Outage(
+        self.outage = RedisRetry(
             revive=server.revive if server else None, reconnect=self._reconnect
         )
         self._server = server
@@ -85,7 +85,7 @@ class FrontierLink:
         )
         frontier = Frontier(
             redis,
-            Scripts(redis, version=facts.version),
+            LuaScripts(redis, version=facts.version),
             crawl_id=options.crawl_id,
             options=options.frontier,
             intset_limit=facts.set_max_intset_entries,

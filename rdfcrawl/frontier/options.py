@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.leaving import read_file
-from rdfcrawl.records import NO_BUDGET, Budget
+from rdfcrawl.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.setting_values import integer, is_on, number, one_of, value_of
-from rdfcrawl.uri import SESSION_PARAMETERS, Grouping, NormalForm, PolitenessKey
+from rdfcrawl.uri import SESSION_PARAMETERS, HostGrouping, NormalForm, PolitenessKey
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
@@ -90,12 +90,12 @@ class FrontierOptions:
     batch: int = 50
     window_secs: float = 5.0
     delay_secs: float = 1.0
-    budget: Budget = NO_BUDGET
+    budget: CrawlBudget = NO_BUDGET
     domain_hosts: int = 1000
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, *, budget: Budget = NO_BUDGET
+        cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
         """Read the settings.
 
@@ -206,7 +206,7 @@ class CrawlOptions:
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, spider: str, *, budget: Budget = NO_BUDGET
+        cls, settings: BaseSettings, spider: str, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
         """Read the settings.
 
@@ -230,7 +230,7 @@ class CrawlOptions:
             run=settings.getint(RUN) if settings.get(RUN) is not None else None,
             frontier=FrontierOptions.from_settings(settings, budget=budget),
             work=WorkerOptions.from_settings(settings, name=worker),
-            keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", Grouping)),
+            keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
             normal_form=NormalForm(_session_parameters(settings)),
             trap_limits=_trap_limits(settings),
             leave_hosts=_leave_hosts(settings),

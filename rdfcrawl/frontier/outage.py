@@ -54,7 +54,7 @@ _PASSING_CODE = re.compile(
 _FULL = re.compile(r": -?OOM ")
 
 
-class Outage:
+class RedisRetry:
     """Bears the times when Redis is away; one for all users of a client.
 
     Logs once when it goes away and once when it is back, however many operations

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links import Extent
+from rdfcrawl.links import CrawlExtent
 from rdfcrawl.remembered import BUDGETS, CrawlMember, agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.outage import Outage
+    from rdfcrawl.frontier.outage import RedisRetry
     from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
 
 
-class Profiles:
+class SpiderProfiles:
     """What each spider of a crawl was told.
 
     Attributes:
@@ -35,7 +35,7 @@ class Profiles:
         arguments: by number, those that are known here.
     """
 
-    def __init__(self, frontier: Frontier, outage: Outage) -> None:
+    def __init__(self, frontier: Frontier, outage: RedisRetry) -> None:
         self.own = 0
         self.arguments: dict[int, CrawlArguments] = {}
         self._frontier = frontier
@@ -99,7 +99,7 @@ class Profiles:
         if "scope" not in changed:
             return
         wanted = member.accepts.parse(texts).scope
-        if wanted is not Extent.ANY and not member.has_seeds:
+        if wanted is not CrawlExtent.ANY and not member.has_seeds:
             raise ConfigError(
                 f"argument reset=scope: scope={wanted} is made of the seeds; give them,"
                 " too"

@@ -20,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
-from rdfcrawl.frontier.arrivals import Arrivals
+from rdfcrawl.frontier.arrivals import PendingRequests
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.figures import figures_of
 from rdfcrawl.frontier.session import CrawlSession
@@ -90,7 +90,7 @@ class FrontierScheduler(BaseScheduler):
         self._has_paused = False
         self._has_left = False
         self._callback: Callable[[Response], Any] | None = None
-        self._arrivals: Arrivals | None = None
+        self._arrivals: PendingRequests | None = None
         self._has_told_of_others = False
 
     @classmethod
@@ -232,7 +232,7 @@ class FrontierScheduler(BaseScheduler):
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
-        self._arrivals = Arrivals(
+        self._arrivals = PendingRequests(
             self.session,
             cast("Spider", spider),
             self._stats,

@@ -45,7 +45,7 @@ _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL = frozenset(OPERATIONS) - {"add", "budget", "retry"}
 
 
-class Scripts:
+class LuaScripts:
     """The operations on one Redis server."""
 
     def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:

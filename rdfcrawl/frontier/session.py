@@ -13,24 +13,24 @@ from rdfcrawl.errors import passing_fault
 from rdfcrawl.frontier.addresses import AddressBook
 from rdfcrawl.frontier.clocks import HostClocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
-from rdfcrawl.frontier.deferred import MAX_DEFERRED, Deferred
+from rdfcrawl.frontier.deferred import MAX_DEFERRED, DeferredLinks
 from rdfcrawl.frontier.groups import in_groups
-from rdfcrawl.frontier.intake import Intake
+from rdfcrawl.frontier.intake import LinkIngest
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.neighbours import HostAddresses
 from rdfcrawl.frontier.outage import one_line
-from rdfcrawl.frontier.profiles import Profiles
+from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
-from rdfcrawl.frontier.worker import Worker
-from rdfcrawl.leaving import Leaving
-from rdfcrawl.links import Extent, LinkFilter, Scope
+from rdfcrawl.frontier.worker import FrontierWorker
+from rdfcrawl.leaving import ForsakenHosts
+from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.records import Urgency
 from rdfcrawl.remembered import CrawlMember
 from rdfcrawl.tasks.pages import DumpPart
-from rdfcrawl.uri import BadUri, Grouping, PolitenessKey
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -107,8 +107,8 @@ class CrawlSession:
         self._n_restores = 0
         self.state_store = StateStore(self.redis, self.frontier.key, link.outage)
         self.neighbours = HostAddresses(self.redis, self.frontier.key("wildcards"))
-        self._deferred = Deferred(self.state_store)
-        self.leaving = Leaving()
+        self._deferred = DeferredLinks(self.state_store)
+        self.leaving = ForsakenHosts()
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
         self._looking: asyncio.Task[None] | None = None
         self.run = 0
@@ -121,12 +121,12 @@ class CrawlSession:
             is_allowed=lambda address: not options.guard.refuses_address(address),
         )
         self._keys: PolitenessKey
-        self.profiles = Profiles(link.frontier, link.outage)
-        self._scopes: dict[int, Scope] = {}
-        self._intakes: dict[int, Intake] = {}
-        self.worker: Worker
+        self.profiles = SpiderProfiles(link.frontier, link.outage)
+        self._scopes: dict[int, CrawlScope] = {}
+        self._intakes: dict[int, LinkIngest] = {}
+        self.worker: FrontierWorker
         self.clocks: HostClocks
-        self.intake: Intake
+        self.intake: LinkIngest
 
     @classmethod
     async def join(
@@ -181,7 +181,7 @@ class CrawlSession:
         self._keys = PolitenessKey(options.keys.grouping, self._addresses.address)
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
-        self.worker = Worker(
+        self.worker = FrontierWorker(
             self.frontier,
             options.work,
             outage=self._link.outage,
@@ -260,14 +260,14 @@ class CrawlSession:
             return False
         return not scope.covers(record.url)
 
-    def _intake_of(self, number: int) -> Intake:
+    def _intake_of(self, number: int) -> LinkIngest:
         intake = self._intakes.get(number)
         if intake is None:
             arguments = self.profiles.arguments[number]
             budget = arguments.budget
             is_usual = budget == self.options.frontier.budget
-            self._scopes[number] = Scope(arguments.scope)
-            intake = self._intakes[number] = Intake(
+            self._scopes[number] = CrawlScope(arguments.scope)
+            intake = self._intakes[number] = LinkIngest(
                 keys=self._keys,
                 normal_form=self.options.normal_form,
                 link_filter=self._link_filter(number),
@@ -279,7 +279,7 @@ class CrawlSession:
             )
         return intake
 
-    def _intake_for(self, record: Record) -> Intake:
+    def _intake_for(self, record: Record) -> LinkIngest:
         return self._intakes.get(record.profile) or self.intake
 
     async def close(self, *, forget: bool = False) -> None:
@@ -316,7 +316,7 @@ class CrawlSession:
         await self._addresses.restore()
         await raise_intset_limit(self.redis)
         for number, scope in list(self._scopes.items()):
-            if scope.extent is not Extent.ANY and scope.entries:
+            if scope.extent is not CrawlExtent.ANY and scope.entries:
                 name = self.profiles.scope_key(number)
                 await self.redis.sadd(name, *scope.entries)
 
@@ -371,7 +371,7 @@ class CrawlSession:
         """Take seeds into the crawl's scope, which all of its workers share."""
         own = self.profiles.own
         scope = self._scopes[own]
-        if scope.extent is Extent.ANY:
+        if scope.extent is CrawlExtent.ANY:
             return
         entries = frozenset(map(scope.entry, seeds)) - {""} - scope.entries
         if entries:
@@ -393,7 +393,7 @@ class CrawlSession:
 
     async def _learn_scope(self, number: int) -> None:
         scope = self._scopes[number]
-        if scope.extent is Extent.ANY:
+        if scope.extent is CrawlExtent.ANY:
             return
         name = self.profiles.scope_key(number)
         stored = await self._persistent(
@@ -401,7 +401,7 @@ class CrawlSession:
         )
         everything = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if everything != scope.entries:
-            self._scopes[number] = Scope(scope.extent, everything)
+            self._scopes[number] = CrawlScope(scope.extent, everything)
             self._intakes[number].narrow(self._link_filter(number))
 
     def _link_filter(self, number: int) -> LinkFilter:
@@ -504,7 +504,7 @@ class CrawlSession:
     # -- links ---------------------------------------------------------------------
 
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
-        """Tell whether links to a host need not be offered; see `Intake.turns_away`."""
+        """Return `LinkIngest.turns_away`: links to the host need not be offered."""
         if document.is_nofollow:
             return False
         record = document.record
@@ -569,15 +569,15 @@ class CrawlSession:
         return await self.worker.mark_seen(self.intake.seen_only(url))
 
     def wants(self, record: Record, url: str, depth: int) -> bool:
-        """Tell whether a URL that a record leads to is followed; see `Intake.wants`."""
+        """Return `LinkIngest.wants`: the URL that a record leads to is followed."""
         return self._intake_for(record).wants(url, depth)
 
     def wants_target(self, record: Record, target: str) -> bool:
-        """Tell whether a record's redirect is followed; see `Intake.wants_target`."""
+        """Return `LinkIngest.wants_target`: the redirect of a record is followed."""
         return self._intake_for(record).wants_target(record, target)
 
     def refuses(self, record: Record) -> bool:
-        """Tell whether a queued record is denied; see `Intake.refuses`."""
+        """Tell whether a queued record is denied; see `LinkIngest.refuses`."""
         return self._intake_for(record).refuses(record)
 
     def turns(self, sleepers: Sleepers) -> HostTurns:
@@ -595,7 +595,7 @@ class CrawlSession:
     @property
     def goes_by_address(self) -> bool:
         """Whether hosts of one address share a delay."""
-        return self.options.keys.grouping is Grouping.IP
+        return self.options.keys.grouping is HostGrouping.IP
 
     async def prime(self, url: str) -> None:
         """Look up what `key_of` needs, which cannot wait."""

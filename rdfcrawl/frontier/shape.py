@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.uri import Grouping, NormalForm, PolitenessKey
+from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -47,7 +47,7 @@ async def keep_settings(
     parameters = tuple(json.loads(kept["SESSION_PARAMETERS"]))
     return replace(
         options,
-        keys=PolitenessKey(Grouping(kept["POLITENESS_KEY"])),
+        keys=PolitenessKey(HostGrouping(kept["POLITENESS_KEY"])),
         normal_form=NormalForm(parameters),
     )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.outage import Outage
+    from rdfcrawl.frontier.outage import RedisRetry
 
 _AT_ONCE = 1000
 
@@ -31,7 +31,9 @@ class StateStore:
         outage: bears the times when Redis is away.
     """
 
-    def __init__(self, redis: Redis, key: Callable[[str], str], outage: Outage) -> None:
+    def __init__(
+        self, redis: Redis, key: Callable[[str], str], outage: RedisRetry
+    ) -> None:
         self._redis = redis
         self._key = key
         self._outage = outage

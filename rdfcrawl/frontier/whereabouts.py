@@ -30,7 +30,7 @@ def away_partition(key: str, n_partitions: int) -> int:
     return (home + 1 + digest % (n_partitions - 1)) % n_partitions
 
 
-class Whereabouts:
+class KeyLocations:
     """Which keys are away, as far as this worker was told.
 
     Args:

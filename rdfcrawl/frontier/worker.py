@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Literal
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import CrawlGone, StoreFault
-from rdfcrawl.frontier.candidate import SEEN_ONLY, Added, Candidate
-from rdfcrawl.frontier.client import Counts
+from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
+from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.homes import homes_and_others
-from rdfcrawl.frontier.leased import Waiting
+from rdfcrawl.frontier.leased import WaitingLinks
 from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
 from rdfcrawl.frontier.patience import HostPatience
 from rdfcrawl.turns import steady_time
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
-    from rdfcrawl.frontier.outage import Outage
+    from rdfcrawl.frontier.outage import RedisRetry
     from rdfcrawl.records import Record, Visit
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ _MAX_REMEMBERED = 50_000
 STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
-class Worker:
+class FrontierWorker:
     """Feeds one scheduler from the frontier, and the frontier from one scheduler.
 
     Args:
@@ -80,7 +80,7 @@ class Worker:
         frontier: Frontier,
         options: WorkerOptions,
         *,
-        outage: Outage,
+        outage: RedisRetry,
         flush_stores: Callable[[], Awaitable[None]],
         take_seeds: Callable[[], Awaitable[int]],
         wake: Callable[[], None],
@@ -89,8 +89,8 @@ class Worker:
     ) -> None:
         self.frontier = frontier
         self.options = options
-        self.added = Added()
-        self.counts = Counts()
+        self.added = AddedCounts()
+        self.counts = StateCounts()
         self.lost_leases = 0
         self.n_failed = 0
         self._failed_before = 0
@@ -192,7 +192,7 @@ class Worker:
         """Mark a URI as seen at once; return whether it was, or may have been, new."""
         n_calls = 0
 
-        async def add() -> Added:
+        async def add() -> AddedCounts:
             nonlocal n_calls
             n_calls += 1
             return await self.frontier.add([candidate])
@@ -509,7 +509,7 @@ class Worker:
         if self._stirred:  # by both: one claim for them
             self._claim_now.set()
         if is_known and self._unfed:
-            is_fed = Waiting(self._sending).has_none_of
+            is_fed = WaitingLinks(self._sending).has_none_of
             self._released += filter(is_fed, self._unfed)
             self._unfed = [visit for visit in self._unfed if not is_fed(visit)]
 

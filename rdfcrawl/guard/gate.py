@@ -13,7 +13,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.guard.policy import Use, Why, literal_address
+from rdfcrawl.guard.policy import ConnectionUse, RefusalCause, literal_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 MAX_ADDRESSES: Final = 10_000  # whose ports are remembered, the latest used
 
 _WORDS: Final = {
-    Why.LOOPBACK: "a loopback address",
-    Why.PRIVATE: "in a private network",
-    Why.LINK_LOCAL: "a link-local address",
-    Why.SHARED: "in the shared network of a provider",
-    Why.CLOUD: "an address within a cloud",
-    Why.DOCUMENTATION: "an address of documentation",
-    Why.BENCHMARK: "an address of benchmarks",
-    Why.MULTICAST: "a multicast address",
-    Why.UNSPECIFIED: "an address of this machine",
-    Why.TUNNEL: "an address that stands for another one",
-    Why.RESERVED: "no address of the public internet",
+    RefusalCause.LOOPBACK: "a loopback address",
+    RefusalCause.PRIVATE: "in a private network",
+    RefusalCause.LINK_LOCAL: "a link-local address",
+    RefusalCause.SHARED: "in the shared network of a provider",
+    RefusalCause.CLOUD: "an address within a cloud",
+    RefusalCause.DOCUMENTATION: "an address of documentation",
+    RefusalCause.BENCHMARK: "an address of benchmarks",
+    RefusalCause.MULTICAST: "a multicast address",
+    RefusalCause.UNSPECIFIED: "an address of this machine",
+    RefusalCause.TUNNEL: "an address that stands for another one",
+    RefusalCause.RESERVED: "no address of the public internet",
 }
 
 
@@ -46,7 +46,7 @@ class GuardBlocked(OSError):
         why: the reason.
     """
 
-    def __init__(self, why: Why, text: str) -> None:
+    def __init__(self, why: RefusalCause, text: str) -> None:
         super().__init__(errno.EACCES, text)
         self.why = why
 
@@ -56,7 +56,7 @@ class GuardBlocked(OSError):
         return str(self.strerror)
 
 
-class Gate:
+class ConnectionGate:
     """Asks the guard for all connections of a process, whatever makes them.
 
     Args:
@@ -65,14 +65,16 @@ class Gate:
     """
 
     def __init__(
-        self, guard: Guard, *, count: Callable[[Why], None] = lambda _: None
+        self, guard: Guard, *, count: Callable[[RefusalCause], None] = lambda _: None
     ) -> None:
         self.guard = guard
         self._count = count
         self._ports: OrderedDict[str, set[int]] = OrderedDict()
         self._lock = Lock()  # FTP connects in threads
 
-    def check_port(self, host: str, port: int, use: Use = Use.WEB) -> None:
+    def check_port(
+        self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
         """See that a port may be connected to, before any name is looked up.
 
         Raises:
@@ -81,7 +83,9 @@ class Gate:
         if (why := self.guard.refuses_port(port, use)) is not None:
             raise self.blocked(host, "", port, why, use)
 
-    def check_literal(self, host: str, port: int, use: Use = Use.WEB) -> None:
+    def check_literal(
+        self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
         """See that a host may be connected to, as far as it shows without a lookup.
 
         Args:
@@ -107,19 +111,25 @@ class Gate:
         allowed = [address for address in addresses if refuses(address) is None]
         if addresses and not allowed:
             address = addresses[0]
-            why = refuses(address) or Why.RESERVED
+            why = refuses(address) or RefusalCause.RESERVED
             raise self.blocked(host, address, port, why)
         return allowed
 
-    def check(self, address: str, port: int, use: Use = Use.WEB) -> None:
+    def check(
+        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
         """See that an address may be dialled now, and remember its port.
 
         Raises:
             GuardBlocked: it may not.
         """
         why = self.guard.refusal(address, port, use)
-        if why is None and use is not Use.FTP_DATA and self._is_scan(address, port):
-            why = Why.PORT_SCAN
+        if (
+            why is None
+            and use is not ConnectionUse.FTP_DATA
+            and self._is_scan(address, port)
+        ):
+            why = RefusalCause.PORT_SCAN
         if why is not None:
             raise self.blocked(address, address, port, why, use)
 
@@ -134,19 +144,24 @@ class Gate:
         return socket.socket(family, kind, protocol)
 
     def blocked(
-        self, host: str, address: str, port: int, why: Why, use: Use = Use.WEB
+        self,
+        host: str,
+        address: str,
+        port: int,
+        why: RefusalCause,
+        use: ConnectionUse = ConnectionUse.WEB,
     ) -> GuardBlocked:
         """Return the refusal of a connection, and count it."""
         self._count(why)
-        if why is Why.PORT and use is Use.FTP_DATA:
+        if why is RefusalCause.PORT and use is ConnectionUse.FTP_DATA:
             text = f"port {port} of {host} is none for data of FTP"
-        elif why is Why.PORT:
+        elif why is RefusalCause.PORT:
             text = f"port {port} of {host} is not among GUARD_PORTS"
-        elif why is Why.PORT_SCAN:
+        elif why is RefusalCause.PORT_SCAN:
             most = self.guard.max_ports
             # The same for all addresses of a name, or aiohttp makes one error of them.
             text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
-        elif why is Why.NO_CONTACT:
+        elif why is RefusalCause.NO_CONTACT:
             text = f"{host} is on the open web, and USER_AGENT names no contact"
         else:
             name = host if host == address else f"{host} ({address})"

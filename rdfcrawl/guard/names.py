@@ -10,7 +10,7 @@ from aiohttp.abc import AbstractResolver
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
 
-    from rdfcrawl.guard.gate import Gate
+    from rdfcrawl.guard.gate import ConnectionGate
 
 
 class GuardedResolver(AbstractResolver):
@@ -19,7 +19,7 @@ class GuardedResolver(AbstractResolver):
     Takes over the resolver that it asks, and closes it.
     """
 
-    def __init__(self, resolver: AbstractResolver, gate: Gate) -> None:
+    def __init__(self, resolver: AbstractResolver, gate: ConnectionGate) -> None:
         self._resolver = resolver
         self._gate = gate
 

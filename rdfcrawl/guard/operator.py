@@ -13,8 +13,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.guard.gate import Gate, GuardBlocked
-from rdfcrawl.guard.policy import Use, literal_address
+from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
+from rdfcrawl.guard.policy import ConnectionUse, literal_address
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import port_of
 
@@ -45,7 +45,7 @@ def refusal_of(url: str, guard: Guard) -> str:
         return ""
     host, port, use = _parts(url)
     try:
-        Gate(guard).check_literal(host, port, use)
+        ConnectionGate(guard).check_literal(host, port, use)
     except GuardBlocked as blocked:
         return blocked.detail
     return ""
@@ -74,7 +74,7 @@ def looked_up_refusal(
     for url in urls:
         host, port, _ = _parts(url)
         try:
-            Gate(guard).allowed(host, port, list(names.get(host, ())))
+            ConnectionGate(guard).allowed(host, port, list(names.get(host, ())))
         except GuardBlocked as blocked:
             return f"{url}: {blocked.detail}"
     return ""
@@ -97,6 +97,6 @@ def _look_up(names: dict[str, list[str]]) -> None:
         thread.join(max(0.0, ends_at - time.monotonic()))
 
 
-def _parts(url: str) -> tuple[str, int, Use]:
-    use = Use.FTP if url.startswith("ftp") else Use.WEB
+def _parts(url: str) -> tuple[str, int, ConnectionUse]:
+    use = ConnectionUse.FTP if url.startswith("ftp") else ConnectionUse.WEB
     return host_of(url).strip("[]"), port_of(url), use

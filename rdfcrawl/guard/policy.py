@@ -36,7 +36,7 @@ WEB_PORTS: Final[tuple[PortRange, ...]] = ((80, 80), (443, 443), (1024, MAX_PORT
 _FTP_PORTS: Final = frozenset({21, 990})
 
 
-class Why(StrEnum):
+class RefusalCause(StrEnum):
     """Why a connection is refused; a variant of the statistic `guard/*`."""
 
     LOOPBACK = "loopback"
@@ -57,10 +57,10 @@ class Why(StrEnum):
     @property
     def is_of_port(self) -> bool:
         """Whether it is the port that is refused, and not the address."""
-        return self in (Why.PORT, Why.PORT_SCAN)
+        return self in (RefusalCause.PORT, RefusalCause.PORT_SCAN)
 
 
-class Use(StrEnum):
+class ConnectionUse(StrEnum):
     """What a connection is for; each has ports of its own."""
 
     WEB = "web"
@@ -71,22 +71,25 @@ class Use(StrEnum):
 _IPV4: Final = tuple(
     (IPv4Network(network), why)
     for network, why in (
-        ("0.0.0.0/8", Why.UNSPECIFIED),
-        ("10.0.0.0/8", Why.PRIVATE),
-        ("100.64.0.0/10", Why.SHARED),  # carrier-grade NAT (RFC 6598)
-        ("127.0.0.0/8", Why.LOOPBACK),
-        ("168.63.129.16/32", Why.CLOUD),  # public, but the host of a virtual machine
-        ("169.254.0.0/16", Why.LINK_LOCAL),  # metadata of clouds
-        ("172.16.0.0/12", Why.PRIVATE),
-        ("192.0.0.0/24", Why.RESERVED),  # IETF protocol assignments
-        ("192.0.2.0/24", Why.DOCUMENTATION),
-        ("192.88.99.0/24", Why.TUNNEL),  # 6to4 relays (RFC 7526)
-        ("192.168.0.0/16", Why.PRIVATE),
-        ("198.18.0.0/15", Why.BENCHMARK),
-        ("198.51.100.0/24", Why.DOCUMENTATION),
-        ("203.0.113.0/24", Why.DOCUMENTATION),
-        ("224.0.0.0/4", Why.MULTICAST),
-        ("240.0.0.0/4", Why.RESERVED),
+        ("0.0.0.0/8", RefusalCause.UNSPECIFIED),
+        ("10.0.0.0/8", RefusalCause.PRIVATE),
+        ("100.64.0.0/10", RefusalCause.SHARED),  # carrier-grade NAT (RFC 6598)
+        ("127.0.0.0/8", RefusalCause.LOOPBACK),
+        (
+            "168.63.129.16/32",
+            RefusalCause.CLOUD,
+        ),  # public, but the host of a virtual machine
+        ("169.254.0.0/16", RefusalCause.LINK_LOCAL),  # metadata of clouds
+        ("172.16.0.0/12", RefusalCause.PRIVATE),
+        ("192.0.0.0/24", RefusalCause.RESERVED),  # IETF protocol assignments
+        ("192.0.2.0/24", RefusalCause.DOCUMENTATION),
+        ("192.88.99.0/24", RefusalCause.TUNNEL),  # 6to4 relays (RFC 7526)
+        ("192.168.0.0/16", RefusalCause.PRIVATE),
+        ("198.18.0.0/15", RefusalCause.BENCHMARK),
+        ("198.51.100.0/24", RefusalCause.DOCUMENTATION),
+        ("203.0.113.0/24", RefusalCause.DOCUMENTATION),
+        ("224.0.0.0/4", RefusalCause.MULTICAST),
+        ("240.0.0.0/4", RefusalCause.RESERVED),
     )
 )
 # All that is global unicast; what lies outside of it is named below, or reserved.
@@ -95,19 +98,25 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _IPV6: Final = tuple(
     (IPv6Network(network), why)
     for network, why in (
-        ("::/128", Why.UNSPECIFIED),
-        ("::1/128", Why.LOOPBACK),
-        ("::/32", Why.TUNNEL),  # addresses of IPv4: mapped, compatible, translated
-        ("64:ff9b:1::/48", Why.PRIVATE),  # NAT64 of a network of its own (RFC 8215)
-        ("2001::/32", Why.TUNNEL),  # Teredo
-        ("2001::/23", Why.RESERVED),  # IETF protocol assignments
-        ("2001:db8::/32", Why.DOCUMENTATION),
-        ("2002::/16", Why.TUNNEL),  # 6to4
-        ("3fff::/20", Why.DOCUMENTATION),  # RFC 9637
-        ("fc00::/7", Why.PRIVATE),  # unique local; metadata of clouds
-        ("fe80::/10", Why.LINK_LOCAL),
-        ("fec0::/10", Why.PRIVATE),  # site-local (RFC 3879)
-        ("ff00::/8", Why.MULTICAST),
+        ("::/128", RefusalCause.UNSPECIFIED),
+        ("::1/128", RefusalCause.LOOPBACK),
+        (
+            "::/32",
+            RefusalCause.TUNNEL,
+        ),  # addresses of IPv4: mapped, compatible, translated
+        (
+            "64:ff9b:1::/48",
+            RefusalCause.PRIVATE,
+        ),  # NAT64 of a network of its own (RFC 8215)
+        ("2001::/32", RefusalCause.TUNNEL),  # Teredo
+        ("2001::/23", RefusalCause.RESERVED),  # IETF protocol assignments
+        ("2001:db8::/32", RefusalCause.DOCUMENTATION),
+        ("2002::/16", RefusalCause.TUNNEL),  # 6to4
+        ("3fff::/20", RefusalCause.DOCUMENTATION),  # RFC 9637
+        ("fc00::/7", RefusalCause.PRIVATE),  # unique local; metadata of clouds
+        ("fe80::/10", RefusalCause.LINK_LOCAL),
+        ("fec0::/10", RefusalCause.PRIVATE),  # site-local (RFC 3879)
+        ("ff00::/8", RefusalCause.MULTICAST),
     )
 )
 
@@ -129,7 +138,9 @@ class Guard:
     max_ports: int = 16
     is_confined: bool = False
 
-    def refusal(self, address: str, port: int, use: Use = Use.WEB) -> Why | None:
+    def refusal(
+        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
         """Return why an address and a port may not be connected to.
 
         Args:
@@ -143,28 +154,32 @@ class Guard:
         """
         return self.refuses_port(port, use) or self.refuses_address(address)
 
-    def refuses_address(self, address: str) -> Why | None:
+    def refuses_address(self, address: str) -> RefusalCause | None:
         """Return why an address may not be connected to, whatever the port."""
         parsed, why = _judged(address)
         if why is None and self.is_confined:
-            why = Why.NO_CONTACT
+            why = RefusalCause.NO_CONTACT
         if parsed is None or why is None:
             return why
         is_allowed = any(parsed in network for network in self.allow_nets)
         return None if is_allowed else why
 
-    def refuses_port(self, port: int, use: Use = Use.WEB) -> Why | None:
+    def refuses_port(
+        self, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
         """Return why a port may not be connected to, whatever the address.
 
         >>> Guard().refuses_port(22), Guard().refuses_port(21, Use.FTP)
         (<Why.PORT: 'port'>, None)
         """
-        if use is Use.FTP_DATA:  # RFC 2577 3: nothing well known is behind others
+        if (
+            use is ConnectionUse.FTP_DATA
+        ):  # RFC 2577 3: nothing well known is behind others
             is_allowed = UNPRIVILEGED <= port <= MAX_PORT
         else:
             is_allowed = any(first <= port <= last for first, last in self.ports)
-            is_allowed = is_allowed or (use is Use.FTP and port in _FTP_PORTS)
-        return None if is_allowed else Why.PORT
+            is_allowed = is_allowed or (use is ConnectionUse.FTP and port in _FTP_PORTS)
+        return None if is_allowed else RefusalCause.PORT
 
 
 def literal_address(host: str) -> str:
@@ -217,16 +232,16 @@ def _port_range(text: str) -> PortRange:
 
 
 @lru_cache(maxsize=4096)
-def _judged(text: str) -> tuple[IPAddress | None, Why | None]:
+def _judged(text: str) -> tuple[IPAddress | None, RefusalCause | None]:
     """Return an address, and why it is not on the public internet."""
     try:
         address = ip_address(text)
     except ValueError:
-        return None, Why.RESERVED
+        return None, RefusalCause.RESERVED
     return address, _why(address)
 
 
-def _why(address: IPAddress) -> Why | None:
+def _why(address: IPAddress) -> RefusalCause | None:
     """Return why an address is not on the public internet."""
     if isinstance(address, IPv4Address):
         return next((why for network, why in _IPV4 if address in network), None)
@@ -237,7 +252,7 @@ def _why(address: IPAddress) -> Why | None:
         if address in network:
             return why
     if address not in _GLOBAL:
-        return Why.RESERVED
+        return RefusalCause.RESERVED
     # ISATAP (RFC 5214 6.1): an interface identifier that holds an IPv4 address.
     if int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE:
         return _why(IPv4Address(int(address) & 0xFFFF_FFFF))

@@ -20,7 +20,7 @@ from rdfcrawl.guard.gate import GuardBlocked
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.guard.gate import Gate
+    from rdfcrawl.guard.gate import ConnectionGate
 
 
 class JudgedLookup:
@@ -32,7 +32,7 @@ class JudgedLookup:
         n_allowed: addresses that may be connected to.
     """
 
-    def __init__(self, gate: Gate, address: str = "") -> None:
+    def __init__(self, gate: ConnectionGate, address: str = "") -> None:
         self.gate = gate
         self.address = address
         self.blocked: GuardBlocked | None = None
@@ -55,7 +55,7 @@ _judging: ContextVar[JudgedLookup | None] = ContextVar("judging", default=None)
 
 
 @contextmanager
-def judging(gate: Gate, address: str = "") -> Iterator[JudgedLookup]:
+def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
     """Have what is looked up within the block judged.
 
     Args:

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
 from rdfcrawl.bodies import body_of, head_of
-from rdfcrawl.catalogs.ckan.api import WHOLE, Portal, Scope, portal_url
+from rdfcrawl.catalogs.ckan.api import WHOLE, PortalAddress, PortalScope, portal_url
 from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (
     check_listing,
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.catalogs.ckan.envelope import MAX_ANSWER_BYTES, Answer
+from rdfcrawl.catalogs.ckan.envelope import MAX_ANSWER_BYTES, CkanAnswer
 from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
-from rdfcrawl.catalogs.ckan.outcome import Listing
+from rdfcrawl.catalogs.ckan.outcome import DatasetListing
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets
 from rdfcrawl.catalogs.ckan.times import since_for_next
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.fetch.answer import Question
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.options import ObeyRobots
@@ -43,7 +43,7 @@ from rdfcrawl.tasks.source import SourceTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from rdfcrawl.catalogs.ckan.outcome import Outcome
+    from rdfcrawl.catalogs.ckan.outcome import CkanOutcome
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, HarvestedPart
 
@@ -111,11 +111,11 @@ class CkanHarvester:
             case _:
                 return is_named(record)
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request of a page."""
         portal = self._portal(record)
         request = request_of(await self._task(record), portal)
-        return Question(url=request.url, headers=request.headers, data=request.body)
+        return HttpRequest(url=request.url, headers=request.headers, data=request.body)
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the datasets of a page, and tombstones for those that are gone."""
@@ -145,8 +145,8 @@ class CkanHarvester:
         yield document.harvested(faults=faults)
 
     async def _outcome(
-        self, document: Document, portal: Portal, log: FaultLog
-    ) -> Outcome | None:
+        self, document: Document, portal: PortalAddress, log: FaultLog
+    ) -> CkanOutcome | None:
         """Return what a response means; None if it gives nothing."""
         try:
             task = await self._task(document.record)
@@ -182,30 +182,30 @@ class CkanHarvester:
         text = await self._store.claim(source, state, "first", encode(first))
         return decode(text, CkanTask)
 
-    def _portal(self, record: Record) -> Portal:
+    def _portal(self, record: Record) -> PortalAddress:
         arguments = self._context.arguments
         front = portal_url(record.url)  # it may have moved to another host
         if not read_task(record).is_named:
-            return Portal(url=front)
+            return PortalAddress(url=front)
         key = next((key for url, key in self._keys if _is_within(front, url)), "")
         scope = WHOLE
         if arguments.organization or arguments.group or arguments.q or arguments.fq:
-            scope = Scope(
+            scope = PortalScope(
                 organization=arguments.organization,
                 group=arguments.group,
                 q=arguments.q,
                 fq=arguments.fq,
             )
-        return Portal(url=front, scope=scope, key=key)
+        return PortalAddress(url=front, scope=scope, key=key)
 
     async def _advance(
-        self, task: CkanTask, document: Document, portal: Portal, log: FaultLog
-    ) -> Outcome:
+        self, task: CkanTask, document: Document, portal: PortalAddress, log: FaultLog
+    ) -> CkanOutcome:
         response = document.response
         body = response.error_body
         if body_of(response) is not None:  # as far as it is read, and a byte more
             body = await asyncio.to_thread(head_of, response, MAX_ANSWER_BYTES + 1)
-        answer = Answer(status=document.status, body=body, url=document.url)
+        answer = CkanAnswer(status=document.status, body=body, url=document.url)
         n_known = await self._store.size(_key_of(portal), _KNOWN)
         return await asyncio.to_thread(
             advance, task, answer, portal, log, n_known=n_known
@@ -214,7 +214,11 @@ class CkanHarvester:
     # -- what comes next, and what is to be remembered -------------------------------
 
     async def _take(
-        self, outcome: Outcome, document: Document, portal: Portal, log: FaultLog
+        self,
+        outcome: CkanOutcome,
+        document: Document,
+        portal: PortalAddress,
+        log: FaultLog,
     ) -> AsyncIterator[FollowUp]:
         """Remember what a page has, and yield the tasks that follow."""
         try:
@@ -233,7 +237,7 @@ class CkanHarvester:
             log.note(error.fault.reason, error.fault.detail)
 
     async def _remember(
-        self, outcome: Outcome, document: Document, portal: Portal
+        self, outcome: CkanOutcome, document: Document, portal: PortalAddress
     ) -> None:
         store, source = self._store, _key_of(portal)
         state, met = self._run_state.table(_STATE), self._run_state.table(_MET)
@@ -250,7 +254,7 @@ class CkanHarvester:
         started_ms = str(document.response.started_ms)
         await store.claim(source, state, "began", started_ms)
 
-    async def _end(self, document: Document, portal: Portal) -> None:
+    async def _end(self, document: Document, portal: PortalAddress) -> None:
         """Remember that all of a portal was harvested, and what changed last."""
         source, state = _key_of(portal), self._run_state.table(_STATE)
         started_ms = str(document.response.started_ms)
@@ -260,11 +264,11 @@ class CkanHarvester:
         await self._run_state.put(source, _SUCCESS, encode(success))
 
     async def _confirmations(
-        self, listing: Listing, portal: Portal
+        self, listing: DatasetListing, portal: PortalAddress
     ) -> Iterable[CkanTask]:
         """Return tasks that ask for each dataset which a complete listing lacks."""
         source = _key_of(portal)
-        is_sweep = listing is Listing.SWEEP
+        is_sweep = listing is DatasetListing.SWEEP
         ids = set[str]()  # as a table's entries may come twice
         async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
             if key.startswith("name ") is not is_sweep:
@@ -307,7 +311,7 @@ class CkanHarvester:
         return list(dict.fromkeys(missing))  # a table's entries may come twice
 
 
-def _key_of(portal: Portal) -> str:
+def _key_of(portal: PortalAddress) -> str:
     """Return what names a portal on the store: with what is wanted of it.
 
     What another part of it had, or all of it, says nothing of what this part has.
@@ -319,7 +323,9 @@ def _key_of(portal: Portal) -> str:
     return " ".join((portal.url, *map(quote_plus, words)))
 
 
-def _documents(outcome: Outcome, page: Document, portal: Portal) -> Iterator[Document]:
+def _documents(
+    outcome: CkanOutcome, page: Document, portal: PortalAddress
+) -> Iterator[Document]:
     """Yield the datasets of a page, and tombstones."""
     for package in outcome.packages:
         content = package.load()
@@ -332,7 +338,7 @@ def _documents(outcome: Outcome, page: Document, portal: Portal) -> Iterator[Doc
 
 
 async def _dataset(
-    content: dict[str, Any], url: str, record: Record, portal: Portal
+    content: dict[str, Any], url: str, record: Record, portal: PortalAddress
 ) -> AsyncIterator[HarvestedPart]:
     """Yield what a portal says of a dataset, and what the dataset distributes."""
     log = FaultLog()
@@ -346,9 +352,9 @@ async def _dataset(
 
 def _page(
     document: Document,
-    outcome: Outcome,
+    outcome: CkanOutcome,
     n_documents: int,
-    portal: Portal,
+    portal: PortalAddress,
     log: FaultLog,
 ) -> Document:
     """Return a page itself; the one that tells of the portal is its catalogue."""

@@ -15,7 +15,7 @@ from rdfcrawl.catalogs.paging import choose_next, is_immutable, requestable_page
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.fetch.answer import Question
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import FollowUp, Record, Relation
@@ -67,7 +67,7 @@ class CollectionPages:
         self._run = context.run
         self._store = context.state_store
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Ask for a page that was read in an earlier run only if it changed since.
 
         What was read in this run does not count: if it is asked for again, its
@@ -85,7 +85,7 @@ class CollectionPages:
             headers.append(("If-None-Match", state.etag))
         if state.last_modified:
             headers.append(("If-Modified-Since", state.last_modified))
-        return Question(url=record.url, headers=tuple(headers)) if headers else None
+        return HttpRequest(url=record.url, headers=tuple(headers)) if headers else None
 
     async def again(self) -> AsyncIterator[list[FollowUp]]:
         """Yield all pages that may have changed since the last run, in groups."""

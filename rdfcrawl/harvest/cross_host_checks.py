@@ -16,14 +16,14 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
-    Claim,
+    CrossHostStatement,
     believed,
     claims_about_others,
     is_confirmed,
     ways_to_dataset,
 )
 from rdfcrawl.sitemaps.description import dataset_iri
-from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
+from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
@@ -113,7 +113,7 @@ class CrossHostChecks:
 
     async def take(
         self,
-        datasets: Iterable[Dataset],
+        datasets: Iterable[SitemapDataset],
         response: HarvestedResponse,
         sites: tuple[str, ...],
         *,
@@ -138,7 +138,7 @@ class CrossHostChecks:
         """Take a dataset, unless a host that it speaks of is still to be heard."""
         dataset, sitemap, sites = _from_text(text)
         document, log = response.document, response.log
-        refused: list[Claim] = []
+        refused: list[CrossHostStatement] = []
         is_waiting = False
         for claim in claims_about_others(dataset, sitemap, sites):
             site = site_of(claim.url)
@@ -187,7 +187,7 @@ class CrossHostChecks:
             return
         await self._store.put(site, table, {text: str(self._run)})
 
-    async def _own(self, site: str) -> list[Dataset]:
+    async def _own(self, site: str) -> list[SitemapDataset]:
         return [
             _from_text(text)[0]
             async for text, run in self._store.entries(site, _OWN)
@@ -231,7 +231,7 @@ class HeardDataset:
         sitemap: URL, after redirects.
         sites: whose robots.txt names it.
         position, label, uri, dumps, fragments, endpoints, prefixes, graphs, samples,
-            are_mirrors: see `Dataset`.
+            are_mirrors: see `SitemapDataset`.
     """
 
     sitemap: str
@@ -239,18 +239,18 @@ class HeardDataset:
     position: int
     label: str
     uri: str
-    dumps: tuple[Location, ...] = ()
-    fragments: tuple[Location, ...] = ()
-    endpoints: tuple[Location, ...] = ()
-    prefixes: tuple[Prefix, ...] = ()
+    dumps: tuple[DataLocation, ...] = ()
+    fragments: tuple[DataLocation, ...] = ()
+    endpoints: tuple[DataLocation, ...] = ()
+    prefixes: tuple[UriPrefix, ...] = ()
     graphs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     are_mirrors: bool = True
 
     @property
-    def dataset(self) -> Dataset:
+    def dataset(self) -> SitemapDataset:
         """The dataset."""
-        return Dataset(**{name: getattr(self, name) for name in _KEPT})
+        return SitemapDataset(**{name: getattr(self, name) for name in _KEPT})
 
 
 _KEPT: Final = tuple(
@@ -258,11 +258,11 @@ _KEPT: Final = tuple(
 )
 
 
-def _to_text(dataset: Dataset, sitemap: str, sites: tuple[str, ...]) -> str:
+def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> str:
     kept = {name: getattr(dataset, name) for name in _KEPT}
     return encode(HeardDataset(sitemap=sitemap, sites=sites, **kept))
 
 
-def _from_text(text: str) -> tuple[Dataset, str, tuple[str, ...]]:
+def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
     heard = decode(text, HeardDataset)
     return heard.dataset, heard.sitemap, heard.sites

@@ -16,7 +16,7 @@ from rdfcrawl.tasks.source import SourceTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, HarvestedPart
 
@@ -43,7 +43,7 @@ class CustomHarvester:
         fault = Fault(Reason.INTERNAL, f"{type(self).__name__} has no harvest()")
         yield document.harvested(faults=[*document.faults, fault])
 
-    async def question(self, _record: Record) -> Question | None:
+    async def question(self, _record: Record) -> HttpRequest | None:
         """Return None: a record is requested by a GET of its URL."""
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rdfcrawl.sitemaps.access import DatasetAccess  # noqa: TC001  read by the codec
-from rdfcrawl.sitemaps.semantic import Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class KnownDataset:
 
     name: str
     ways: tuple[DatasetAccess, ...]
-    prefixes: tuple[Prefix, ...] = ()
+    prefixes: tuple[UriPrefix, ...] = ()
     samples: tuple[str, ...] = ()
 
     @property

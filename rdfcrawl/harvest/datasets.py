@@ -21,7 +21,7 @@ from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
-from rdfcrawl.sitemaps.semantic import Prefix
+from rdfcrawl.sitemaps.semantic import UriPrefix
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
@@ -316,7 +316,7 @@ def _believed(
     ways: Iterable[DatasetAccess],
     document: Document,
     trust: HostNames,
-) -> tuple[Prefix, ...]:
+) -> tuple[UriPrefix, ...]:
     """Return the URI spaces that a dataset is believed to have.
 
     They are of the site that the dataset is on and that says so: or else anybody
@@ -330,7 +330,7 @@ def _believed(
         if not (trust.covers(url) or may_list(url, document.url, ()))
     }
     sites.add(site_of(document.url))
-    return tuple(Prefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+    return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
 
 
 def _page(url: str, document: Document) -> FollowUp:

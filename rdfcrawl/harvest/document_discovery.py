@@ -20,7 +20,7 @@ from rdfcrawl.seeds import iter_seeds
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document, FollowUp, Record
@@ -68,7 +68,7 @@ class DocumentDiscovery:
             found += await self._failed_files.find(document)
         return found if found is NOTHING_FOUND else self._without_named(found)
 
-    async def request(self, record: Record) -> Question | None:
+    async def request(self, record: Record) -> HttpRequest | None:
         """Return the request for a page of a collection, if it is a conditional one."""
         return await self._collections.question(record)
 

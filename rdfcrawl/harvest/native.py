@@ -14,14 +14,14 @@ from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document
 
 
 async def catalogue(
-    portal: Portal, document: Document, context: HarvestContext
+    portal: PortalAddress, document: Document, context: HarvestContext
 ) -> Discovery:
     """Return what to ask for instead of the API: the catalogue's first page.
 

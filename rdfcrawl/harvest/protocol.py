@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.records import Document, FollowUp, Record
 
 
@@ -27,7 +27,7 @@ class Harvester(Protocol):
         """
         ...
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         ...
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
-from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -29,7 +29,7 @@ class QuadBuffer:
 
     def __init__(self, url: str, log: FaultLog) -> None:
         self._log = log
-        self._output = Output(
+        self._output = QuadOutput(
             url=url, graph=graph_iri(url), limits=DEFAULT_LIMITS, log=log
         )
         self._lines: list[str] = []

@@ -16,7 +16,7 @@ from rdfcrawl.tasks.custom import CustomTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.protocol import Harvester
     from rdfcrawl.records import Document, FollowUp, Kind
@@ -71,7 +71,7 @@ class HarvesterRegistry:
         """Return the record that a harvest by a harvester of the user's begins with."""
         return self._of(name).root(url)
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         if not record.kind.is_source:
             return await self.discovery.request(record)

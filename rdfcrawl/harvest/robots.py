@@ -11,10 +11,10 @@ from rdfcrawl.robots.policy import parse_robots
 
 if TYPE_CHECKING:
     from rdfcrawl.records import Document
-    from rdfcrawl.robots.policy import Rules
+    from rdfcrawl.robots.policy import RobotsRules
 
 
-def read_robots(document: Document) -> Rules:
+def read_robots(document: Document) -> RobotsRules:
     """Return what a robots.txt says; that there is more of it is a fault."""
     body = head_of(document.response, MAX_ROBOTS_BYTES + 1)
     rules = parse_robots(body)

@@ -17,7 +17,7 @@ from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import compare_sample
-from rdfcrawl.sitemaps.semantic import Prefix
+from rdfcrawl.sitemaps.semantic import UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump
 from rdfcrawl.tasks.pages import SamplePage
 
@@ -137,7 +137,7 @@ def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, 
     urls = {document_of(uri) for uri in dataset.samples[:MAX_SAMPLES]}
     found = slice_dump(
         iter_line_blocks(path),
-        [Prefix(url, url) for url in sorted(urls)],
+        [UriPrefix(url, url) for url in sorted(urls)],
         slicing=dataset.slicing,
         log=FaultLog(),
         folder=folder,

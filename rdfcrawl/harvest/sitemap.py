@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bodies import body_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import Question
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
@@ -33,7 +33,7 @@ from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import Sitemap
-from rdfcrawl.sitemaps.semantic import Dataset
+from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, HarvestedPart
     from rdfcrawl.sitemaps.dates import PointInTime
-    from rdfcrawl.sitemaps.entry import Entry
+    from rdfcrawl.sitemaps.entry import SitemapEntry
     from rdfcrawl.sitemaps.protocol import Item
 
 # Tables of a sitemap.
@@ -117,7 +117,7 @@ class SitemapHarvester:
         """Return False: robots.txt holds for sitemaps."""
         return False
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Ask for a sitemap only if it changed since the run before."""
         step = _step_of(record)
         if not read_task(record).run or not isinstance(step, SitemapTask):
@@ -129,7 +129,7 @@ class SitemapHarvester:
             headers.append(("If-None-Match", before.etag))
         if before.last_modified:
             headers.append(("If-Modified-Since", before.last_modified))
-        return Question(url=record.url, headers=tuple(headers)) if headers else None
+        return HttpRequest(url=record.url, headers=tuple(headers)) if headers else None
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the response, with what it lists."""
@@ -236,7 +236,7 @@ class SitemapHarvester:
         self, reading: SitemapReading, item: Item, before: SitemapState
     ) -> None:
         """Take an entry or a dataset."""
-        if isinstance(item, Dataset):
+        if isinstance(item, SitemapDataset):
             if not reading.document.is_nofollow:  # or nobody would ask for its URIs
                 reading.datasets.append(item)
             return
@@ -274,7 +274,7 @@ class SitemapHarvester:
                 yield item
 
     async def _list(
-        self, reading: SitemapReading, entry: Entry, before: SitemapState
+        self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
     ) -> None:
         """Make an entry a child, if the sitemap may list it and it may have changed."""
         document, hosts = reading.document, reading.task.robots_hosts
@@ -291,7 +291,7 @@ class SitemapHarvester:
             await reading.foreign.add(self._page(reading, entry, before))
 
     def _page(
-        self, reading: SitemapReading, entry: Entry, before: SitemapState
+        self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
     ) -> FollowUp:
         """Return the child that a page is."""
         document = reading.document
@@ -311,7 +311,7 @@ class SitemapHarvester:
         return FollowUp(record, urgency=urgency, change=change)
 
     async def _list_sitemap(
-        self, reading: SitemapReading, entry: Entry, *, is_own: bool
+        self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
     ) -> None:
         below = reading.task.below()
         if below.depth > _LIMITS.depth:
@@ -379,7 +379,7 @@ class SitemapReading:
         self.key = _key(document.record.url, task)
         self.log = response.log
         self.newest = ""
-        self.datasets: list[Dataset] = []
+        self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
         self.is_index = False
 
@@ -389,7 +389,7 @@ def _some(items: Iterator[Item]) -> list[Item]:
 
 
 def _describe(item: Item, sitemap: str) -> Iterable[str]:
-    if isinstance(item, Dataset):
+    if isinstance(item, SitemapDataset):
         return describe_dataset(item, sitemap=sitemap)
     return describe_entry(item, sitemap=sitemap)
 

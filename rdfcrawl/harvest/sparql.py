@@ -16,17 +16,17 @@ from rdfcrawl.bodies import body_of
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.exchange import (
     ACCEPT_TABLE,
-    Answer,
-    Failure,
+    SparqlAnswer,
+    SparqlFailure,
     judge,
     query_request,
 )
-from rdfcrawl.catalogs.sparql.outcome import Outcome
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.outcome import SparqlOutcome
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import Question
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, read_task
@@ -48,7 +48,7 @@ from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from rdfcrawl.catalogs.sparql.reading import Reading
+    from rdfcrawl.catalogs.sparql.reading import AnswerReader
     from rdfcrawl.errors import Fault
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, HarvestedPart
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
 _FAILURES: Final = {
-    Reason.TIMEOUT: Failure.TIMEOUT,
-    Reason.TRUNCATED_BODY: Failure.TIMEOUT,
-    Reason.HOST_BUSY: Failure.BUSY,
+    Reason.TIMEOUT: SparqlFailure.TIMEOUT,
+    Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
+    Reason.HOST_BUSY: SparqlFailure.BUSY,
 }
 # By the second one Virtuoso says that it has stopped early.
 _KEPT_HEADERS: Final = ("server", "x-sql-state")
@@ -93,13 +93,15 @@ class SparqlHarvester:
         """Return False: robots.txt holds for endpoints."""
         return False
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
         step = _step_of(harvest, record)
         key, state = self._key_of(record), self._run_state.table(_STATE)
         if await self._store.get(key, state, "by_post"):
-            harvest = Harvest(record.url, replace(harvest.settings, max_get_chars=0))
+            harvest = EndpointPlan(
+                record.url, replace(harvest.settings, max_get_chars=0)
+            )
         if isinstance(step, SparqlPing):
             length = harvest.settings.max_get_chars
             request = query_request(
@@ -108,7 +110,7 @@ class SparqlHarvester:
         else:
             request = harvest.request(_untried(step))
         headers = dict(request.headers)
-        return Question(
+        return HttpRequest(
             url=request.url,
             accept=headers.pop("accept", ""),
             headers=tuple(headers.items()),
@@ -154,14 +156,14 @@ class SparqlHarvester:
             key, state = self._key_of(document.record), self._run_state.table(_STATE)
             await self._store.put(key, state, {"by_post": "1"})
             result = SparqlResult(step, document.url, document.faults)
-            return await self._take(document, result, Outcome(again=True))
+            return await self._take(document, result, SparqlOutcome(again=True))
         harvest = self._harvest(document.record)
         outcome, faults = harvest.failed(_untried(step), _failure(document))
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
         return Discovery(faults=tuple(faults)) + found
 
-    def _harvest(self, record: Record) -> Harvest:
+    def _harvest(self, record: Record) -> EndpointPlan:
         """Return the plan of an endpoint; what the operator wants of the one he named.
 
         The URL of the endpoint names the document that describes it, and not its
@@ -174,7 +176,7 @@ class SparqlHarvester:
             settings = HarvestSettings(
                 default_graph=default_graph, trust="same-origin", page_rows=rows
             )
-            return Harvest(record.url, _limited(settings, task.graphs))
+            return EndpointPlan(record.url, _limited(settings, task.graphs))
         given = self._context.arguments
         named = tuple(sorted(given.graphs - {"default"}))
         takes_default = "default" in given.graphs or not given.graphs
@@ -193,12 +195,12 @@ class SparqlHarvester:
             ),
             page_rows=rows,
         )
-        return Harvest(record.url, settings)
+        return EndpointPlan(record.url, settings)
 
     # -- answers ---------------------------------------------------------------------
 
     async def _read(
-        self, document: Document, result: SparqlResult, reading: Reading
+        self, document: Document, result: SparqlResult, reading: AnswerReader
     ) -> AsyncIterator[HarvestedPart]:
         """Yield the statements of a response, and then what follows from them."""
         chunks = iter(reading)
@@ -222,7 +224,7 @@ class SparqlHarvester:
             yield part
 
     async def _take(
-        self, document: Document, result: SparqlResult, outcome: Outcome
+        self, document: Document, result: SparqlResult, outcome: SparqlOutcome
     ) -> Discovery:
         """Remember what a response gave, and return the tasks that follow."""
         record, step = document.record, result.step
@@ -237,7 +239,7 @@ class SparqlHarvester:
             outcome.failure and await self._store.get(key, state, "is_dead")
         ):
             harvest = self._harvest(record)
-            outcome, closed = harvest.failed(_untried(step), Failure.CLOSED)
+            outcome, closed = harvest.failed(_untried(step), SparqlFailure.CLOSED)
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
@@ -246,7 +248,7 @@ class SparqlHarvester:
             run = str(self._context.run)
             await self._store.put(key, _ANSWERS, {result.url: run})
         following = await self._following(record, key, steps)
-        is_closed = outcome.failure == Failure.CLOSED
+        is_closed = outcome.failure == SparqlFailure.CLOSED
         instead = await self._conclude(document, is_closed=is_closed)
         return Discovery(following, tuple(closed)) + instead
 
@@ -294,7 +296,7 @@ class SparqlHarvester:
 
     # -- an endpoint that is not there any more ----------------------------------------
 
-    async def _doubts(self, record: Record, outcome: Outcome) -> list[SparqlPing]:
+    async def _doubts(self, record: Record, outcome: SparqlOutcome) -> list[SparqlPing]:
         """Return a task that asks whether an endpoint that bears nothing is there.
 
         What is too much for it becomes smaller tasks: of one that is not there any
@@ -406,7 +408,7 @@ def _follow_up(record: Record, step: SparqlTask | SparqlPing) -> FollowUp:
     return FollowUp(following, is_part_of_source=True, urgency=urgency)
 
 
-def _step_of(harvest: Harvest, record: Record) -> SparqlTask | SparqlPing:
+def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
     """Return the step that a record is, the first one if it does not say."""
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
@@ -431,24 +433,24 @@ def _has_content(document: Document) -> bool:
     return bool(response.status) and has_body and not _is_refused_by_get(document)
 
 
-def _answer(document: Document) -> Answer:
+def _answer(document: Document) -> SparqlAnswer:
     response = document.response
     body = body_of(response)
-    return Answer(
+    return SparqlAnswer(
         status=response.status,
         headers={"content-type": response.media_type, **dict(response.headers)},
         body=ByteSource.of(response.error_body if body is None else body),
     )
 
 
-def _failure(document: Document) -> Failure:
+def _failure(document: Document) -> SparqlFailure:
     """Return what it means for the plan that there was no answer."""
     for fault in document.faults:
         if fault.reason in _FAILURES:
             return _FAILURES[fault.reason]
     if document.status >= 500:
-        return Failure.TIMEOUT
-    return Failure.REFUSED if document.status == 400 else Failure.CLOSED
+        return SparqlFailure.TIMEOUT
+    return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
 
 
 def _default(*, is_named: bool, is_wanted: bool) -> Literal["auto", "always", "never"]:
@@ -486,7 +488,7 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _checks(record: Record, url: str, outcome: Outcome) -> Iterator[str]:
+def _checks(record: Record, url: str, outcome: SparqlOutcome) -> Iterator[str]:
     """Yield how many rows of a partition were read, and how many there should be."""
     graph = iri(graph_iri(url))
     for number, check in enumerate(outcome.checks):

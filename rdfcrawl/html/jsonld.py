@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 MAX_BLOCKS: Final = 1000
@@ -66,7 +66,7 @@ def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str
 
 
 def extract_json_ld(
-    page: ParsedPage, environment: Environment, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: ReaderContext, limits: ParseLimits, log: FaultLog
 ) -> Iterator[bytes]:
     """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
 
@@ -89,7 +89,7 @@ def extract_json_ld(
 
 
 def _iter_statements(
-    page: ParsedPage, environment: Environment, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: ReaderContext, limits: ParseLimits, log: FaultLog
 ) -> Iterator[bytes]:
     for number, (text, profile) in enumerate(iter_blocks(page)):
         if number == MAX_BLOCKS:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve, root_of
-from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
+from rdfcrawl.html.vocabularies import VocabularyRegistry, default_vocabularies
 from rdfcrawl.rdf.namespaces import RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -77,7 +77,7 @@ _TIMES: Final = tuple(
 
 
 def extract_microdata(
-    page: ParsedPage, log: FaultLog, *, vocabularies: Vocabularies | None = None
+    page: ParsedPage, log: FaultLog, *, vocabularies: VocabularyRegistry | None = None
 ) -> Iterator[str]:
     """Yield the statements of a page's items, several lines at a time.
 
@@ -111,7 +111,7 @@ class _Items:
     """The items of one page."""
 
     def __init__(
-        self, page: ParsedPage, log: FaultLog, vocabularies: Vocabularies
+        self, page: ParsedPage, log: FaultLog, vocabularies: VocabularyRegistry
     ) -> None:
         self._page, self._log, self._vocabularies = page, log, vocabularies
         self._subjects: dict[int, str] = {}

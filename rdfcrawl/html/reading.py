@@ -14,7 +14,7 @@ from rdfcrawl.html.page_links import has_links_in_body, links_of_page
 from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.html.rules import scrape
 from rdfcrawl.html.scan import scan
-from rdfcrawl.html.timebox import OutOfTime, Timebox
+from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.html.wishes import PageWishes
 from rdfcrawl.rdf.checking import iter_checked
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules import Rule
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.html.rules import PageRule
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
-    from rdfcrawl.rdf.output import Output
+    from rdfcrawl.rdf.output import QuadOutput
 
 T = TypeVar("T")
 
@@ -67,13 +67,13 @@ class PageReading:
         *,
         extractors: frozenset[str] | None,
         excluded: frozenset[str],
-        rules: tuple[Rule, ...],
+        rules: tuple[PageRule, ...],
         custom: tuple[CustomExtractor, ...] = (),
         wants_hyperlinks: bool,
-        environment: Environment,
+        environment: ReaderContext,
         limits: ParseLimits,
         log: FaultLog,
-        output: Output,
+        output: QuadOutput,
         wishes: PageWishes | None = None,
     ) -> None:
         self._page, self._rules = page, rules
@@ -86,7 +86,7 @@ class PageReading:
         self.extracted: dict[str, int] = {}
         self.left: frozenset[str] = frozenset()
         self.is_partial = False
-        self._timebox: Timebox | None = None
+        self._timebox: TimeShares | None = None
 
     def __iter__(self) -> Iterator[bytes]:
         """Read the page; faults of the page are logged, not raised."""
@@ -104,7 +104,7 @@ class PageReading:
         if self._environment.is_bounded:
             limits = self._limits
             secs = limits.secs + limits.secs_per_mb * len(page.data) / 1e6
-            self._timebox = Timebox(_BUDGET * secs)
+            self._timebox = TimeShares(_BUDGET * secs)
         self.left = needed & self._excluded
         if self._wanted is None:  # else the page is read for what was left of it
             self._read_page_itself(is_whole=is_whole)

@@ -20,7 +20,7 @@ class OutOfTime(BaseException):
     """The CPU time of an extractor is used up; no `except Exception` catches this."""
 
 
-class Timebox:
+class TimeShares:
     """Division of `secs` of CPU time among extractors that run in turn.
 
     Each may use half of the time that the others left, so that the first slow one does

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabularies:
+class VocabularyRegistry:
     """A parsed registry.
 
     Attributes:
@@ -69,6 +69,6 @@ def default_registry() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def default_vocabularies() -> Vocabularies:
+def default_vocabularies() -> VocabularyRegistry:
     """Return the registry that comes with the package."""
-    return Vocabularies.of(default_registry())
+    return VocabularyRegistry.of(default_registry())

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Attributes = dict[str, "str | None"]
 
 
-class Handler(Protocol):
+class PageHandler(Protocol):
     """Handler of the elements of a page in document order."""
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -26,12 +26,12 @@ class Handler(Protocol):
         """Handle a comment."""
 
 
-def walk(tree: LexborHTMLParser, handler: Handler) -> None:
+def walk(tree: LexborHTMLParser, handler: PageHandler) -> None:
     """Hand a tree of HTML to a handler, without the content of `template`."""
     walk_node(tree.root, handler)
 
 
-def walk_node(node: LexborNode | None, handler: Handler) -> None:
+def walk_node(node: LexborNode | None, handler: PageHandler) -> None:
     """Hand a node and all its descendants to a handler."""
     open_nodes: list[LexborNode] = []
     while node is not None:

@@ -24,7 +24,7 @@ _KEY_BYTES: Final = 8  # both have to be equal by chance for a change to be miss
 _DIGEST_BYTES: Final = 12
 
 
-class Digest:
+class DocumentDigest:
     """The statements of a document while they pass, in their order."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class StoredDigests:
         self._spider = spider
         self._written: dict[str, str] = {}  # since the last flush
 
-    async def is_stored(self, document: Document, digest: Digest) -> bool:
+    async def is_stored(self, document: Document, digest: DocumentDigest) -> bool:
         """Tell whether the store has just these statements of a document.
 
         If it has others, they are forgotten here, as they will be replaced; the
@@ -73,7 +73,7 @@ class StoredDigests:
             await self.forget(document)
         return False
 
-    def note(self, document: Document, digest: Digest) -> None:
+    def note(self, document: Document, digest: DocumentDigest) -> None:
         """Note what the store was given, once a document has ended there."""
         if not has_losses(document):
             self._written[_key(document)] = digest.text()

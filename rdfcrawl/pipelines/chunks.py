@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from rdfcrawl.extraction.bulk import Bulk, BulkPart
+    from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
 
 T = TypeVar("T")
 
 
-class Counted:
+class CountedChunks:
     """Chunks that tell their document, at their end, how many statements they were."""
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class InBulk:
 
     __slots__ = ()
 
-    def parts(self, bulk: Bulk) -> AsyncGenerator[BulkPart]:
+    def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
         """Yield them, instead of chunks, from the begin of the document."""
         raise NotImplementedError
 

@@ -11,15 +11,15 @@ from scrapy import signals
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import NeedsSandbox
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk
+from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.items import other
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import NOT_READ, BodyReading, Document
 from rdfcrawl.robots.options import reservation_policy
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments import CrawlArguments
-    from rdfcrawl.extraction.bulk import Bulk, BulkPart
+    from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.extraction.sandbox import SandboxedReading
-    from rdfcrawl.fetch.transport import Transport
+    from rdfcrawl.fetch.transport import FetchServices
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class ExtractPipeline:
             load_context=self._load_context,
             custom=options.custom,
         )
-        self._environment = Environment(contexts=_NearContexts(self._transport))
+        self._environment = ReaderContext(contexts=_NearContexts(self._transport))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,7 +93,7 @@ class ExtractPipeline:
         source = body_of(document.response)
         if source is None:
             return None
-        job = Job(
+        job = ReadingJob(
             url=document.url,
             graph=graph_iri(document.url),
             media_type=document.media_type,
@@ -113,7 +113,9 @@ class ExtractPipeline:
         reading = DocumentReading(source, job, environment=self._environment)
         return _Begun(source, job, reading)
 
-    async def read_in_child(self, source: bytes | Path, job: Job) -> SandboxedReading:
+    async def read_in_child(
+        self, source: bytes | Path, job: ReadingJob
+    ) -> SandboxedReading:
         """Return what a child reads."""
         return await self._sandbox.read(source, job)
 
@@ -133,7 +135,7 @@ class ExtractPipeline:
             return self._spider.arguments
         return session.arguments_of(document.record)
 
-    def _transport(self) -> Transport:
+    def _transport(self) -> FetchServices:
         return transport_of(self._crawler)
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
@@ -142,11 +144,11 @@ class ExtractPipeline:
 
 class _Begun(NamedTuple):
     source: bytes | Path
-    job: Job
+    job: ReadingJob
     reading: DocumentReading | None  # in this process
 
 
-class _Chunks(Counted, AtHand, InBulk):
+class _Chunks(CountedChunks, AtHand, InBulk):
     """The quads of a document: first what is read here, then what a child reads."""
 
     __slots__ = ("_ahead", "_child", "_document", "_inline", "_is_over", "_job",
@@ -196,7 +198,7 @@ class _Chunks(Counted, AtHand, InBulk):
         self._ahead = [first] if second is None else [first, second]
         return None
 
-    async def parts(self, bulk: Bulk) -> AsyncGenerator[BulkPart]:
+    async def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
         """Yield what comes of the chunks of a document that is read in a child."""
         self._begin()
         if self._source is None:
@@ -253,7 +255,7 @@ class _Chunks(Counted, AtHand, InBulk):
 class _NearContexts:
     """The contexts that a document can have without waiting; a `ContextSource`."""
 
-    def __init__(self, transport: Callable[[], Transport]) -> None:
+    def __init__(self, transport: Callable[[], FetchServices]) -> None:
         self._transport = transport
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.harvest.dataset import KnownDataset
     from rdfcrawl.pipelines.harvesting import HarvestingSpider
-    from rdfcrawl.sitemaps.slicing import Description
+    from rdfcrawl.sitemaps.slicing import DescribedResources
 
 _AT_ONCE: Final = 200  # descriptions
 _CHUNK_BYTES: Final = 256 * 1024
@@ -203,7 +203,7 @@ def _in_chunks(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def _some(slices: Iterator[Description]) -> list[Description]:
+def _some(slices: Iterator[DescribedResources]) -> list[DescribedResources]:
     return list(islice(slices, _AT_ONCE))
 
 

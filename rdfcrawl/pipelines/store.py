@@ -13,10 +13,10 @@ from rdfcrawl.errors import (
     StoreFault,
     passing_fault,
 )
-from rdfcrawl.extraction.bulk import Bulk
+from rdfcrawl.extraction.bulk import BulkOutput
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.changes import Digest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import AtHand, Counted, InBulk, give_up
+from rdfcrawl.pipelines.changes import DocumentDigest, StoredDigests, may_come_again
+from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, give_up
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
@@ -141,7 +141,7 @@ class StorePipeline:
         await writer.end()
 
     async def end(
-        self, document: Document, writer: DocumentWriter, digest: Digest | None
+        self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
         """Make a document part of the store, unless that has the same already."""
         if digest is not None and await self._digests.is_stored(document, digest):
@@ -167,8 +167,8 @@ class StoreTee:
     ) -> None:
         self._pipeline, self._document, self._chunks = pipeline, document, chunks
         self._writer: DocumentWriter | None = None
-        self._digest = Digest() if may_come_again(document) else None
-        self._is_counted = isinstance(chunks, Counted)
+        self._digest = DocumentDigest() if may_come_again(document) else None
+        self._is_counted = isinstance(chunks, CountedChunks)
         self._n_quads = 0
 
     def __aiter__(self) -> StoreTee:
@@ -223,7 +223,7 @@ class StoreTee:
         order = self._pipeline.order_of(document)
         if order is None:
             return None
-        bulk = Bulk.of(
+        bulk = BulkOutput.of(
             order,
             follow,
             wants_links=document.is_followed,

@@ -39,7 +39,7 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
     )
 
 
-class Board(io.TextIOBase):
+class LiveTable(io.TextIOBase):
     """A table at the foot of the terminal; what is written to stderr scrolls above.
 
     If stderr is no terminal that can move its cursor, then nothing is drawn.

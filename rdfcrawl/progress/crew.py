@@ -13,7 +13,7 @@ from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
-from rdfcrawl.frontier.profiles import Profiles
+from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.progress.board import print_summary
@@ -42,7 +42,7 @@ _RESTART_SECS = 0.5
 _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
 
-class Crew:
+class WorkerPool:
     """Runs `scrapy crawl` n times on one frontier.
 
     Args:
@@ -121,7 +121,7 @@ class Crew:
             await frontier.open()
             del self._arguments["fresh"]
         await keep_settings(frontier, self._options, self._settings)
-        await Profiles(frontier, link.outage).enter(self._member)
+        await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
         run = await frontier.begin_run()
         self._overrides = [*self._overrides, f"{RUN}={run}"]

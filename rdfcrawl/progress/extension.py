@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.board import print_summary
-from rdfcrawl.progress.options import Display, ProgressOptions
+from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.signals import before_leaving
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.visiting import VisitingSpider
 
 
-class Progress:
+class ProgressReport:
     """Shows how far the crawl is; `PROGRESS` is auto, board, log or off."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Progress:
             NotConfigured: `PROGRESS` is off, or the spider makes no visits.
         """
         options = ProgressOptions.from_settings(crawler.settings)
-        if options.display is Display.OFF:
+        if options.display is ProgressDisplay.OFF:
             raise NotConfigured
         progress = cls(
             visiting_spider(crawler),

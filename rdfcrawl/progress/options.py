@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-class Display(StrEnum):
+class ProgressDisplay(StrEnum):
     """Where the progress of a crawl is shown."""
 
     AUTO = "auto"  # a board if stderr is a terminal, else the log
@@ -25,7 +25,7 @@ class Display(StrEnum):
 class ProgressOptions:
     """How the progress of a crawl is shown."""
 
-    display: Display
+    display: ProgressDisplay
     log_secs: float  # between two lines
 
     @classmethod
@@ -36,7 +36,7 @@ class ProgressOptions:
             ConfigError: one is unknown or out of range.
         """
         return cls(
-            one_of(settings, "PROGRESS", Display),
+            one_of(settings, "PROGRESS", ProgressDisplay),
             number(settings, "PROGRESS_LOG_SECS", 1, 86_400),
         )
 

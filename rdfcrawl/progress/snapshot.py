@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.frontier.figures import FAULT, STATUS
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Counts, Frontier
+    from rdfcrawl.frontier.client import Frontier, StateCounts
 
 _MOST_DOWN: Final = 3  # hosts that are named
 
@@ -28,7 +28,7 @@ class CrawlSnapshot:
     """
 
     taken: float
-    counts: Counts
+    counts: StateCounts
     workers: int
     n_down: int = 0
     down: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.progress.board import Board, one_line
-from rdfcrawl.progress.options import Display
+from rdfcrawl.progress.board import LiveTable, one_line
+from rdfcrawl.progress.options import ProgressDisplay
 from rdfcrawl.progress.snapshot import take_snapshot
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ async def watch(frontier: Frontier, options: ProgressOptions) -> None:
         frontier: of the crawl, opened.
         options: whether, where and how often it is shown.
     """
-    if options.display is Display.OFF:
+    if options.display is ProgressDisplay.OFF:
         return
     if _is_board(options.display):
         await _show_table(frontier)
@@ -40,7 +40,7 @@ async def watch(frontier: Frontier, options: ProgressOptions) -> None:
 
 
 async def _show_table(frontier: Frontier) -> None:
-    board = Board(f"crawl {frontier.crawl_id}")
+    board = LiveTable(f"crawl {frontier.crawl_id}")
     board.open()
     try:
         while True:
@@ -61,5 +61,7 @@ async def _log_lines(frontier: Frontier, every_secs: float) -> None:
             earlier = now
 
 
-def _is_board(display: Display) -> bool:
-    return display is Display.BOARD or (display is Display.AUTO and sys.stderr.isatty())
+def _is_board(display: ProgressDisplay) -> bool:
+    return display is ProgressDisplay.BOARD or (
+        display is ProgressDisplay.AUTO and sys.stderr.isatty()
+    )

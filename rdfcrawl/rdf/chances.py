@@ -21,14 +21,14 @@ from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
 from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
 from rdfcrawl.rdf.repair_screen import RepairScreen
-from rdfcrawl.rdf.statements import Statements
+from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
-    from rdfcrawl.rdf.output import Output
+    from rdfcrawl.rdf.output import QuadOutput
     from rdfcrawl.rdf.text import DocumentText
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
@@ -43,7 +43,7 @@ _OF_STREAMS: Final = frozenset(
 _MAX_HELD_BYTES: Final = 32 * 2**20
 
 
-class Chances:
+class ParserFallback:
     """Reads one document by the first reader that can.
 
     Args:
@@ -67,9 +67,9 @@ class Chances:
         *,
         base: str,
         limits: ParseLimits,
-        environment: Environment,
+        environment: ReaderContext,
         log: FaultLog,
-        output: Output,
+        output: QuadOutput,
     ) -> None:
         self._text, self._format, self._base = text, document_format, base
         self._limits, self._environment = limits, environment
@@ -213,8 +213,8 @@ class Chances:
 
     def _statements(
         self, *, is_lenient: bool = False, ends_at_error: bool = False
-    ) -> Statements:
-        return Statements(
+    ) -> StatementReader:
+        return StatementReader(
             self._format,
             self._base,
             self._limits,

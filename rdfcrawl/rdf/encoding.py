@@ -49,7 +49,7 @@ _XML_ENCODING = re.compile(
 _ESCAPED = re.compile("[\udc80-\udcff]+")
 
 
-class Encoding(NamedTuple):
+class TextEncoding(NamedTuple):
     """How a document is encoded: a Python codec, and bytes to skip before it."""
 
     codec: str
@@ -58,7 +58,7 @@ class Encoding(NamedTuple):
 
 def detect_encoding(
     head: bytes, *, charset: str, is_xml: bool, log: FaultLog
-) -> Encoding:
+) -> TextEncoding:
     """Return the encoding; an unknown one is a fault and read as UTF-8.
 
     Source: RFC 7303 section 3: byte order mark, then the charset parameter, then
@@ -66,33 +66,33 @@ def detect_encoding(
     """
     if head.startswith(_BOM_STARTS):
         bom, codec = next(pair for pair in _BOMS if head.startswith(pair[0]))
-        return Encoding(codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom))
+        return TextEncoding(codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom))
     name = charset.strip("\"' ").lower()
     if not name and is_xml and (declared := _XML_ENCODING.match(head)):
         name = declared["name"].decode("latin-1").strip().lower()
     if name in _UTF8_NAMES:
-        return Encoding("utf-8", 0)
+        return TextEncoding("utf-8", 0)
     try:
         info = codecs.lookup(name)
     except (LookupError, ValueError):
         info = None
     if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
         log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
-        return Encoding("utf-8", 0)
+        return TextEncoding("utf-8", 0)
     if info.name in _WIDE:
         return _wide_encoding(info.name, head, log)
-    return Encoding(info.name, 0)
+    return TextEncoding(info.name, 0)
 
 
-def _wide_encoding(name: str, head: bytes, log: FaultLog) -> Encoding:
+def _wide_encoding(name: str, head: bytes, log: FaultLog) -> TextEncoding:
     """Return the byte order that shows in the text, as there is no mark of it.
 
     All syntaxes begin with ASCII, of which the high bytes are zero.
     """
     if b"\0" not in head:
         log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
-        return Encoding("utf-8", 0)
-    return Encoding(f"{name}-be" if head.startswith(b"\0") else f"{name}-le", 0)
+        return TextEncoding("utf-8", 0)
+    return TextEncoding(f"{name}-be" if head.startswith(b"\0") else f"{name}-le", 0)
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:

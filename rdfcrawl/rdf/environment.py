@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.rdf.jsonld.sources import ContextSource
-    from rdfcrawl.unpack.scratch import Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class ReaderContext:
     """What a reader may use where it runs.
 
     Attributes:
@@ -29,7 +29,7 @@ class Environment:
 
     contexts: ContextSource = field(default_factory=NoContexts)
     is_bounded: bool = False
-    scratch: Scratch | None = None
+    scratch: ScratchSpace | None = None
     lift: Callable[[int], None] = lambda _: None
 
     def demand_bounds(self, what: str) -> None:
@@ -42,4 +42,4 @@ class Environment:
             raise NeedsSandbox(what)
 
 
-INLINE = Environment()
+INLINE = ReaderContext()

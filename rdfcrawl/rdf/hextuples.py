@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 _N_FIELDS: Final = 6
@@ -36,7 +36,7 @@ def read_hextuples(  # one signature for all readers
     source: bytes | BinaryIO,
     *,
     base: str,  # noqa: ARG001
-    environment: Environment,  # noqa: ARG001
+    environment: ReaderContext,  # noqa: ARG001
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
 
 
 @contextmanager
 def mapped(
-    source: ByteSource, *, environment: Environment, max_bytes: int
+    source: ByteSource, *, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
     """Give the bytes of a source as one buffer.
 
@@ -46,7 +46,7 @@ def mapped(
 
 
 def _map_file(
-    file: BinaryIO, environment: Environment, max_bytes: int
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
     n_bytes = os.fstat(file.fileno()).st_size
     _demand(n_bytes, max_bytes)
@@ -62,7 +62,7 @@ def _map_file(
 
 
 def _map_stream(
-    file: BinaryIO, environment: Environment, max_bytes: int
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
     if environment.scratch is None:
         environment.demand_bounds("putting a stream aside")

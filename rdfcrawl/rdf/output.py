@@ -25,7 +25,7 @@ class OutputMark(NamedTuple):
     n_blank_nodes: int
 
 
-class Output:
+class QuadOutput:
     """Makes chunks of N-Quads of the canonical lines of one document.
 
     Lines that are too long are dropped, blank nodes relabelled, graphs named,

@@ -17,11 +17,11 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
-from rdfcrawl.rdf.chances import Chances
+from rdfcrawl.rdf.chances import ParserFallback
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
@@ -54,8 +54,8 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     base: str | None = None,
     trust: Trust = "same-origin",
     limits: ParseLimits = DEFAULT_LIMITS,
-    environment: Environment = INLINE,
-) -> Parse:
+    environment: ReaderContext = INLINE,
+) -> DocumentParser:
     """Return the N-Quads of one document; reading happens on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
@@ -77,7 +77,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     """
     source = ByteSource.of(source)
     log = FaultLog()
-    return Parse(
+    return DocumentParser(
         source,
         formats.decide(media_type, url, source.head()),
         charset=charset,
@@ -85,11 +85,11 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
         limits=limits,
         environment=environment,
         log=log,
-        output=Output(url=url, graph=graph, trust=trust, limits=limits, log=log),
+        output=QuadOutput(url=url, graph=graph, trust=trust, limits=limits, log=log),
     )
 
 
-class Parse:
+class DocumentParser:
     """One document being read: iterate it once, over chunks of N-Quads.
 
     Chunks are whole lines, at most `output.CHUNK_BYTES` unless one statement is longer.
@@ -130,15 +130,15 @@ class Parse:
     def __init__(  # noqa: PLR0913  # keywords, of one caller
         self,
         source: ByteSource,
-        decision: formats.Decision,
+        decision: formats.FormatDecision,
         *,
         charset: str,
         base: str,
         context_url: str = "",
         limits: ParseLimits,
-        environment: Environment,
+        environment: ReaderContext,
         log: FaultLog,
-        output: Output,
+        output: QuadOutput,
     ) -> None:
         self.format: formats.Format | None = decision.format
         self.decided_by: str = decision.decided_by
@@ -266,7 +266,7 @@ class Parse:
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
     def _read_by_parser(self, document_format: formats.Format) -> Iterator[bytes]:
-        chances = Chances(
+        chances = ParserFallback(
             self._text,
             document_format,
             base=self._base,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 MAX_BYTES: Final = 64 * 2**20  # read into memory at once
@@ -45,7 +45,7 @@ def read_rdf_json(  # one signature for all readers
     source: bytes | BinaryIO,
     *,
     base: str,  # noqa: ARG001
-    environment: Environment,  # noqa: ARG001
+    environment: ReaderContext,  # noqa: ARG001
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:

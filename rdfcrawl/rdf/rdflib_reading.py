@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
 
 # A collection or literal of as many bytes takes rdflib up to 4 s.
 MAX_BYTES: Final = 256 * 1024
@@ -54,7 +54,7 @@ def read_with_rdflib(
     document_format: formats.Format,
     *,
     base: str,
-    environment: Environment,
+    environment: ReaderContext,
     log: FaultLog,
 ) -> list[str]:
     """Return the statements of a document, unchecked, in no order.

@@ -50,7 +50,7 @@ _NO_LOADER = "No LoadDocumentCallback"
 _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
 
 
-class Statements:
+class StatementReader:
     """Reads one document.
 
     Args:

@@ -15,12 +15,12 @@ from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
     RobotsAccess,
-    Rules,
+    RobotsRules,
     judge,
     parse_robots,
 )
 from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
-from rdfcrawl.turns import Turns
+from rdfcrawl.turns import SoloTurns
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.tdm_file import TdmRules
-    from rdfcrawl.turns import Take, Turn
+    from rdfcrawl.turns import SoloTurn, Take
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
 
@@ -110,7 +110,7 @@ class RobotsDeaths(Protocol):
 
 @dataclass(slots=True)
 class _Entry:
-    rules: Rules
+    rules: RobotsRules
     expires_at: float
 
 
@@ -133,7 +133,7 @@ class RobotsCache:
         fetch: Get,
         options: RobotsOptions,
         *,
-        turns: Turns | None = None,
+        turns: SoloTurns | None = None,
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
         count: Callable[[str], None] = lambda _: None,
@@ -143,13 +143,13 @@ class RobotsCache:
         self._is_exempt = is_exempt
         self._url_of = url_of
         self._options = options
-        self._turns = turns or Turns()
+        self._turns = turns or SoloTurns()
         self._count = count
         self._deaths = deaths
         self.has_reservations = False
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._n_bytes = 0
-        self._fetching: dict[str, asyncio.Task[Rules | RobotsResponse]] = {}
+        self._fetching: dict[str, asyncio.Task[RobotsRules | RobotsResponse]] = {}
 
     async def apply(self, visit: Visit) -> float:
         """Take out of `visit.pending` what must not be asked for.
@@ -163,7 +163,7 @@ class RobotsCache:
             should keep for the host.
         """
         unreachable: dict[str, RobotsResponse] = {}
-        rules_of: dict[str, Rules] = {}
+        rules_of: dict[str, RobotsRules] = {}
         urls = await self._urls(visit)
         for url in urls.values():
             origin = origin_of(url)
@@ -171,10 +171,10 @@ class RobotsCache:
                 continue
             take = self._takes(visit, origin)
             found = self._fresh(origin) or await self._survive(visit, origin, take)
-            if not isinstance(found, Rules) and found.is_unasked:
+            if not isinstance(found, RobotsRules) and found.is_unasked:
                 visit.give_back()
                 return visit.delay_secs
-            if isinstance(found, Rules):
+            if isinstance(found, RobotsRules):
                 rules_of[origin] = found
                 if visit.delay_secs < found.delay_secs <= self._options.max_delay_secs:
                     visit.delay_secs = found.delay_secs
@@ -188,7 +188,7 @@ class RobotsCache:
 
     async def rules(
         self, origin: str, *, take: Take | None = None
-    ) -> Rules | list[Fault]:
+    ) -> RobotsRules | list[Fault]:
         """Return the rules of an origin, or why its robots.txt cannot be had.
 
         Args:
@@ -198,12 +198,12 @@ class RobotsCache:
         found = self._fresh(origin)
         if found is None:
             answer = await self._ask(origin, take or self._turns.of_url)
-            if not isinstance(answer, Rules):
+            if not isinstance(answer, RobotsRules):
                 return _faults(answer)
             found = answer
         return found
 
-    def refusal(self, rules: Rules, url: str) -> Fault | None:
+    def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
         """Return why a URL must not be asked for, by the rules of its origin."""
         if rules.delay_secs > self._options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"
@@ -231,7 +231,7 @@ class RobotsCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _fresh(self, origin: str) -> Rules | None:
+    def _fresh(self, origin: str) -> RobotsRules | None:
         entry = self._entries.get(origin)
         if entry is None or entry.expires_at <= time.monotonic():
             return None
@@ -245,7 +245,7 @@ class RobotsCache:
         """
         host = host_of(origin)
 
-        async def take(url: str) -> Turn | None:
+        async def take(url: str) -> SoloTurn | None:
             if host_of(url) == host:
                 return await self._turns.of_visit(visit, is_for_rules=True)
             return await self._turns.of_url(url, visit=visit)
@@ -254,7 +254,7 @@ class RobotsCache:
 
     async def _survive(
         self, visit: Visit, origin: str, take: Take
-    ) -> Rules | RobotsResponse:
+    ) -> RobotsRules | RobotsResponse:
         """Fetch the rules, unless too many workers have died of that."""
         deaths = self._deaths
         if deaths is None:
@@ -270,7 +270,7 @@ class RobotsCache:
             await deaths.survived(origin)
         return found
 
-    async def _ask(self, origin: str, take: Take) -> Rules | RobotsResponse:
+    async def _ask(self, origin: str, take: Take) -> RobotsRules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
         task = self._fetching.get(origin)
         if task is None:
@@ -280,7 +280,7 @@ class RobotsCache:
         # One who is cancelled does not take it from the others.
         return await asyncio.shield(task)
 
-    async def _load(self, origin: str, take: Take) -> Rules | RobotsResponse:
+    async def _load(self, origin: str, take: Take) -> RobotsRules | RobotsResponse:
         response = await self._follow(origin, take)
         access = judge(response.status)
         if access is RobotsAccess.UNREACHABLE:
@@ -310,7 +310,7 @@ class RobotsCache:
         self._keep(origin, rules, ttl_secs)
         return rules
 
-    def _may_read_tdm(self, origin: str, rules: Rules) -> bool:
+    def _may_read_tdm(self, origin: str, rules: RobotsRules) -> bool:
         return (
             self._options.reads_tdm
             and origin.startswith("http")
@@ -356,7 +356,7 @@ class RobotsCache:
                 return response
         return response
 
-    def _keep(self, origin: str, rules: Rules, ttl_secs: float) -> None:
+    def _keep(self, origin: str, rules: RobotsRules, ttl_secs: float) -> None:
         if old := self._entries.pop(origin, None):
             self._n_bytes -= old.rules.n_bytes
         expires_at = time.monotonic() + ttl_secs
@@ -380,7 +380,7 @@ class RobotsCache:
         }
 
     def _strike_out(
-        self, visit: Visit, rules_of: dict[str, Rules], urls: dict[int, str]
+        self, visit: Visit, rules_of: dict[str, RobotsRules], urls: dict[int, str]
     ) -> None:
         """Turn what must not be asked for into documents."""
         left = []

@@ -43,7 +43,7 @@ _WIDE: Final = (
 
 
 @dataclass(slots=True, eq=False)
-class Records:
+class RobotsRecords:
     """What a robots.txt says to one crawler.
 
     Attributes:
@@ -60,7 +60,7 @@ class Records:
     has_more_sitemaps: bool = False
 
 
-def read_records(body: bytes, agent: str) -> Records:
+def read_records(body: bytes, agent: str) -> RobotsRecords:
     """Return what a robots.txt says to the crawler that `agent` names.
 
     Args:
@@ -68,7 +68,7 @@ def read_records(body: bytes, agent: str) -> Records:
             `MAX_ROBOTS_BYTES` is not read.
         agent: its product token.
     """
-    own, everybody = Records(), Records()
+    own, everybody = RobotsRecords(), RobotsRecords()
     sitemaps: dict[bytes, None] = {}
     name = _token(agent.encode("utf-8", "replace"))
     reader = _Reader(name, own, everybody)
@@ -93,10 +93,12 @@ class _Reader:
     line: agents that are named after such a line do not inherit a delay before it.
     """
 
-    def __init__(self, name: bytes, own: Records, everybody: Records) -> None:
+    def __init__(
+        self, name: bytes, own: RobotsRecords, everybody: RobotsRecords
+    ) -> None:
         self._name = name
         self._own, self._everybody = own, everybody
-        self._group: list[Records] = []
+        self._group: list[RobotsRecords] = []
         self._has_agents = False
         self._has_rules = False
         self._delay_secs = 0.0

@@ -49,7 +49,7 @@ def judge(status: int) -> RobotsAccess:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rules:
+class RobotsRules:
     """What one robots.txt says to this crawler.
 
     Attributes:
@@ -76,11 +76,11 @@ class Rules:
         return url[url.find("/", url.find("://") + 3) :] == "/robots.txt"
 
 
-ALLOW_ALL: Final = Rules()
+ALLOW_ALL: Final = RobotsRules()
 """The rules of a site that has none."""
 
 
-def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
+def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:
     r"""Read robots.txt; what cannot be read in it is passed over.
 
     Text of any other kind has no line that is a rule, and so allows everything.
@@ -100,7 +100,7 @@ def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> Rules:
         return ALLOW_ALL
     paths = PathRules(records.rules) if forbids else None
     n_bytes = 200 + sum(map(len, records.sitemaps)) + (paths.n_bytes if paths else 0)
-    return Rules(
+    return RobotsRules(
         records.delay_secs,
         tuple(records.sitemaps),
         n_bytes,

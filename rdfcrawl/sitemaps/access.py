@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix
+    from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
 
 
 DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
@@ -69,7 +69,7 @@ def place_of(url: str, graphs: Collection[str] = ()) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CrossHostStatement:
     """A statement of a sitemap about another host.
 
     Attributes:
@@ -81,7 +81,7 @@ class Claim:
     url: str
 
 
-def ways_to_dataset(dataset: Dataset, *, seed: str) -> tuple[DatasetAccess, ...]:
+def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAccess, ...]:
     """Return the ways to the whole of a dataset, in the order to try them.
 
     These are a dump; all fragments; an endpoint; the crawl of the URIs below its
@@ -140,7 +140,7 @@ def choose_way(
     return next((n for n in order if is_usable(ways[n])), len(ways))
 
 
-def order_mirrors(mirrors: Iterable[Location], seed: str) -> tuple[str, ...]:
+def order_mirrors(mirrors: Iterable[DataLocation], seed: str) -> tuple[str, ...]:
     """Return the URLs of mirrors in the order to try them; equal seeds, equal orders.
 
     Each comes first with a chance of its priority divided by the sum of all, and so
@@ -149,14 +149,14 @@ def order_mirrors(mirrors: Iterable[Location], seed: str) -> tuple[str, ...]:
     return tuple(mirror.url for mirror in sorted(mirrors, key=lambda x: _draw(x, seed)))
 
 
-def _draw(mirror: Location, seed: str) -> tuple[bool, float]:
+def _draw(mirror: DataLocation, seed: str) -> tuple[bool, float]:
     """Draw a waiting time: exponential with the priority as its rate."""
     digest = blake2b(f"{seed}\n{mirror.url}".encode(), digest_size=8).digest()
     chance = (int.from_bytes(digest, "big") + 1) / 2**64
     return mirror.priority == 0, -logarithm(chance) / max(mirror.priority, 1)
 
 
-def is_covered(uri: str, prefixes: Iterable[Prefix]) -> bool:
+def is_covered(uri: str, prefixes: Iterable[UriPrefix]) -> bool:
     """Return whether a URI is below one of the prefixes.
 
     Such URIs are not crawled once their dataset was fetched as a whole.
@@ -166,8 +166,8 @@ def is_covered(uri: str, prefixes: Iterable[Prefix]) -> bool:
 
 
 def claims_about_others(
-    dataset: Dataset, sitemap_url: str, robots_hosts: Collection[str]
-) -> tuple[Claim, ...]:
+    dataset: SitemapDataset, sitemap_url: str, robots_hosts: Collection[str]
+) -> tuple[CrossHostStatement, ...]:
     """Return the claims of a dataset about hosts other than its sitemap's.
 
     Hosts whose robots.txt names the sitemap (`robots_hosts`) count as its own.
@@ -181,7 +181,10 @@ def claims_about_others(
 
 
 def is_confirmed(
-    claim: Claim, dataset: Dataset, sitemap_url: str, own: Iterable[Dataset]
+    claim: CrossHostStatement,
+    dataset: SitemapDataset,
+    sitemap_url: str,
+    own: Iterable[SitemapDataset],
 ) -> bool:
     """Return whether the sitemaps of a host confirm a claim of another's sitemap.
 
@@ -204,8 +207,8 @@ def is_confirmed(
 
 
 def believed(
-    dataset: Dataset, unconfirmed: Collection[Claim], log: FaultLog
-) -> Dataset:
+    dataset: SitemapDataset, unconfirmed: Collection[CrossHostStatement], log: FaultLog
+) -> SitemapDataset:
     """Return a dataset without the unconfirmed claims; `log` takes `UNCONFIRMED_CLAIM`.
 
     If one of several parts is not believed, the others are no way to the dataset
@@ -216,11 +219,13 @@ def believed(
         log.note(Reason.UNCONFIRMED_CLAIM, detail)
     refused = set(unconfirmed)
 
-    def kept(kind: str, places: tuple[Location, ...]) -> tuple[Location, ...]:
-        return tuple(x for x in places if Claim(kind, x.url) not in refused)
+    def kept(kind: str, places: tuple[DataLocation, ...]) -> tuple[DataLocation, ...]:
+        return tuple(
+            x for x in places if CrossHostStatement(kind, x.url) not in refused
+        )
 
     dumps, fragments = kept("dump", dataset.dumps), kept("fragment", dataset.fragments)
-    parts_left: tuple[Location, ...] = ()
+    parts_left: tuple[DataLocation, ...] = ()
     if not dataset.are_mirrors and len(dumps) < len(dataset.dumps):
         dumps, parts_left = (), dumps
     if len(fragments) < len(dataset.fragments):
@@ -232,21 +237,23 @@ def believed(
         parts_left=parts_left,
         endpoints=kept("endpoint", dataset.endpoints),
         prefixes=tuple(
-            x for x in dataset.prefixes if Claim("prefix", x.url) not in refused
+            x
+            for x in dataset.prefixes
+            if CrossHostStatement("prefix", x.url) not in refused
         ),
     )
 
 
-def _claims(dataset: Dataset) -> tuple[Claim, ...]:
+def _claims(dataset: SitemapDataset) -> tuple[CrossHostStatement, ...]:
     return (
-        *(Claim("dump", place.url) for place in dataset.dumps),
-        *(Claim("fragment", place.url) for place in dataset.fragments),
-        *(Claim("endpoint", place.url) for place in dataset.endpoints),
-        *(Claim("prefix", prefix.url) for prefix in dataset.prefixes),
+        *(CrossHostStatement("dump", place.url) for place in dataset.dumps),
+        *(CrossHostStatement("fragment", place.url) for place in dataset.fragments),
+        *(CrossHostStatement("endpoint", place.url) for place in dataset.endpoints),
+        *(CrossHostStatement("prefix", prefix.url) for prefix in dataset.prefixes),
     )
 
 
-def _each(places: Iterable[Location]) -> tuple[tuple[str, ...], ...]:
+def _each(places: Iterable[DataLocation]) -> tuple[tuple[str, ...], ...]:
     return tuple((place.url,) for place in places)
 
 

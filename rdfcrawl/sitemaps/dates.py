@@ -29,7 +29,7 @@ _DAY_NAME = re.compile(
 )
 
 
-class Precision(IntEnum):
+class TimePrecision(IntEnum):
     """Smallest unit of a written point in time."""
 
     YEAR = 1
@@ -57,14 +57,14 @@ class PointInTime:
     """
 
     earliest: datetime
-    precision: Precision
+    precision: TimePrecision
     fraction: str = ""
     is_zoned: bool = True
 
     def __lt__(self, other: PointInTime) -> bool:
         return self._key() < other._key()
 
-    def _key(self) -> tuple[datetime, str, Precision]:
+    def _key(self) -> tuple[datetime, str, TimePrecision]:
         return self.earliest, self.fraction, self.precision
 
     @property
@@ -73,13 +73,13 @@ class PointInTime:
         at = self.earliest
         try:
             match self.precision:
-                case Precision.YEAR:
+                case TimePrecision.YEAR:
                     return at.replace(year=at.year + 1)
-                case Precision.MONTH:
+                case TimePrecision.MONTH:
                     return (at + timedelta(days=31)).replace(day=1)
-                case Precision.DAY:
+                case TimePrecision.DAY:
                     return at + timedelta(days=1)
-                case Precision.MINUTE:
+                case TimePrecision.MINUTE:
                     return at + timedelta(minutes=1)
         except (ValueError, OverflowError):
             return datetime.max.replace(tzinfo=UTC)
@@ -98,9 +98,9 @@ class PointInTime:
         """The point as in the W3C note: in UTC, with its precision."""
         full = self.earliest.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)
         match self.precision:
-            case Precision.YEAR | Precision.MONTH | Precision.DAY:
+            case TimePrecision.YEAR | TimePrecision.MONTH | TimePrecision.DAY:
                 return full[: 1 + 3 * self.precision]
-            case Precision.MINUTE:
+            case TimePrecision.MINUTE:
                 return full[:16] + "Z" * self.is_zoned
         fraction = "." + self.fraction if self.fraction else ""
         return full + fraction + "Z" * self.is_zoned
@@ -112,10 +112,10 @@ class PointInTime:
 
 
 _DATATYPES: Final = {
-    Precision.YEAR: XSD + "gYear",
-    Precision.MONTH: XSD + "gYearMonth",
-    Precision.DAY: XSD + "date",
-    Precision.MINUTE: DCTERMS + "W3CDTF",
+    TimePrecision.YEAR: XSD + "gYear",
+    TimePrecision.MONTH: XSD + "gYearMonth",
+    TimePrecision.DAY: XSD + "date",
+    TimePrecision.MINUTE: DCTERMS + "W3CDTF",
 }
 
 
@@ -139,20 +139,20 @@ def parse_point(text: str) -> PointInTime | None:
 def _of_w3c(found: re.Match[str]) -> PointInTime:
     parts = found.groupdict()
     names = ("month", "day", "minute", "second", "fraction")
-    precision = Precision(1 + sum(parts[name] is not None for name in names))
+    precision = TimePrecision(1 + sum(parts[name] is not None for name in names))
     month, day = (int(parts[name] or 1) for name in names[:2])
     hour, minute, second = (int(parts[x] or 0) for x in ("hour", "minute", "second"))
     leap = second == 60  # it is the second before, once more
     at = datetime(int(parts["year"]), month, day, hour, minute, second - leap, 0, UTC)
     fraction = "" if leap else (parts["fraction"] or "").rstrip("0")
-    if precision is Precision.FRACTION and not fraction:
-        precision = Precision.SECOND
+    if precision is TimePrecision.FRACTION and not fraction:
+        precision = TimePrecision.SECOND
     zone = parts["zone"]
     return PointInTime(
         at - _offset(zone or "Z"),
         precision,
         fraction,
-        is_zoned=bool(zone) or precision <= Precision.DAY,
+        is_zoned=bool(zone) or precision <= TimePrecision.DAY,
     )
 
 
@@ -174,5 +174,5 @@ def _of_rfc_5322(text: str) -> PointInTime | None:
     is_zoned = at.tzinfo is not None or text.endswith("-0000")
     moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     has_seconds = text.count(":") > 1
-    precision = Precision.SECOND if has_seconds else Precision.MINUTE
+    precision = TimePrecision.SECOND if has_seconds else TimePrecision.MINUTE
     return PointInTime(moment, precision, is_zoned=is_zoned)

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.sitemaps.access import Claim
+from rdfcrawl.sitemaps.access import CrossHostStatement
 from rdfcrawl.sitemaps.extensions import name_of
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from rdfcrawl.sitemaps.semantic import Dataset, Location
+    from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset
 
 _OWN_NAME: Final = f"{CRAWL_NAMES}dataset:"
 _FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"
@@ -47,7 +47,7 @@ _EU_FREQUENCY: Final = {
 }
 
 
-def dataset_iri(dataset: Dataset, sitemap: str) -> str:
+def dataset_iri(dataset: SitemapDataset, sitemap: str) -> str:
     """Return the URI of a dataset, or one made of its sitemap and a stable property.
 
     This is the first of label, prefixes and places: the name stays the same while
@@ -68,10 +68,10 @@ def is_own_name(name: str) -> bool:
 
 
 def describe_dataset(
-    dataset: Dataset,
+    dataset: SitemapDataset,
     *,
     sitemap: str,
-    unconfirmed: Collection[Claim] = (),
+    unconfirmed: Collection[CrossHostStatement] = (),
     graph: str = "",
 ) -> Iterator[str]:
     """Yield the description of a dataset, as lines of N-Quads.
@@ -90,7 +90,11 @@ def describe_dataset(
 
 class _Describer:
     def __init__(
-        self, dataset: Dataset, sitemap: str, refused: frozenset[Claim], graph: str
+        self,
+        dataset: SitemapDataset,
+        sitemap: str,
+        refused: frozenset[CrossHostStatement],
+        graph: str,
     ) -> None:
         self._dataset, self._sitemap, self._refused = dataset, sitemap, refused
         self._name = dataset_iri(dataset, sitemap)
@@ -133,7 +137,7 @@ class _Describer:
         are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
         for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
             for place in places:
-                if Claim(kind, place.url) in self._refused:
+                if CrossHostStatement(kind, place.url) in self._refused:
                     continue
                 file, node = iri(graph_iri(place.url)), self._node(place.url)
                 yield self._say(VOID + "dataDump", file)
@@ -146,7 +150,7 @@ class _Describer:
 
     def _endpoints(self) -> Iterator[str]:
         for place in self._dataset.endpoints:
-            if Claim("endpoint", place.url) in self._refused:
+            if CrossHostStatement("endpoint", place.url) in self._refused:
                 continue
             endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
             service = self._node(f"service {place.url}")
@@ -169,7 +173,7 @@ class _Describer:
 
     def _linked_data(self) -> Iterator[str]:
         for prefix in self._dataset.prefixes:
-            if Claim("prefix", prefix.url) in self._refused:
+            if CrossHostStatement("prefix", prefix.url) in self._refused:
                 continue
             yield self._say(VOID + "uriSpace", literal(prefix.iri))
             if prefix.slicing is not None:
@@ -180,7 +184,7 @@ class _Describer:
         for sample in self._dataset.samples:
             yield self._say(VOID + "exampleResource", iri(sample))
 
-    def _weight(self, place: Location, node: str) -> Iterator[str]:
+    def _weight(self, place: DataLocation, node: str) -> Iterator[str]:
         if place.priority != 1:
             priority = literal(str(place.priority), datatype=XSD + "integer")
             yield self._say(RC + "mirrorPriority", priority, node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.markup import End, Start
+from rdfcrawl.sitemaps.markup import ClosingTag, OpeningTag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class Element:
         *("attributes", "children", "is_whole", "local", "name", "namespace", "text"),
     )
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: OpeningTag) -> None:
         self.name, self.namespace, self.attributes = start
         self.local = start[0].rpartition(":")[2]
         self.text = ""
@@ -71,7 +71,7 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
     *,
     containers: frozenset[str] = frozenset(),
     log: FaultLog,
-) -> Iterator[Start | Element]:
+) -> Iterator[OpeningTag | Element]:
     """Yield the start of each container, and each complete element.
 
     Args:
@@ -81,7 +81,7 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
         log: takes `TOO_LARGE` for an element with more in it than is held.
 
     Yields:
-        `Start` for the root and for containers; `Element` for their other children.
+        `OpeningTag` for the root and for containers, `Element` for other children.
         Those cut by the end of the document come last, with `is_whole` False. An
         element closed by its parent's end tag or the next element is whole.
     """
@@ -94,7 +94,7 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
             n_chars += len(event)
             if top is not None and n_chars <= MAX_CHARS:
                 top.text += event  # type: ignore[operator]
-        elif kind is End:
+        elif kind is ClosingTag:
             if top is None:
                 n_containers -= 1
                 continue

@@ -35,7 +35,7 @@ _KNOWN: Final = {
 }
 
 
-class Entities:
+class EntityDecoder:
     """Replacer of references, which bounds the entities of a DOCTYPE.
 
     `log` takes what was not replaced.
@@ -118,7 +118,7 @@ class TextBuffer:
 
     __slots__ = ("_entities", "_log", "_max_chars", "_n_chars", "_parts", "is_used")
 
-    def __init__(self, entities: Entities, log: FaultLog, max_chars: int) -> None:
+    def __init__(self, entities: EntityDecoder, log: FaultLog, max_chars: int) -> None:
         self._entities, self._log, self._max_chars = entities, log, max_chars
         self._parts: list[tuple[str, bool]] = []
         self._n_chars = 0

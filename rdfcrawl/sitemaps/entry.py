@@ -36,7 +36,7 @@ class ChangeFrequency(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
+class EntryExtension:
     """Data of an extension of the protocol about a URL.
 
     Attributes:
@@ -56,7 +56,7 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class SitemapEntry:
     """One URL of a sitemap.
 
     Attributes:
@@ -75,7 +75,7 @@ class Entry:
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
     priority: float | None = None
-    extensions: tuple[Extension, ...] = ()
+    extensions: tuple[EntryExtension, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sitemaps.entry import Extension
+from rdfcrawl.sitemaps.entry import EntryExtension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 8
 
 
-def extension_of(element: Element, max_values: int) -> Extension:
+def extension_of(element: Element, max_values: int) -> EntryExtension:
     """Return the data of an extension element, at most `max_values` values."""
     values = tuple(islice(_values(element, ""), max_values))
-    return Extension(element.local.lower(), values)
+    return EntryExtension(element.local.lower(), values)
 
 
 def name_of(path: str) -> str:

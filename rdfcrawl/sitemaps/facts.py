@@ -26,7 +26,7 @@ from rdfcrawl.sitemaps.extensions import name_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.sitemaps.entry import Entry, Extension
+    from rdfcrawl.sitemaps.entry import EntryExtension, SitemapEntry
 
 
 _IMAGE: Final = {
@@ -63,7 +63,9 @@ _NEWS: Final = {
 _URL_NAMES = ("loc", "license", "thumbnail_loc", "content_loc", "player_loc")
 
 
-def describe_entry(entry: Entry, *, sitemap: str, graph: str = "") -> Iterator[str]:
+def describe_entry(
+    entry: SitemapEntry, *, sitemap: str, graph: str = ""
+) -> Iterator[str]:
     """Yield the statements of an entry, as lines of N-Quads.
 
     The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
@@ -92,7 +94,7 @@ def describe_entry(entry: Entry, *, sitemap: str, graph: str = "") -> Iterator[s
 
 
 def _extension(
-    extension: Extension, page: str, node: str, say: Callable[[str, str, str], str]
+    extension: EntryExtension, page: str, node: str, say: Callable[[str, str, str], str]
 ) -> Iterator[str]:
     match extension.kind:
         case "image":
@@ -129,7 +131,7 @@ def _extension(
 
 
 def _values(
-    extension: Extension,
+    extension: EntryExtension,
     subject: str,
     kind: str,
     terms: dict[str, str],

@@ -11,7 +11,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import ATOM, RELATIONS
 from rdfcrawl.sitemaps.addresses import url_in, url_of
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.entry import Entry
+from rdfcrawl.sitemaps.entry import SitemapEntry
 from rdfcrawl.sitemaps.extensions import extension_of
 from rdfcrawl.uri import BadUri, parse_uri
 
@@ -31,7 +31,7 @@ _KEPT = frozenset({"title", "enclosure", "content", "thumbnail", "group"})
 
 def rss_entry(
     item: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
-) -> Entry | None:
+) -> SitemapEntry | None:
     """Return the entry of an RSS item; None without a link.
 
     The link is that of `link`, of a `guid` that is a permanent link, of `rdf:about`
@@ -52,7 +52,7 @@ def rss_entry(
 
 def atom_entry(
     entry: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
-) -> Entry | None:
+) -> SitemapEntry | None:
     """Return the entry of an Atom entry; None without a link.
 
     The link is the first `alternate` one, or else the content's `src`. The `id` is a
@@ -93,12 +93,12 @@ def _resolved(
 
 def _entry(
     element: Element, position: int, url: str, log: FaultLog, limits: SitemapLimits
-) -> Entry | None:
+) -> SitemapEntry | None:
     if not url:
         log.note(Reason.BAD_URI, f"an {element.name} without a link")
         return None
     kept = (x for x in element.children if x.local.lower() in _KEPT)
-    return Entry(
+    return SitemapEntry(
         position=position,
         url=url,
         lastmod=_date(element.children, log),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import XML
-from rdfcrawl.sitemaps.entities import Entities, TextBuffer
+from rdfcrawl.sitemaps.entities import EntityDecoder, TextBuffer
 from rdfcrawl.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _INSTRUCTION = re.compile(r"<\?(?:[^?<]++|\?(?!>))*+\?>").match
 _MAY_BE_MARKUP = re.compile(rf"<(?:\Z|!|/(?:\Z|{_NAME})|{_NAME})").match
 
 
-class Start(NamedTuple):
+class OpeningTag(NamedTuple):
     """A start tag.
 
     Attributes:
@@ -65,13 +65,13 @@ class Start(NamedTuple):
         return self.name.rpartition(":")[2]
 
 
-class End(NamedTuple):
+class ClosingTag(NamedTuple):
     """The end of the innermost open element."""
 
     name: str
 
 
-Event: TypeAlias = Start | End | str
+Event: TypeAlias = OpeningTag | ClosingTag | str
 """A string is the text between two tags; there is none for mere white space."""
 
 
@@ -99,7 +99,7 @@ class MarkupLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Structure:
+class ElementStructure:
     """The structure of a vocabulary, which tells when unclosed elements end.
 
     All are local names in lower case.
@@ -116,7 +116,7 @@ class Structure:
 
 
 DEFAULT_LIMITS: Final = MarkupLimits()
-NO_STRUCTURE: Final = Structure()
+NO_STRUCTURE: Final = ElementStructure()
 
 
 def iter_events(
@@ -125,7 +125,7 @@ def iter_events(
     log: FaultLog,
     charset: str = "",
     limits: MarkupLimits = DEFAULT_LIMITS,
-    structure: Structure = NO_STRUCTURE,
+    structure: ElementStructure = NO_STRUCTURE,
 ) -> Iterator[Event]:
     """Yield the events of a document; each end has its start.
 
@@ -142,13 +142,13 @@ def iter_events(
     Yields:
         Elements that are open at the end of the document get no end.
     """
-    tokenizer = Tokenizer(log, limits=limits, structure=structure)
+    tokenizer = MarkupTokenizer(log, limits=limits, structure=structure)
     for text in iter_text(source, log=log, charset=charset, n_bytes=limits.n_bytes):
         yield from tokenizer.feed(text)
     tokenizer.close()
 
 
-class Tokenizer:
+class MarkupTokenizer:
     """Tokenizer of text in pieces, wherever cut.
 
     `limits.n_bytes` is not checked here; for the others see `iter_events`.
@@ -159,10 +159,10 @@ class Tokenizer:
         log: FaultLog,
         *,
         limits: MarkupLimits = DEFAULT_LIMITS,
-        structure: Structure = NO_STRUCTURE,
+        structure: ElementStructure = NO_STRUCTURE,
     ) -> None:
         self._log, self._limits, self._structure = log, limits, structure
-        self._entities = Entities(log)
+        self._entities = EntityDecoder(log)
         self._text = TextBuffer(self._entities, log, limits.text_chars)
         self._rest = ""  # begins with a `<` whose end is not there yet
         self._skipping = ""  # what ends the comment or the like that we are in
@@ -170,8 +170,10 @@ class Tokenizer:
         self._open: list[str] = []
         self._n_too_deep = 0  # open elements that are not in `_open`
         self._scopes: list[tuple[int, dict[str, str]]] = [(0, {"xml": XML})]
-        self._starts: dict[str, Start] = {}  # known in this scope, without attributes
-        self._ends: dict[str, End] = {}
+        self._starts: dict[
+            str, OpeningTag
+        ] = {}  # known in this scope, without attributes
+        self._ends: dict[str, ClosingTag] = {}
         self._leaves: set[str] = set()  # names as they are written
         self._records: set[str] = set()
         self._has_root = False
@@ -241,7 +243,7 @@ class Tokenizer:
                 out.append(text)
             if start is None:
                 if stack and stack[-1] == end and not self._n_too_deep:
-                    out.append(ends.get(end) or End(end))
+                    out.append(ends.get(end) or ClosingTag(end))
                     stack.pop()
                     if self._scopes[-1][0] > len(stack):
                         self._leave_scope()
@@ -274,14 +276,14 @@ class Tokenizer:
         self._has_root = True
         values = self._attributes(attributes)
         self._enter_scope(values)
-        event = Start(name, self._namespace(name), values)
+        event = OpeningTag(name, self._namespace(name), values)
         self._know(event)
         out.append(event)
         self._open.append(name)
         if is_empty:
             self._end_through(len(self._open) - 1, out)
 
-    def _know(self, event: Start) -> None:
+    def _know(self, event: OpeningTag) -> None:
         """Remember a name, so that further tags take the fast path."""
         if len(self._starts) >= _MAX_KNOWN_NAMES:
             return
@@ -290,8 +292,8 @@ class Tokenizer:
             self._leaves.add(event.name)
         if local in self._structure.records:
             self._records.add(event.name)
-        self._starts[event.name] = Start(event.name, event.namespace, {})
-        self._ends[event.name] = End(event.name)
+        self._starts[event.name] = OpeningTag(event.name, event.namespace, {})
+        self._ends[event.name] = ClosingTag(event.name)
 
     def _close_unclosed(self, name: str, out: list[Event]) -> None:
         """Close the elements that a start tag shows to be over."""
@@ -324,7 +326,7 @@ class Tokenizer:
             self._log.note(Reason.REPAIRED, f"nothing to close: </{name}>")
             if out and isinstance(out[-1], str):
                 # It parts the text around it, of which it is not known what it was.
-                out += Start(name, self._namespace(name), {}), End(name)
+                out += OpeningTag(name, self._namespace(name), {}), ClosingTag(name)
             return
         if depth != len(stack) - 1 or stack[depth] != name:
             self._log.note(Reason.REPAIRED, f"{stack[-1]} is closed by </{name}>")
@@ -332,7 +334,7 @@ class Tokenizer:
 
     def _end_through(self, depth: int, out: list[Event]) -> None:
         while len(self._open) > depth:
-            out.append(End(self._open.pop()))
+            out.append(ClosingTag(self._open.pop()))
             if self._scopes[-1][0] > len(self._open):
                 self._leave_scope()
 

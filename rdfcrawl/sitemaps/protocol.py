@@ -18,14 +18,14 @@ from rdfcrawl.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sitemaps.entry import (
     DEFAULT_LIMITS,
-    Entry,
+    SitemapEntry,
     SitemapFormat,
     SitemapLimits,
 )
 from rdfcrawl.sitemaps.extensions import extension_of
 from rdfcrawl.sitemaps.feeds import atom_entry, rss_entry
-from rdfcrawl.sitemaps.markup import Start, Structure, Tokenizer
-from rdfcrawl.sitemaps.semantic import DATASET_LEAVES, Dataset, read_dataset
+from rdfcrawl.sitemaps.markup import ElementStructure, MarkupTokenizer, OpeningTag
+from rdfcrawl.sitemaps.semantic import DATASET_LEAVES, SitemapDataset, read_dataset
 from rdfcrawl.sitemaps.text import iter_text
 from rdfcrawl.sitemaps.values import read_frequency, read_lastmod, read_priority
 from rdfcrawl.uri import BadUri, parse_uri
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 
-Item: TypeAlias = Entry | Dataset
+Item: TypeAlias = SitemapEntry | SitemapDataset
 
 _RECORDS: Final = frozenset({"url", "sitemap", "dataset", "item", "entry"})
-STRUCTURE: Final = Structure(
+STRUCTURE: Final = ElementStructure(
     records=_RECORDS,
     leaves=frozenset({"loc", "lastmod", "changefreq", "priority", "link", "guid"})
     | DATASET_LEAVES,
@@ -145,7 +145,7 @@ class Sitemap:
         detail = f"no sitemap ({self._media_type or 'no type'}): {head.strip()[:80]}"
         self._log.note(Reason.UNKNOWN_FORMAT, detail)
 
-    def _lines(self, texts: Iterable[str]) -> Iterator[Entry]:
+    def _lines(self, texts: Iterable[str]) -> Iterator[SitemapEntry]:
         for line in _iter_lines(texts, self._log):
             text = line.strip(BLANKS)
             if not text or text.startswith("#"):
@@ -156,13 +156,13 @@ class Sitemap:
             if not _URL_LINE.match(text):
                 self._log.note(Reason.BAD_URI, f"no absolute URL: {text[:200]!r}")
             elif url := url_of(text, self._url, self._log):
-                yield Entry(position=position, url=url)
+                yield SitemapEntry(position=position, url=url)
 
     def _xml(self, texts: Iterable[str]) -> Iterator[Item]:
         events = self._events(texts)
         items = iter_elements(events, containers=_CONTAINERS, log=self._log)
         for item in items:
-            if isinstance(item, Start):
+            if isinstance(item, OpeningTag):
                 if self.format is None and not self._recognize(item):
                     return
                 self._rebase(item)
@@ -183,27 +183,27 @@ class Sitemap:
 
     def _events(self, texts: Iterable[str]) -> Iterator[Event]:
         """Yield the events, with those of a missing root."""
-        tokenizer = Tokenizer(
+        tokenizer = MarkupTokenizer(
             self._log, limits=self._limits.markup, structure=STRUCTURE
         )
         is_first = True
         for text in texts:
             for event in tokenizer.feed(text):
-                if is_first and isinstance(event, Start):
+                if is_first and isinstance(event, OpeningTag):
                     is_first = False
                     if event.local.lower() in ("url", "sitemap"):
                         self._log.note(Reason.REPAIRED, "no root element")
-                        yield Start("urlset", "", {})
+                        yield OpeningTag("urlset", "", {})
                 yield event
         tokenizer.close()
 
-    def _recognize(self, root: Start) -> bool:
+    def _recognize(self, root: OpeningTag) -> bool:
         self.format = _ROOTS.get(root.local.lower())
         if self.format is None:
             self._unknown(f"<{root.name}>")
         return self.format is not None
 
-    def _rebase(self, container: Start) -> None:
+    def _rebase(self, container: OpeningTag) -> None:
         """Use the `xml:base` of a feed as the base of its entries."""
         relative = container.attributes.get("xml:base", "").strip(BLANKS)
         try:
@@ -220,7 +220,7 @@ class Sitemap:
         self.n_read += 1
         return self.n_read - 1
 
-    def _dataset(self, element: Element, position: int) -> Dataset | None:
+    def _dataset(self, element: Element, position: int) -> SitemapDataset | None:
         return read_dataset(
             element,
             position=position,
@@ -229,7 +229,7 @@ class Sitemap:
             max_values=self._limits.n_values,
         )
 
-    def _entries(self, element: Element, position: int) -> Iterator[Entry]:
+    def _entries(self, element: Element, position: int) -> Iterator[SitemapEntry]:
         """Yield the entries of an element: one for each of its URLs."""
         feeds = {
             SitemapFormat.ATOM: atom_entry,
@@ -251,7 +251,7 @@ class Sitemap:
 
 def _url_entries(
     element: Element, position: int, base: str, log: FaultLog, limits: SitemapLimits
-) -> Iterator[Entry]:
+) -> Iterator[SitemapEntry]:
     """Yield an entry for each `loc` of a `url` or `sitemap`; the protocol has one."""
     lastmod = frequency = priority = None
     others: list[Element] = []
@@ -273,7 +273,7 @@ def _url_entries(
         extension_of(child, limits.n_values) for child in others[: limits.n_extensions]
     )
     for url in _urls_of(element, base, log, limits):
-        yield Entry(
+        yield SitemapEntry(
             position=position,
             url=url,
             is_sitemap=element.local.lower() == "sitemap",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.elements import Element
-    from rdfcrawl.sitemaps.entry import ChangeFrequency, Extension
+    from rdfcrawl.sitemaps.entry import ChangeFrequency, EntryExtension
 
 NAMESPACES: Final = frozenset(
     f"http://sw.{host}.org/2007/07/sitemapextension/scschema.xsd"
@@ -73,7 +73,7 @@ _SLICINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class DataLocation:
     """A place of data of a dataset.
 
     Attributes:
@@ -88,7 +88,7 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class UriPrefix:
     """Prefix of URIs that resolve to descriptions of a dataset.
 
     Attributes:
@@ -111,7 +111,7 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
+class SitemapDataset:
     """A dataset as declared by a sitemap.
 
     Attributes:
@@ -137,22 +137,22 @@ class Dataset:
     label: str = ""
     language: str = ""
     uri: str = ""
-    prefixes: tuple[Prefix, ...] = ()
-    dumps: tuple[Location, ...] = ()
-    fragments: tuple[Location, ...] = ()
-    parts_left: tuple[Location, ...] = ()
-    endpoints: tuple[Location, ...] = ()
+    prefixes: tuple[UriPrefix, ...] = ()
+    dumps: tuple[DataLocation, ...] = ()
+    fragments: tuple[DataLocation, ...] = ()
+    parts_left: tuple[DataLocation, ...] = ()
+    endpoints: tuple[DataLocation, ...] = ()
     graphs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
-    others: tuple[Extension, ...] = ()
+    others: tuple[EntryExtension, ...] = ()
     are_mirrors: bool = True
 
 
 def read_dataset(
     element: Element, *, position: int, base: str, log: FaultLog, max_values: int
-) -> Dataset | None:
+) -> SitemapDataset | None:
     """Return the dataset of a `dataset` element; None if empty.
 
     Args:
@@ -183,10 +183,10 @@ class _Reading:
     def __init__(self, base: str, log: FaultLog) -> None:
         self._base, self._log = base, log
         self._texts: dict[str, list[str]] = {}
-        self._places: dict[str, dict[str, Location]] = {}
-        self._prefixes: dict[str, Prefix] = {}
+        self._places: dict[str, dict[str, DataLocation]] = {}
+        self._prefixes: dict[str, UriPrefix] = {}
         self._language = ""
-        self._others: list[Extension] = []
+        self._others: list[EntryExtension] = []
         self._has_priority: set[str] = set()  # kinds of places
         self._has_slicing = False
 
@@ -216,7 +216,7 @@ class _Reading:
             case _:
                 self._others.append(extension_of(child, 100))
 
-    def dataset(self, position: int) -> Dataset | None:
+    def dataset(self, position: int) -> SitemapDataset | None:
         """Return the dataset; None if empty."""
         if not (self._texts or self._places or self._prefixes or self._others):
             self._log.note(Reason.EMPTY, "a dataset without anything")
@@ -225,7 +225,7 @@ class _Reading:
         fragments = self._all("fragment")
         if len(fragments) == 1:
             self._log.note(Reason.SYNTAX, "a dump of one fragment")
-        return Dataset(
+        return SitemapDataset(
             position=position,
             label=self._one("datasetlabel"),
             language=self._language,
@@ -263,7 +263,7 @@ class _Reading:
             self._log.note(Reason.SYNTAX, f"more than one {name} in a dataset")
         return next(iter(texts), "")
 
-    def _all(self, kind: str) -> tuple[Location, ...]:
+    def _all(self, kind: str) -> tuple[DataLocation, ...]:
         return tuple(self._places.get(kind, {}).values())
 
     def _place(self, kind: str, child: Element) -> None:
@@ -273,7 +273,7 @@ class _Reading:
             return
         url = url_of(text, self._base, self._log)
         if url:
-            place = Location(url, self._priority(kind, child), self._slicing(child))
+            place = DataLocation(url, self._priority(kind, child), self._slicing(child))
             self._places.setdefault(kind, {}).setdefault(url, place)
 
     def _priority(self, kind: str, child: Element) -> int:
@@ -306,7 +306,7 @@ class _Reading:
         if url.startswith(("http://", "https://")):
             # An authority without a path is a host, not the begin of its name.
             iri = url if len(url) == len(iri) + 1 else iri
-            self._prefixes.setdefault(url, Prefix(iri, url, self._slicing(child)))
+            self._prefixes.setdefault(url, UriPrefix(iri, url, self._slicing(child)))
         elif iri:
             self._log.note(Reason.BAD_URI, f"a prefix that is not crawled: {iri[:200]}")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.semantic import Prefix
+    from rdfcrawl.sitemaps.semantic import UriPrefix
 
 MAX_TRIPLES: Final = 100_000  # of one description
 MEMORY_BYTES: Final = 32 * 2**20
@@ -48,7 +48,7 @@ _Step = tuple[bytes, bool]  # a node, and whether one goes on to what it says
 _Row = tuple[bytes, bytes, "bytes | None", bytes]
 
 
-class Description(NamedTuple):
+class DescribedResources(NamedTuple):
     """The description of the resources of one document.
 
     Attributes:
@@ -62,13 +62,13 @@ class Description(NamedTuple):
 
 def slice_dump(
     chunks: Iterable[bytes],
-    prefixes: Iterable[Prefix],
+    prefixes: Iterable[UriPrefix],
     *,
     slicing: Slicing,
     log: FaultLog,
     folder: Path | None = None,
     max_triples: int = MAX_TRIPLES,
-) -> Iterator[Description]:
+) -> Iterator[DescribedResources]:
     """Yield the description of each document below the prefixes, each once.
 
     A document describes all resources whose URIs differ from it by a fragment only.
@@ -102,7 +102,7 @@ def slice_dump(
             reader = _Reader(table, method or slicing, max_triples)
             if all(reader.read(resource, lines) for resource in resources):
                 if lines:
-                    yield Description(url, _in_graph(lines, url))
+                    yield DescribedResources(url, _in_graph(lines, url))
             else:
                 detail = f"a description of more than {max_triples} triples: {url}"
                 log.note(Reason.LITERAL_TOO_LONG, detail)
@@ -242,7 +242,7 @@ def _rows(chunks: Iterable[bytes], log: FaultLog) -> Iterator[_Row]:
 
 
 def _documents(
-    table: _Table, prefixes: tuple[Prefix, ...]
+    table: _Table, prefixes: tuple[UriPrefix, ...]
 ) -> Iterator[tuple[str, list[bytes]]]:
     """Yield documents below the prefixes, with the resources that each describes."""
     done: set[str] = set()

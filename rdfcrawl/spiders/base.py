@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import ArgumentSet, CrawlArguments
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.callbacks.parsing import DocumentParsing
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.datasets import DatasetRegistry
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, RefusedSeeds, Seed
-    from rdfcrawl.turns import Turns
+    from rdfcrawl.turns import SoloTurns
 
 logger = logging.getLogger(__name__)
 
@@ -303,13 +303,13 @@ class RdfSpider(Spider):
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
-    def request_turns(self) -> Turns:
+    def request_turns(self) -> SoloTurns:
         """Return what gives requests that are of no visit their turns."""
         from rdfcrawl.fetch.transport import transport_of
 
         return transport_of(self.crawler).turns
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
         return await self.harvesters_of(record).question(record)
 

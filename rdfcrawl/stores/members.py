@@ -23,7 +23,7 @@ from isal import isal_zlib
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.pieces import Piece
+    from rdfcrawl.pieces import DeflatePiece
 
 PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
 LENGTH_AT = len(PREFIX)
@@ -94,7 +94,7 @@ class MemberPacker:
         self.n_packed += len(packed)
         return packed
 
-    def take(self, piece: Piece) -> bytes:
+    def take(self, piece: DeflatePiece) -> bytes:
         """Return what a piece adds to a member that all comes in pieces."""
         packed, self._crc, self._n_content = piece
         self.n_packed += len(packed)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.pieces import Piece, PieceOrder
+    from rdfcrawl.pieces import DeflatePiece, PieceOrder
 
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
@@ -61,7 +61,7 @@ class NQuadsDocument:
         check_statements(chunk)
         self._segments.write(self._document, chunk)
 
-    async def write_piece(self, piece: Piece) -> None:
+    async def write_piece(self, piece: DeflatePiece) -> None:
         """Take the next statements, packed as `NQuadsStore.order` says.
 
         Raises:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from rdfcrawl.pieces import Piece, PieceOrder
+    from rdfcrawl.pieces import DeflatePiece, PieceOrder
 
 
 class DocumentWriter(Protocol):
@@ -84,7 +84,7 @@ class Store(Protocol):
 class PieceWriter(DocumentWriter, Protocol):
     """One document on its way into a store that takes packed pieces."""
 
-    async def write_piece(self, piece: Piece) -> None:
+    async def write_piece(self, piece: DeflatePiece) -> None:
         """Take the next statements, packed as `order` says; then only pieces.
 
         Raises:

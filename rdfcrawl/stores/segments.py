@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.pieces import Piece
+    from rdfcrawl.pieces import DeflatePiece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with others
@@ -157,7 +157,7 @@ class QuadSegments:
             n_plain_bytes=_GATHER_BYTES,
         )
 
-    def write_piece(self, document: OpenDocument, piece: Piece) -> None:
+    def write_piece(self, document: OpenDocument, piece: DeflatePiece) -> None:
         """Append a piece that was made to order; only pieces may follow.
 
         Raises:

@@ -29,7 +29,7 @@ class SyncMode(StrEnum):
     AUDIT = "audit"  # all of it, to compare with what is there
 
 
-class Capability(StrEnum):
+class SyncCapability(StrEnum):
     """What a document is for, by its `rs:md`."""
 
     DESCRIPTION = "description"
@@ -46,7 +46,7 @@ class Capability(StrEnum):
     CHANGE_DUMP_ARCHIVE = "changedump-archive"
 
 
-class Change(StrEnum):
+class ResourceChange(StrEnum):
     """What became of a resource; one that moved was deleted here, created there."""
 
     CREATED = "created"
@@ -95,7 +95,7 @@ class SyncTask:
     site: str = ""
     run: str = ""
     # of resources
-    change: Change | None = None
+    change: ResourceChange | None = None
     as_of_us: int | None = None
     modified_us: int | None = None
     hashes: str = ""
@@ -108,7 +108,7 @@ class SyncTask:
     patch_length: int | None = None
     # of documents
     part: str = ""
-    expected: Capability | None = None
+    expected: SyncCapability | None = None
     without: tuple[str, ...] = ()
     depth: int = 0
     cursor: int = 0

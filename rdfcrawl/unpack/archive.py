@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.unpack.meter import Layer
+    from rdfcrawl.unpack.meter import PackingLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,6 @@ class ArchiveEntry:
     """
 
     name: str
-    layer: Layer
-    pieces: Callable[[Layer], Iterator[bytes]]
+    layer: PackingLayer
+    pieces: Callable[[PackingLayer], Iterator[bytes]]
     is_reopenable: bool = False

@@ -17,7 +17,7 @@ import inflate64
 import lz4.frame
 from isal import igzip_lib
 
-from rdfcrawl.formats import Packing
+from rdfcrawl.formats import PackingKind
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -68,7 +68,7 @@ class BrokenStream(Exception):
         return cls(detail, needs_memory=any(each in lower for each in _MEMORY_WORDS))
 
 
-class Codec(Protocol):
+class StreamCodec(Protocol):
     """One stream of one coding.
 
     Attributes:
@@ -95,7 +95,7 @@ class Codec(Protocol):
         ...
 
 
-class Frames:
+class FramedStreams:
     """Streams of one coding, one after another, decoded as one.
 
     Args:
@@ -114,7 +114,7 @@ class Frames:
         self.garbage = b""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         if self._stream is None:
             data = self._begin(data)
         while (stream := self._stream) is not None:
@@ -150,7 +150,7 @@ class Frames:
         return data
 
 
-class Careful:
+class CarefulCodec:
     """A codec that gives out what it decodes up to an error.
 
     The libraries raise, and what they had decoded of the bytes that they were given
@@ -162,7 +162,7 @@ class Careful:
         make: returns the codec, as it is at the begin.
     """
 
-    def __init__(self, make: Callable[[], Codec]) -> None:
+    def __init__(self, make: Callable[[], StreamCodec]) -> None:
         self._make = make
         self._codec = make()
         self._kept: list[bytes] = []
@@ -179,7 +179,7 @@ class Careful:
         return self._codec.garbage
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         self._n_in += len(data)
         try:
             for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
@@ -226,7 +226,7 @@ class Brotli:
         return bool(self._stream.is_finished())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         if self._stream.is_finished():
             self.garbage = self.garbage or data
             return
@@ -260,7 +260,7 @@ class Deflate64:
         return bool(self._stream.eof)
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         for start in range(0, len(data), self._STEP):
             if self._stream.eof:
                 return
@@ -272,7 +272,7 @@ class Deflate64:
                 yield piece
 
 
-class Stored:
+class StoredCodec:
     """No coding at all."""
 
     is_complete = True
@@ -284,12 +284,12 @@ class Stored:
             yield data
 
 
-class Sized:
+class SizedStream:
     """A stream that ends after so many bytes, whatever its coding says."""
 
     garbage = b""
 
-    def __init__(self, codec: Codec, n_bytes: int) -> None:
+    def __init__(self, codec: StreamCodec, n_bytes: int) -> None:
         self._codec, self._n_left = codec, n_bytes
 
     @property
@@ -298,7 +298,7 @@ class Sized:
         return not self._n_left
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         if not self._n_left:
             return
         for piece in self._codec.pieces(data):
@@ -309,7 +309,7 @@ class Sized:
                 return
 
 
-def gzip() -> Codec:
+def gzip() -> StreamCodec:
     """Return a decoder of gzip, members in a row (RFC 1952 2.2); CRCs are checked."""
     return _careful(
         lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
@@ -317,7 +317,7 @@ def gzip() -> Codec:
     )
 
 
-def deflate(*, is_bare: bool | None = None) -> Codec:
+def deflate(*, is_bare: bool | None = None) -> StreamCodec:
     """Return a decoder of deflate.
 
     Args:
@@ -333,12 +333,12 @@ def deflate(*, is_bare: bool | None = None) -> Codec:
     return _careful(make, follow=b"")
 
 
-def bzip2() -> Codec:
+def bzip2() -> StreamCodec:
     """Return a decoder of bzip2, streams in a row."""
     return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
 
 
-def xz(memory_bytes: int) -> Codec:
+def xz(memory_bytes: int) -> StreamCodec:
     """Return a decoder of xz, streams in a row with padding."""
     limit = memory_bytes + 2**20  # of all it allocates, not only the dictionary
     return _careful(
@@ -346,14 +346,14 @@ def xz(memory_bytes: int) -> Codec:
     )
 
 
-def raw_lzma(filters: list[dict[str, int]]) -> Codec:
+def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
     """Return a decoder of LZMA or LZMA2 without container."""
     return _careful(
         lambda _: lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), follow=b""
     )
 
 
-def zstandard(window_log: int) -> Codec:
+def zstandard(window_log: int) -> StreamCodec:
     """Return a decoder of zstd, frames in a row (RFC 8878).
 
     Args:
@@ -363,28 +363,30 @@ def zstandard(window_log: int) -> Codec:
     return _careful(lambda _: zstd.ZstdDecompressor(options=options))
 
 
-def lz4_frames() -> Codec:
+def lz4_frames() -> StreamCodec:
     """Return a decoder of lz4, frames in a row (LZ4 frame format 1.6)."""
     return _careful(lambda _: lz4.frame.LZ4FrameDecompressor())
 
 
-def br() -> Codec:
+def br() -> StreamCodec:
     """Return a decoder of brotli (RFC 7932)."""
-    return Careful(Brotli)
+    return CarefulCodec(Brotli)
 
 
-def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> Codec:
-    return Careful(lambda: Frames(make, follow=follow))
+def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
+    return CarefulCodec(lambda: FramedStreams(make, follow=follow))
 
 
-def codec_of(packing: Packing, *, memory_bytes: int, window_log: int) -> Codec:
+def codec_of(
+    packing: PackingKind, *, memory_bytes: int, window_log: int
+) -> StreamCodec:
     """Return a decoder of a packing that is no archive."""
-    make: dict[Packing, Callable[[], Codec]] = {
-        Packing.GZIP: gzip,
-        Packing.BZIP2: bzip2,
-        Packing.XZ: lambda: xz(memory_bytes),
-        Packing.ZSTD: lambda: zstandard(window_log),
-        Packing.BROTLI: br,
-        Packing.LZ4: lz4_frames,
+    make: dict[PackingKind, Callable[[], StreamCodec]] = {
+        PackingKind.GZIP: gzip,
+        PackingKind.BZIP2: bzip2,
+        PackingKind.XZ: lambda: xz(memory_bytes),
+        PackingKind.ZSTD: lambda: zstandard(window_log),
+        PackingKind.BROTLI: br,
+        PackingKind.LZ4: lz4_frames,
     }
     return make[packing]()

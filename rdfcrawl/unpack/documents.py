@@ -14,24 +14,24 @@ from urllib.parse import quote
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.formats import Packing
+from rdfcrawl.formats import PackingKind
 from rdfcrawl.unpack.codecs import codec_of
-from rdfcrawl.unpack.meter import Layer, Meter
+from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.unpack.seven_zip import iter_seven_zip
 from rdfcrawl.unpack.streams import PieceStream, buffered, decoded, whole_if_short
 from rdfcrawl.unpack.tar import iter_tar
-from rdfcrawl.unpack.tee import Tee
+from rdfcrawl.unpack.tee import ScratchTee
 from rdfcrawl.unpack.zip import iter_zip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.formats import Decision
+    from rdfcrawl.formats import FormatDecision
     from rdfcrawl.unpack.archive import ArchiveEntry
     from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.scratch import Blob, Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
 # Something was not read, if one of these was noted.
 INCOMPLETE: Final = frozenset(
@@ -40,7 +40,7 @@ INCOMPLETE: Final = frozenset(
         *(Reason.TOO_MANY_MEMBERS, Reason.TOO_DEEP),
     }
 )
-_ARCHIVES: Final = frozenset({Packing.ZIP, Packing.TAR, Packing.SEVEN_ZIP})
+_ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
 MEMORY_SCRATCH_BYTES: Final = 64 * 2**20  # where no other scratch is given
 
 # Files of archives that are no data, however the archive is called.
@@ -74,23 +74,23 @@ class PackedDocument:
     name: str
     packings: tuple[str, ...]
     source: ByteSource
-    decision: Decision
+    decision: FormatDecision
 
 
-def _is_html(_: ByteSource, decision: Decision) -> bool:
+def _is_html(_: ByteSource, decision: FormatDecision) -> bool:
     return decision.format is formats.HTML
 
 
 def iter_documents(
     source: ByteSource,
-    packing: Packing,
+    packing: PackingKind,
     *,
     url: str,
     media_type: str,
     limits: UnpackLimits,
-    scratch: Scratch | None,
+    scratch: ScratchSpace | None,
     log: FaultLog,
-    is_page: Callable[[ByteSource, Decision], bool] = _is_html,
+    is_page: Callable[[ByteSource, FormatDecision], bool] = _is_html,
 ) -> Iterator[PackedDocument]:
     """Yield the documents in what is packed, in order, packings in it unfolded.
 
@@ -115,7 +115,7 @@ def iter_documents(
     scratch = scratch or MemoryScratch(MEMORY_SCRATCH_BYTES)
     unpacking = _Unpacking(limits, scratch, log, is_page)
     with source.open() as file:
-        layer = Layer(Meter(limits), is_container=True)
+        layer = PackingLayer(UnpackMeter(limits), is_container=True)
         stream = _Stream(_as_buffered(file), layer, source.open)
         yield from unpacking.walk(stream, packing, _Place.of(url, media_type))
     if not unpacking.n_found and not unpacking.n_noted:
@@ -133,7 +133,7 @@ class _Stream:
     """
 
     file: io.BufferedReader
-    layer: Layer
+    layer: PackingLayer
     reopen: Callable[[], BinaryIO] | None
 
 
@@ -161,7 +161,7 @@ class _Place:
             media_type = ""
         return cls(hint=url, media_type=media_type)
 
-    def packed_in(self, packing: Packing) -> _Place:
+    def packed_in(self, packing: PackingKind) -> _Place:
         """Return the place of what is in it."""
         packings = (*self.packings, packing.value)
         if self.names:
@@ -175,7 +175,7 @@ class _Place:
             return replace(self, names=names, own=own, hint=self.own, media_type="")
         return replace(self, names=names, own=own)
 
-    def decide(self, head: bytes) -> Decision:
+    def decide(self, head: bytes) -> FormatDecision:
         """Decide what it is, by its own name, its content, the names around it."""
         if self.own.startswith("._"):  # what macOS knows of a file of this name
             return formats.decide("", "", head)
@@ -202,9 +202,9 @@ class _Unpacking:
     def __init__(
         self,
         limits: UnpackLimits,
-        scratch: Scratch,
+        scratch: ScratchSpace,
         log: FaultLog,
-        is_page: Callable[[ByteSource, Decision], bool],
+        is_page: Callable[[ByteSource, FormatDecision], bool],
     ) -> None:
         self._limits, self._scratch, self._log = limits, scratch, log
         self._is_page = is_page
@@ -213,7 +213,7 @@ class _Unpacking:
         self.n_noted = 0
 
     def walk(
-        self, stream: _Stream, packing: Packing, place: _Place
+        self, stream: _Stream, packing: PackingKind, place: _Place
     ) -> Iterator[PackedDocument]:
         """Yield the documents in a stream that is packed."""
         place = place.packed_in(packing)
@@ -227,7 +227,9 @@ class _Unpacking:
 
     # -- compression ---------------------------------------------------------------
 
-    def _decompress(self, stream: _Stream, packing: Packing, place: _Place) -> _Stream:
+    def _decompress(
+        self, stream: _Stream, packing: PackingKind, place: _Place
+    ) -> _Stream:
         in_member = f" in {place.names[-1][:80]!r}" if place.names else ""
         pieces = partial(self._decoded, packing, what=packing.value + in_member)
         layer, reopen = stream.layer.inside(), stream.reopen
@@ -237,7 +239,7 @@ class _Unpacking:
         return _Stream(buffered(file), layer, partial(_again, reopen, pieces, layer))
 
     def _decoded(
-        self, packing: Packing, file: BinaryIO, layer: Layer, *, what: str
+        self, packing: PackingKind, file: BinaryIO, layer: PackingLayer, *, what: str
     ) -> Iterator[bytes]:
         codec = codec_of(
             packing,
@@ -249,7 +251,7 @@ class _Unpacking:
     # -- archives ------------------------------------------------------------------
 
     def _members(
-        self, stream: _Stream, packing: Packing, place: _Place
+        self, stream: _Stream, packing: PackingKind, place: _Place
     ) -> Iterator[PackedDocument]:
         layer = stream.layer.inside(is_container=True)
         try:
@@ -264,18 +266,22 @@ class _Unpacking:
             self._note(fault, layer)
 
     def _entries(
-        self, stream: _Stream, packing: Packing, layer: Layer, stack: ExitStack
+        self,
+        stream: _Stream,
+        packing: PackingKind,
+        layer: PackingLayer,
+        stack: ExitStack,
     ) -> Iterator[ArchiveEntry]:
-        if packing is Packing.TAR:
+        if packing is PackingKind.TAR:
             return iter_tar(stream.file, layer)
         blob = self._blob(stream)
         stack.callback(blob.close)
         note = partial(self._note, layer=layer)
-        if packing is Packing.ZIP:
+        if packing is PackingKind.ZIP:
             return iter_zip(blob, layer, note)
         return iter_seven_zip(blob, layer, note)
 
-    def _blob(self, stream: _Stream) -> Blob:
+    def _blob(self, stream: _Stream) -> SeekableBytes:
         """Return the bytes so that they can be read in any order."""
         raw: object = stream.file.raw
         if isinstance(raw, io.BytesIO):
@@ -294,7 +300,7 @@ class _Unpacking:
             return _Stream(buffered(file), layer, None)
 
         def again() -> BinaryIO:
-            own = Layer(layer.meter.again())
+            own = PackingLayer(layer.meter.again())
             return buffered(PieceStream(entry.pieces(own), note=_ignore, layer=own))
 
         return _Stream(buffered(file), layer, again)
@@ -318,7 +324,7 @@ class _Unpacking:
                 self._pass_by(place, decision)
 
     def _document(
-        self, stream: _Stream, place: _Place, decision: Decision
+        self, stream: _Stream, place: _Place, decision: FormatDecision
     ) -> Iterator[PackedDocument]:
         self.n_found += 1
         with ExitStack() as stack:
@@ -331,7 +337,7 @@ class _Unpacking:
             )
 
     def _source(
-        self, stream: _Stream, decision: Decision, stack: ExitStack
+        self, stream: _Stream, decision: FormatDecision, stack: ExitStack
     ) -> ByteSource:
         data = whole_if_short(stream.file)
         if data is not None:
@@ -341,7 +347,7 @@ class _Unpacking:
             found.is_line_based or found.family == "binary"
         )
         if stream.reopen is None and needs_places:
-            tee = Tee(stream.file, self._scratch)
+            tee = ScratchTee(stream.file, self._scratch)
             stack.callback(tee.close)
             return ByteSource(stream=tee.first(), reopen=tee.again)
         return ByteSource(stream=stream.file, reopen=stream.reopen)
@@ -356,7 +362,7 @@ class _Unpacking:
                 return f"{name}#{n}"
         return name
 
-    def _pass_by(self, place: _Place, decision: Decision) -> None:
+    def _pass_by(self, place: _Place, decision: FormatDecision) -> None:
         self.n_noted += 1
         name = repr(place.names[-1][:80])
         if decision.found:
@@ -365,7 +371,7 @@ class _Unpacking:
         else:
             self._log.note(Reason.UNKNOWN_FORMAT, name)
 
-    def _note(self, fault: SourceFault, layer: Layer) -> None:
+    def _note(self, fault: SourceFault, layer: PackingLayer) -> None:
         self.n_noted += 1
         # What is in something that was cut off is cut off too.
         if fault.fault.reason is not Reason.BAD_ARCHIVE or not layer.is_within_cut():
@@ -380,15 +386,15 @@ def _as_buffered(file: BinaryIO) -> io.BufferedReader:
 
 def _again(
     reopen: Callable[[], BinaryIO],
-    pieces: Callable[[BinaryIO, Layer], Iterator[bytes]],
-    layer: Layer,
+    pieces: Callable[[BinaryIO, PackingLayer], Iterator[bytes]],
+    layer: PackingLayer,
 ) -> BinaryIO:
     """Return a compressed stream once more, with the same limits."""
-    file, own = reopen(), Layer(layer.meter.again())
+    file, own = reopen(), PackingLayer(layer.meter.again())
     return buffered(
         PieceStream(pieces(file, own), note=_ignore, layer=own, upstream=file)
     )
 
 
-def _ignore(fault: SourceFault, layer: Layer) -> None:
+def _ignore(fault: SourceFault, layer: PackingLayer) -> None:
     """Take a fault that is noted already."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rdfcrawl.unpack.limits import UnpackLimits
 
 
-class Meter:
+class UnpackMeter:
     """Counts over all layers of one packed thing.
 
     Attributes:
@@ -31,9 +31,9 @@ class Meter:
         self.n_members = 0
         self.is_over = False
 
-    def again(self) -> Meter:
+    def again(self) -> UnpackMeter:
         """Return a meter for reading something a second time, with the same limits."""
-        return Meter(self.limits, n_in=self.n_in)
+        return UnpackMeter(self.limits, n_in=self.n_in)
 
     def count_member(self) -> None:
         """Count an entry of an archive.
@@ -49,7 +49,7 @@ class Meter:
             )
 
 
-class Layer:
+class PackingLayer:
     """Counts of one packing, within its outer layers.
 
     Args:
@@ -64,7 +64,11 @@ class Layer:
     __slots__ = ("_hides", "_outer", "is_cut", "meter", "n_in", "n_out")
 
     def __init__(
-        self, meter: Meter, outer: Layer | None = None, *, is_container: bool = False
+        self,
+        meter: UnpackMeter,
+        outer: PackingLayer | None = None,
+        *,
+        is_container: bool = False,
     ) -> None:
         self.meter = meter
         self._outer = outer
@@ -74,9 +78,9 @@ class Layer:
         self.n_out = 0
         self.is_cut = False
 
-    def inside(self, *, is_container: bool = False) -> Layer:
+    def inside(self, *, is_container: bool = False) -> PackingLayer:
         """Return a layer that reads from this one."""
-        return Layer(self.meter, self, is_container=is_container)
+        return PackingLayer(self.meter, self, is_container=is_container)
 
     def is_within_cut(self) -> bool:
         """Tell whether this or an outer layer ended early."""

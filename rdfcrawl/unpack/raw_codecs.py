@@ -11,7 +11,7 @@ from rdfcrawl.unpack import codecs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.codecs import StreamCodec
 
 _LEAST_DICTIONARY: Final = 4096
 # Ids of 7z, old and new ones: filters of machine code, which some writers apply to
@@ -33,7 +33,7 @@ _FILTERS: Final = {
 _CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 
 
-def lzma1(properties: bytes, max_bytes: int) -> Codec:
+def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
     """Return a decoder of LZMA.
 
     Args:
@@ -55,7 +55,7 @@ def lzma1(properties: bytes, max_bytes: int) -> Codec:
     )
 
 
-def lzma2(properties: bytes, max_bytes: int) -> Codec:
+def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
     """Return a decoder of LZMA2; see `lzma1`.
 
     Source: xz file format 5.3.1.
@@ -68,7 +68,7 @@ def lzma2(properties: bytes, max_bytes: int) -> Codec:
     return codecs.raw_lzma([{"id": lzma.FILTER_LZMA2, "dict_size": size}])
 
 
-def branch_filter(method: bytes, n_bytes: int) -> Codec | None:
+def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
     """Return what undoes a filter of machine code (BCJ); None if it is none.
 
     Args:
@@ -95,7 +95,7 @@ class _Filter:
         self._n_left = n_bytes
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `Codec`."""
+        """Yield what `data` decodes to; see `StreamCodec`."""
         data = data[: self._n_left]
         self._n_left -= len(data)
         for start in range(0, len(data), _CHUNK_BYTES):

@@ -20,7 +20,7 @@ _FULL: Final = "no room to read it out of order"
 _SHARE: Final = 4  # who has put aside the fourth part of a disk is not its victim
 
 
-class Blob(Protocol):
+class SeekableBytes(Protocol):
     """Bytes that can be read in any order.
 
     Attributes:
@@ -41,7 +41,7 @@ class Blob(Protocol):
         ...
 
 
-class Held(Blob, Protocol):
+class SpooledBytes(SeekableBytes, Protocol):
     """Bytes that were put aside."""
 
     def append(self, data: Buffer) -> None:
@@ -61,7 +61,7 @@ class Held(Blob, Protocol):
         ...
 
 
-class Scratch(Protocol):
+class ScratchSpace(Protocol):
     """Where bytes are put aside.
 
     Attributes:
@@ -71,11 +71,11 @@ class Scratch(Protocol):
 
     refusal: int
 
-    def begin(self) -> Held:
+    def begin(self) -> SpooledBytes:
         """Return an empty place; close it."""
         ...
 
-    def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> Held:
+    def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
         """Put the rest of a stream aside; close what is returned.
 
         Raises:
@@ -87,7 +87,9 @@ class Scratch(Protocol):
 class BlobStream(io.RawIOBase):
     """A part of a blob as a stream; wrap it into a `BufferedReader`."""
 
-    def __init__(self, blob: Blob, begin: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, blob: SeekableBytes, begin: int = 0, end: int | None = None
+    ) -> None:
         self._blob = blob
         self._at = begin
         self._end = end
@@ -110,11 +112,11 @@ class _Scratch:
 
     refusal = 0
 
-    def begin(self) -> Held:
+    def begin(self) -> SpooledBytes:
         raise NotImplementedError
 
-    def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> Held:
-        """Put the rest of a stream aside; see `Scratch`."""
+    def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
+        """Put the rest of a stream aside; see `ScratchSpace`."""
         held = self.begin()
         try:
             while data := stream.read(BLOCK_BYTES):
@@ -168,7 +170,7 @@ class MemoryScratch(_Scratch):
     def __init__(self, max_bytes: int) -> None:
         self._n_free = max_bytes
 
-    def begin(self) -> Held:
+    def begin(self) -> SpooledBytes:
         """Return an empty place; close it."""
         return _HeldInMemory(self)
 
@@ -226,7 +228,7 @@ class FileScratch(_Scratch):
         self.max_bytes = max_bytes
         self._open: list[_HeldInFile] = []
 
-    def begin(self) -> Held:
+    def begin(self) -> SpooledBytes:
         """Return an empty place; close it."""
         held = _HeldInFile(self, self._end())
         self._open.append(held)
@@ -321,7 +323,7 @@ def _check_room(n_bytes: int, max_bytes: int | None) -> None:
         raise SourceFault(Reason.TOO_LARGE, f"{_FULL}: more than {max_bytes} bytes")
 
 
-def _stream_of(held: Held) -> BinaryIO:
+def _stream_of(held: SpooledBytes) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(BlobStream(held), BLOCK_BYTES))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 from rdfcrawl.unpack.archive import ArchiveEntry
-from rdfcrawl.unpack.meter import Layer, Meter
+from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
 from rdfcrawl.unpack.raw_codecs import branch_filter, lzma1, lzma2
 from rdfcrawl.unpack.seven_zip_header import (
     ENCODED_HEADER,
@@ -21,7 +21,7 @@ from rdfcrawl.unpack.seven_zip_header import (
     MAX_HEADER_BYTES,
     HeaderReader,
     SevenZipFiles,
-    Streams,
+    StreamTable,
 )
 from rdfcrawl.unpack.streams import PieceReader, decoded
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.codecs import StreamCodec
     from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.scratch import Blob
-    from rdfcrawl.unpack.seven_zip_header import Coder, Folder
+    from rdfcrawl.unpack.scratch import SeekableBytes
+    from rdfcrawl.unpack.seven_zip_header import CoderStep, SolidFolder
 
 _SIGNATURE: Final = Struct("<6s2sIQQI")
 _MAGIC: Final = b"7z\xbc\xaf\x27\x1c"
@@ -43,7 +43,7 @@ _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
 
 
 def iter_seven_zip(
-    blob: Blob, layer: Layer, note: Callable[[SourceFault], None]
+    blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
     """Yield the files of a 7z archive, in its order.
 
@@ -74,10 +74,10 @@ def iter_seven_zip(
 
 
 class _Archive:
-    def __init__(self, blob: Blob, layer: Layer) -> None:
+    def __init__(self, blob: SeekableBytes, layer: PackingLayer) -> None:
         self._blob, self._layer = blob, layer
 
-    def header(self) -> tuple[Streams, SevenZipFiles]:
+    def header(self) -> tuple[StreamTable, SevenZipFiles]:
         """Return what is in the archive."""
         start = self._blob.read_at(0, _SIGNATURE.size)
         if len(start) < _SIGNATURE.size or not start.startswith(_MAGIC):
@@ -86,7 +86,7 @@ class _Archive:
         if zlib.crc32(start[12:]) != start_crc:
             raise SourceFault(Reason.CHECKSUM, "7z: start header")
         if not size:
-            return Streams(), SevenZipFiles()
+            return StreamTable(), SevenZipFiles()
         header = self._stored_header(offset, size)
         for _ in range(_MAX_HEADERS):
             if zlib.crc32(header) != crc:
@@ -108,17 +108,17 @@ class _Archive:
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off, no header")
         return header
 
-    def _coded_header(self, streams: Streams) -> tuple[bytes, int]:
+    def _coded_header(self, streams: StreamTable) -> tuple[bytes, int]:
         folder = next(self.folders(streams), None)
         if folder is None or folder.n_bytes > MAX_HEADER_BYTES:
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: bad coded header")
         limits = replace(
             self._layer.meter.limits, n_bytes=MAX_HEADER_BYTES, ratio=float("inf")
         )
-        header = b"".join(folder.decode(Layer(Meter(limits))))
+        header = b"".join(folder.decode(PackingLayer(UnpackMeter(limits))))
         return header, zlib.crc32(header) if folder.crc is None else folder.crc
 
-    def folders(self, streams: Streams) -> Iterator[_OpenFolder]:
+    def folders(self, streams: StreamTable) -> Iterator[_OpenFolder]:
         """Yield the folders that have files."""
         at = _SIGNATURE.size + streams.begin
         i_packed = i_file = 0
@@ -142,7 +142,7 @@ class _Archive:
 class _Packed:
     """Where a folder's packed bytes are."""
 
-    blob: Blob
+    blob: SeekableBytes
     begin: int
     n_bytes: int
 
@@ -170,11 +170,11 @@ class _OpenFolder:
 
     def __init__(
         self,
-        folder: Folder,
+        folder: SolidFolder,
         packed: _Packed,
         sizes: array[int],
         crcs: array[int],
-        layer: Layer,
+        layer: PackingLayer,
     ) -> None:
         self._folder, self._packed, self._layer = folder, packed, layer
         self._sizes, self._crcs = sizes, crcs
@@ -215,7 +215,7 @@ class _OpenFolder:
             for _ in self._file.pieces():
                 pass
 
-    def _pieces(self, file: _File, layer: Layer) -> Iterator[bytes]:
+    def _pieces(self, file: _File, layer: PackingLayer) -> Iterator[bytes]:
         if layer is self._layer:
             try:
                 yield from file.pieces()
@@ -225,7 +225,7 @@ class _OpenFolder:
         else:  # once more
             yield from self.decode(layer)
 
-    def decode(self, layer: Layer) -> Iterator[bytes]:
+    def decode(self, layer: PackingLayer) -> Iterator[bytes]:
         """Return what the folder decodes to, from its begin.
 
         Raises:
@@ -269,17 +269,17 @@ class _File:
             raise SourceFault(Reason.CHECKSUM, f"7z: {self._name[:80]!r}")
 
 
-def _codec(coder: Coder, limits: UnpackLimits) -> Codec:
+def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
     """Return a decoder that ends where the header says.
 
     Raises:
         SourceFault: there is none, or it is too large.
     """
     max_bytes = limits.codec_memory_bytes
-    codec: Codec
+    codec: StreamCodec
     match coder.method if coder.is_simple else b"":
         case b"\x00":
-            codec = codecs.Stored()
+            codec = codecs.StoredCodec()
         case b"\x03\x01\x01":
             codec = lzma1(coder.properties, max_bytes)
         case b"\x21":
@@ -299,4 +299,4 @@ def _codec(coder: Coder, limits: UnpackLimits) -> Codec:
                 detail = f"7z: coded in a way that is not read: {what}"
                 raise SourceFault(Reason.BAD_ARCHIVE, detail)
             codec = found
-    return codecs.Sized(codec, coder.n_bytes)
+    return codecs.SizedStream(codec, coder.n_bytes)

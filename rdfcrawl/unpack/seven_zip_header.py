@@ -32,7 +32,7 @@ _IS_FOLDER: Final = 0x10
 
 
 @dataclass(frozen=True, slots=True)
-class Coder:
+class CoderStep:
     """One step of decoding.
 
     Attributes:
@@ -49,7 +49,7 @@ class Coder:
 
 
 @dataclass(slots=True)
-class Folder:
+class SolidFolder:
     """Files that are coded as one stream.
 
     Attributes:
@@ -60,7 +60,7 @@ class Folder:
         n_files: in it.
     """
 
-    coders: list[Coder]
+    coders: list[CoderStep]
     n_packed_streams: int
     n_bytes: int = 0
     crc: int | None = None
@@ -68,7 +68,7 @@ class Folder:
 
 
 @dataclass(slots=True)
-class Streams:
+class StreamTable:
     """What is coded in an archive, and where.
 
     Attributes:
@@ -81,7 +81,7 @@ class Streams:
 
     begin: int = 0
     packed_sizes: array[int] = field(default_factory=lambda: array("Q"))
-    folders: list[Folder] = field(default_factory=list)
+    folders: list[SolidFolder] = field(default_factory=list)
     sizes: array[int] = field(default_factory=lambda: array("Q"))
     crcs: array[int] = field(default_factory=lambda: array("q"))
 
@@ -139,9 +139,9 @@ class HeaderReader:
         """Return the next property's id."""
         return self._number()
 
-    def archive(self) -> tuple[Streams, SevenZipFiles]:
+    def archive(self) -> tuple[StreamTable, SevenZipFiles]:
         """Return what is in a header, after its id."""
-        streams, files = Streams(), SevenZipFiles()
+        streams, files = StreamTable(), SevenZipFiles()
         while (kind := self._number()) != _END:
             if kind == _ARCHIVE_PROPERTIES:
                 while self._number() != _END:
@@ -156,9 +156,9 @@ class HeaderReader:
                 raise _bad(f"property {kind}")
         return streams, files
 
-    def streams(self) -> Streams:
+    def streams(self) -> StreamTable:
         """Return what is coded, and where."""
-        streams = Streams()
+        streams = StreamTable()
         has_substreams = False
         while (kind := self._number()) != _END:
             if kind == _PACK_INFO:
@@ -178,7 +178,7 @@ class HeaderReader:
 
     # -- streams -------------------------------------------------------------------
 
-    def _pack_info(self, streams: Streams) -> None:
+    def _pack_info(self, streams: StreamTable) -> None:
         streams.begin = self._number()
         n = self._count()
         while (kind := self._number()) != _END:
@@ -189,7 +189,7 @@ class HeaderReader:
             else:
                 raise _bad(f"property {kind} of packed streams")
 
-    def _unpack_info(self, streams: Streams) -> None:
+    def _unpack_info(self, streams: StreamTable) -> None:
         self._expect(_FOLDER)
         n = self._count()
         self._refuse_external()
@@ -202,7 +202,7 @@ class HeaderReader:
             for folder, crc in zip(streams.folders, self._digests(n), strict=True):
                 folder.crc = crc if crc >= 0 else None
 
-    def _folder(self) -> tuple[list[Coder], list[int], int, int]:
+    def _folder(self) -> tuple[list[CoderStep], list[int], int, int]:
         """Return the coders, the order they decode in, the streams out and in."""
         n_coders = self._number()
         if not 0 < n_coders <= _MAX_CODERS:
@@ -219,7 +219,7 @@ class HeaderReader:
                 if not 0 < own_in <= _MAX_CODERS or own_out != 1:
                     raise _bad("coder")
             properties = self._bytes(self._number()) if flags & 0x20 else b""
-            coders.append(Coder(method, properties, own_in == 1))
+            coders.append(CoderStep(method, properties, own_in == 1))
             n_in, n_out = n_in + own_in, n_out + own_out
         pairs = {self._number(): self._number() for _ in range(n_out - 1)}
         n_packed = n_in - len(pairs)
@@ -231,19 +231,20 @@ class HeaderReader:
         return coders, _order(coders, pairs), n_out, n_packed
 
     def _sized(
-        self, coders: list[Coder], order: list[int], n_out: int, n_packed: int
-    ) -> Folder:
+        self, coders: list[CoderStep], order: list[int], n_out: int, n_packed: int
+    ) -> SolidFolder:
         sizes = [self._number() for _ in range(n_out)]
         chain = [
-            Coder(coders[i].method, coders[i].properties, True, sizes[i]) for i in order
+            CoderStep(coders[i].method, coders[i].properties, True, sizes[i])
+            for i in order
         ]
         # Where there is no chain, whatever is in the folder is not read.
         n_bytes = chain[-1].n_bytes if chain else max(sizes)
         if not chain:
-            chain = [Coder(each.method, b"", False) for each in coders]
-        return Folder(chain, n_packed, n_bytes)
+            chain = [CoderStep(each.method, b"", False) for each in coders]
+        return SolidFolder(chain, n_packed, n_bytes)
 
-    def _substreams_info(self, streams: Streams) -> None:
+    def _substreams_info(self, streams: StreamTable) -> None:
         kind = self._number()
         n_files = 0
         if kind == _NUM_UNPACK_STREAM:
@@ -262,7 +263,7 @@ class HeaderReader:
         if kind != _END:
             raise _bad(f"property {kind} of files in folders")
 
-    def _file_sizes(self, streams: Streams, *, has_sizes: bool) -> None:
+    def _file_sizes(self, streams: StreamTable, *, has_sizes: bool) -> None:
         for folder in streams.folders:
             left = folder.n_bytes
             for _ in range(folder.n_files - 1):
@@ -276,7 +277,7 @@ class HeaderReader:
             if folder.n_files:
                 streams.sizes.append(left)
 
-    def _file_crcs(self, streams: Streams, *, has_crcs: bool) -> None:
+    def _file_crcs(self, streams: StreamTable, *, has_crcs: bool) -> None:
         n_unknown = sum(
             folder.n_files
             for folder in streams.folders
@@ -365,7 +366,7 @@ class HeaderReader:
         return data
 
 
-def _order(coders: list[Coder], pairs: dict[int, int]) -> list[int]:
+def _order(coders: list[CoderStep], pairs: dict[int, int]) -> list[int]:
     """Return the coders from the packed stream on; empty if it is no chain.
 
     Args:

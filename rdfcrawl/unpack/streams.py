@@ -11,8 +11,8 @@ from rdfcrawl.unpack.codecs import PIECE_BYTES, BrokenStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.unpack.codecs import Codec
-    from rdfcrawl.unpack.meter import Layer
+    from rdfcrawl.unpack.codecs import StreamCodec
+    from rdfcrawl.unpack.meter import PackingLayer
 
 INPUT_BYTES: Final = 64 * 1024
 _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
@@ -38,8 +38,8 @@ class PieceStream(io.RawIOBase):
         self,
         pieces: Iterator[bytes],
         *,
-        note: Callable[[SourceFault, Layer], None],
-        layer: Layer,
+        note: Callable[[SourceFault, PackingLayer], None],
+        layer: PackingLayer,
         upstream: BinaryIO | None = None,
     ) -> None:
         self._pieces = pieces
@@ -120,8 +120,8 @@ def whole_if_short(stream: io.BufferedReader) -> bytes | None:
 
 def decoded(
     stream: Callable[[int], bytes],
-    codec: Codec,
-    layer: Layer,
+    codec: StreamCodec,
+    layer: PackingLayer,
     *,
     what: str,
     ends_itself: bool = False,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from rdfcrawl.unpack.meter import Layer
+    from rdfcrawl.unpack.meter import PackingLayer
 
 _RECORD: Final = 512
 _MAX_HEADER_BYTES: Final = 2**20  # of a pax header or a long name
@@ -28,7 +28,7 @@ _HEADER_ONLY: Final = b"123456"  # links, devices, folders, FIFOs: no data follo
 _PAX: Final = re.compile(rb"([0-9]{1,10}) ([^=\n]+)=", re.ASCII)
 
 
-def iter_tar(stream: BinaryIO, layer: Layer) -> Iterator[ArchiveEntry]:
+def iter_tar(stream: BinaryIO, layer: PackingLayer) -> Iterator[ArchiveEntry]:
     """Yield the files of a tar; what is not read of one is skipped.
 
     Args:
@@ -45,7 +45,7 @@ def iter_tar(stream: BinaryIO, layer: Layer) -> Iterator[ArchiveEntry]:
 
 
 class _Tar:
-    def __init__(self, stream: BinaryIO, layer: Layer) -> None:
+    def __init__(self, stream: BinaryIO, layer: PackingLayer) -> None:
         self._stream, self._layer = stream, layer
         self._n_left = 0  # of the data of the entry
         self._n_padding = 0

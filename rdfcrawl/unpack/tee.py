@@ -9,10 +9,10 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack.scratch import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.unpack.scratch import Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace
 
 
-class Tee:
+class ScratchTee:
     """Puts aside what passes by.
 
     Args:
@@ -21,7 +21,7 @@ class Tee:
             without, and there is no second one.
     """
 
-    def __init__(self, stream: BinaryIO, scratch: Scratch) -> None:
+    def __init__(self, stream: BinaryIO, scratch: ScratchSpace) -> None:
         self._stream = stream
         self._scratch = scratch
         self._refusal = 0
@@ -66,7 +66,7 @@ class Tee:
 
 
 class _Cursor(io.RawIOBase):
-    def __init__(self, tee: Tee, *, is_first: bool = False) -> None:
+    def __init__(self, tee: ScratchTee, *, is_first: bool = False) -> None:
         self._tee, self._is_first = tee, is_first
         self._at = 0
 

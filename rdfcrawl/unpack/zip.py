@@ -21,10 +21,10 @@ from rdfcrawl.unpack.streams import INPUT_BYTES, decoded
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.codecs import StreamCodec
     from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.meter import Layer
-    from rdfcrawl.unpack.scratch import Blob
+    from rdfcrawl.unpack.meter import PackingLayer
+    from rdfcrawl.unpack.scratch import SeekableBytes
 
 _LOCAL: Final = Struct("<4s5H3I2H")  # 4.3.7
 _CENTRAL: Final = Struct("<4s6H3I5H2I")  # 4.3.12
@@ -64,7 +64,7 @@ class _Header:
 
 
 def iter_zip(
-    blob: Blob, layer: Layer, note: Callable[[SourceFault], None]
+    blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
     """Yield the files of a zip, in the order of its directory.
 
@@ -89,7 +89,7 @@ def iter_zip(
 
 
 class _Zip:
-    def __init__(self, blob: Blob, layer: Layer) -> None:
+    def __init__(self, blob: SeekableBytes, layer: PackingLayer) -> None:
         self._blob, self._layer = blob, layer
         self._n_packed = 0
         self._shift = 0  # of all places: a program may be before the archive
@@ -149,7 +149,9 @@ class _Zip:
         local = self._unpack(_LOCAL, header.at, b"PK\3\4")
         return header.at + _LOCAL.size + local[9] + local[10]
 
-    def _pieces(self, header: _Header, begin: int, layer: Layer) -> Iterator[bytes]:
+    def _pieces(
+        self, header: _Header, begin: int, layer: PackingLayer
+    ) -> Iterator[bytes]:
         what = f"zip: {header.name[:80]!r}"
         reader = _Reader(self._blob, begin, header.n_packed)
         codec = _codec(header, reader, layer.meter.limits)
@@ -270,7 +272,7 @@ class _Zip:
 class _Reader:
     """The packed bytes of a member."""
 
-    def __init__(self, blob: Blob, begin: int, n_bytes: int | None) -> None:
+    def __init__(self, blob: SeekableBytes, begin: int, n_bytes: int | None) -> None:
         self._blob, self._at = blob, begin
         self._end = blob.n_bytes if n_bytes is None else begin + n_bytes
 
@@ -280,8 +282,8 @@ class _Reader:
         return data
 
 
-def _codec(header: _Header, reader: _Reader, limits: UnpackLimits) -> Codec:
-    codec: Codec = codecs.Stored()
+def _codec(header: _Header, reader: _Reader, limits: UnpackLimits) -> StreamCodec:
+    codec: StreamCodec = codecs.StoredCodec()
     match _METHODS[header.method]:
         case "deflate":
             codec = codecs.deflate(is_bare=True)
@@ -298,7 +300,7 @@ def _codec(header: _Header, reader: _Reader, limits: UnpackLimits) -> Codec:
             codec = lzma1(reader.read(size), limits.codec_memory_bytes)
             # It may have no end of its own.
             if header.n_bytes is not None:
-                codec = codecs.Sized(codec, header.n_bytes)
+                codec = codecs.SizedStream(codec, header.n_bytes)
     return codec
 
 

@@ -20,7 +20,7 @@ from rdfcrawl.uri.parse import (
 )
 from rdfcrawl.uri.politeness import (
     MAX_CACHED_HOSTS,
-    Grouping,
+    HostGrouping,
     PolitenessKey,
     compact,
     expand,
@@ -35,7 +35,7 @@ __all__ = [
     "MAX_URL_CHARS",
     "SESSION_PARAMETERS",
     "BadUri",
-    "Grouping",
+    "HostGrouping",
     "NormalForm",
     "PolitenessKey",
     "compact",

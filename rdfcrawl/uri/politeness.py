@@ -28,7 +28,7 @@ MAX_CACHED_HOSTS: Final = 1 << 16
 _IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
 
 
-class Grouping(StrEnum):
+class HostGrouping(StrEnum):
     """What the URLs that share one delay have in common."""
 
     HOST = "host"
@@ -42,23 +42,23 @@ class PolitenessKey:
 
     Attributes:
         grouping: what they have in common.
-        resolve: for `Grouping.IP`: host -> address, or None while it is not known.
+        resolve: for `HostGrouping.IP`: host -> address, or None while it is not known.
             It is asked each time, and should answer from a cache of its own.
     """
 
-    grouping: Grouping = Grouping.HOST
+    grouping: HostGrouping = HostGrouping.HOST
     resolve: Callable[[str], str | None] | None = None
 
     def of(self, url: str) -> str:
         """Return the key of a requestable URL: lower case, without port.
 
         IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
-        `Grouping.IP` the key is the host until it is resolved.
+        `HostGrouping.IP` the key is the host until it is resolved.
         """
         host = host_of(url)
-        if self.grouping is Grouping.DOMAIN:
+        if self.grouping is HostGrouping.DOMAIN:
             return registered_domain(host)
-        if self.grouping is Grouping.IP and self.resolve and not _is_ip(host):
+        if self.grouping is HostGrouping.IP and self.resolve and not _is_ip(host):
             address = self.resolve(host)
             return host if address is None else key_of_address(address)
         return host

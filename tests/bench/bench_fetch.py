@@ -21,7 +21,7 @@ import uvloop
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.guard.policy import Guard, parse_networks
 from rdfcrawl.records import Kind, Record, Visit
 from tests.bench.figures import Figure, judge
@@ -103,7 +103,7 @@ async def compare(port: int, n_requests: int, n_rounds: int) -> list[Figure]:
                     for name, get in ways.items():
                         figure = await cpu_ms(n_requests, get)
                         figures.setdefault(name, []).append(figure)
-                visitor = Visitor(
+                visitor = VisitMaker(
                     exchange, spool, options, key_of=lambda _: "k", is_new=is_new
                 )
                 for _ in range(n_rounds):
@@ -124,7 +124,7 @@ async def is_new(_: str) -> bool:
     return True
 
 
-def visits(visitor: Visitor, base: str) -> Callable[[int], Awaitable[None]]:
+def visits(visitor: VisitMaker, base: str) -> Callable[[int], Awaitable[None]]:
     """Return what visits 20 records at every 20th number."""
 
     async def visit_20(number: int) -> None:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.frontier.binary import find_server, program_version
 from rdfcrawl.frontier.candidate import Candidate
 from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.intake import LINK_BAND, Intake
+from rdfcrawl.frontier.intake import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.frontier.outage import Outage
-from rdfcrawl.frontier.worker import Worker
-from rdfcrawl.links import LinkFilter, Scope
+from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.worker import FrontierWorker
+from rdfcrawl.links import CrawlScope, LinkFilter
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey
 from tests.bench.figures import Figure, judge
@@ -146,7 +146,7 @@ class Bench:
             n += (await frontier.add(batch)).new
         return n
 
-    def _link(self, intake: Intake, host: int, i: int) -> Candidate:
+    def _link(self, intake: LinkIngest, host: int, i: int) -> Candidate:
         """Return a link with a path of 35 bytes; 9 in 10 parents are of its host."""
         is_own = self._choose.random() < 0.9
         parent_host = host if is_own else self._choose.randrange(10**6)
@@ -225,18 +225,18 @@ class Bench:
         )
 
 
-def new_intake(frontier: Frontier) -> Intake:
+def new_intake(frontier: Frontier) -> LinkIngest:
     """Return an intake that takes every link."""
-    return Intake(
+    return LinkIngest(
         keys=PolitenessKey(),
         normal_form=NormalForm(),
-        link_filter=LinkFilter(Scope()),
+        link_filter=LinkFilter(CrawlScope()),
         partitions=frontier.partitions,
         max_depth=255,
     )
 
 
-def new_worker(frontier: Frontier) -> Worker:
+def new_worker(frontier: Frontier) -> FrontierWorker:
     """Return a worker that stores nothing."""
 
     async def nothing() -> None:
@@ -245,10 +245,10 @@ def new_worker(frontier: Frontier) -> Worker:
     async def no_seeds() -> int:
         return 0
 
-    worker = Worker(
+    worker = FrontierWorker(
         frontier,
         WorkerOptions(name="bench"),
-        outage=Outage(),
+        outage=RedisRetry(),
         flush_stores=nothing,
         take_seeds=no_seeds,
         wake=lambda: None,

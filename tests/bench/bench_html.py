@@ -19,9 +19,9 @@ from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
-from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.output import QuadOutput
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
@@ -155,14 +155,14 @@ def make_page(kind: str, n_bytes: int) -> bytes:
 def read(data: bytes, *, is_bounded: bool, wants_hyperlinks: bool) -> PageReading:
     """Read one page to its end."""
     log = FaultLog()
-    output = Output(url=URL, graph=URL, limits=DEFAULT_LIMITS, log=log)
+    output = QuadOutput(url=URL, graph=URL, limits=DEFAULT_LIMITS, log=log)
     reading = PageReading(
         ParsedPage(data, url=URL, media_type="text/html"),
         extractors=None,
         excluded=frozenset() if is_bounded else SLOW,
         rules=(),
         wants_hyperlinks=wants_hyperlinks,
-        environment=Environment(is_bounded=True) if is_bounded else INLINE,
+        environment=ReaderContext(is_bounded=True) if is_bounded else INLINE,
         limits=DEFAULT_LIMITS,
         log=log,
         output=output,

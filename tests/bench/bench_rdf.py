@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 
 from rdfcrawl import formats
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge
@@ -108,7 +108,7 @@ def _children_secs() -> float:
 
 async def _sandboxed(path: Path) -> int:
     async with Sandbox() as sandbox:
-        reading = await sandbox.read(path, Job(url=URL, graph=URL))
+        reading = await sandbox.read(path, ReadingJob(url=URL, graph=URL))
         async for _ in reading:
             pass
         return reading.outcome.n_quads

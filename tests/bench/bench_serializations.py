@@ -15,7 +15,7 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 URL = "http://n1.example/dump"
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 P, V = "http://orca.example/p", "http://orca.example/label"
 
 

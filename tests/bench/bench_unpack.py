@@ -27,10 +27,10 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.scratch import MemoryScratch
@@ -95,8 +95,10 @@ def dump(kind: str, n: int, folder: Path) -> Figure:
         return sum(1 for _ in pyoxigraph.parse(stream, _FORMATS[kind], base_iri=URL))
 
     def ours() -> int:
-        job = Job(url=f"{URL}.{kind}.gz", graph=URL, media_type="application/gzip")
-        reading = DocumentReading(path, job, environment=Environment(is_bounded=True))
+        job = ReadingJob(
+            url=f"{URL}.{kind}.gz", graph=URL, media_type="application/gzip"
+        )
+        reading = DocumentReading(path, job, environment=ReaderContext(is_bounded=True))
         for _ in reading:
             pass
         assert not reading.outcome.faults

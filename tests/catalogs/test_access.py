@@ -7,7 +7,7 @@ import random
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.catalogs.access import AccessScan, Distribution, ways_by_dataset
+from rdfcrawl.catalogs.access import AccessScan, NamedDistribution, ways_by_dataset
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 
 PAGE = "http://a.example/void.ttl"
@@ -176,10 +176,10 @@ def test_named_urls_are_no_ordinary_links() -> None:
 def test_dump_goes_before_endpoint() -> None:
     """If a dataset has both, then all its dumps come first, and the endpoint next."""
     named = [
-        Distribution("d", AccessMethod.SPARQL, "q"),
-        Distribution("d", AccessMethod.DUMP, "a"),
-        Distribution("e", AccessMethod.SPARQL, "q"),
-        Distribution("d", AccessMethod.DUMP, "b"),
+        NamedDistribution("d", AccessMethod.SPARQL, "q"),
+        NamedDistribution("d", AccessMethod.DUMP, "a"),
+        NamedDistribution("e", AccessMethod.SPARQL, "q"),
+        NamedDistribution("d", AccessMethod.DUMP, "b"),
     ]
     endpoint = DatasetAccess(AccessMethod.SPARQL, (("q",),))
     assert ways_by_dataset(named) == {

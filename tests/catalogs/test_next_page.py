@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.catalogs.ckan.api import Portal
+from rdfcrawl.catalogs.ckan.api import PortalAddress
 from rdfcrawl.catalogs.paging import choose_next, requestable_pages
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from tests.support.examples import examples
 
-PORTAL = Portal(url="https://h.example/data")
+PORTAL = PortalAddress(url="https://h.example/data")
 URL = "https://h.example/data/catalog.ttl"
 
 

@@ -12,10 +12,10 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request, Response
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan, to_ntriples
-from rdfcrawl.dataweb.nodes.catalog import CatalogNode, CatalogOptions, Offer
-from rdfcrawl.dataweb.nodes.paged import PagedNode, PagedOptions, Style
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, to_ntriples
+from rdfcrawl.dataweb.nodes.catalog import CatalogNode, CatalogOptions, DatasetOffer
+from rdfcrawl.dataweb.nodes.paged import PagedNode, PagedOptions, PagingStyle
 
 NTRIPLES = "application/n-triples"
 
@@ -42,10 +42,10 @@ def paged(**options: Any) -> PagedNode:
     return PagedOptions(**options).build(plan(NodeKind.PAGED))
 
 
-def ask(node: Node, url: str, accept: str = "") -> Response:
+def ask(node: WebNode, url: str, accept: str = "") -> NodeResponse:
     """The answer at a URL."""
     return node.answer(
-        Request("GET", url.removeprefix(node.plan.origin) or "/", accept)
+        NodeRequest("GET", url.removeprefix(node.plan.origin) or "/", accept)
     )
 
 
@@ -54,7 +54,7 @@ def triples(data: bytes, form: ox.RdfFormat = ox.RdfFormat.N_TRIPLES) -> set[str
     return {str(one.triple) for one in ox.parse(data, format=form)}
 
 
-def dataset(node: CatalogNode, offer: Offer) -> set[str]:
+def dataset(node: CatalogNode, offer: DatasetOffer) -> set[str]:
     """The triples of a dataset as text."""
     return triples(to_ntriples(node.dataset(offer)))
 
@@ -65,8 +65,8 @@ def descriptions(node: CatalogNode) -> str:
     return "".join(ask(node, url).body.decode() for url in urls)
 
 
-@pytest.mark.parametrize("offer", Offer)
-def test_a_dataset_is_got_by_just_the_ways_that_are_stated(offer: Offer) -> None:
+@pytest.mark.parametrize("offer", DatasetOffer)
+def test_a_dataset_is_got_by_just_the_ways_that_are_stated(offer: DatasetOffer) -> None:
     """If a dataset is described, its dump, endpoint or links give all of it."""
     node = catalog(offers=(offer,))
     text, truth = descriptions(node), dataset(node, offer)
@@ -95,11 +95,11 @@ def test_each_description_is_of_its_vocabulary() -> None:
     page = ask(node, node.plan.origin + "/datasets.html").body.decode()
     value = json.loads(re.findall(r'ld\+json">(.*?)</script', page)[0])
     assert len(value["@graph"]) == 2
-    for offer in Offer:
+    for offer in DatasetOffer:
         name = f"#{offer}>"
-        assert (name in void) == (offer.startswith("void") or offer is Offer.ALL)
-        assert (name in dcat) == (offer.startswith("dcat") or offer is Offer.ALL)
-    n_truth = sum(len(node.dataset(one)) for one in Offer)
+        assert (name in void) == (offer.startswith("void") or offer is DatasetOffer.ALL)
+        assert (name in dcat) == (offer.startswith("dcat") or offer is DatasetOffer.ALL)
+    n_truth = sum(len(node.dataset(one)) for one in DatasetOffer)
     assert len(list(node.iter_truth())) == n_truth
 
 
@@ -112,13 +112,13 @@ def test_the_well_known_uri_may_be_missing() -> None:
     assert b"describedby" not in ask(bare, bare.plan.origin).body
 
 
-def following(style: Style, response: Response, page: str) -> list[str]:
+def following(style: PagingStyle, response: NodeResponse, page: str) -> list[str]:
     """The URLs that a page leads to, in the way of its style."""
-    if style is Style.LINK:
+    if style is PagingStyle.LINK:
         return re.findall(r'Link: <([^>]*)>; rel="next"', response.head.decode())
     names = {
-        Style.HYDRA: "http://www.w3.org/ns/hydra/core#next",
-        Style.HYDRA_OLD: "http://www.w3.org/ns/hydra/core#nextPage",
+        PagingStyle.HYDRA: "http://www.w3.org/ns/hydra/core#next",
+        PagingStyle.HYDRA_OLD: "http://www.w3.org/ns/hydra/core#nextPage",
     }
     path = f"<{names[style]}>" if style in names else "tree:relation/tree:node"
     store = ox.Store()
@@ -130,9 +130,9 @@ def following(style: Style, response: Response, page: str) -> list[str]:
     return [row["n"].value for row in found]
 
 
-@pytest.mark.parametrize("style", Style)
+@pytest.mark.parametrize("style", PagingStyle)
 @pytest.mark.parametrize("loops", [False, True])
-def test_pages_lead_to_all_members(style: Style, loops: bool) -> None:
+def test_pages_lead_to_all_members(style: PagingStyle, loops: bool) -> None:
     """If pages are followed in the way of their style, all members are in them."""
     node = paged(n_members=45, loops=loops)
     seen: dict[str, set[str]] = {}
@@ -154,28 +154,28 @@ def test_pages_lead_to_all_members(style: Style, loops: bool) -> None:
 
 def test_full_pages_of_an_event_stream_never_change() -> None:
     """If members are added, full pages stay as they were, and only these say so."""
-    node = paged(n_members=25, styles=(Style.LDES,))
-    before = {url: ask(node, url, NTRIPLES) for url in node.page_urls(Style.LDES)}
+    node = paged(n_members=25, styles=(PagingStyle.LDES,))
+    before = {url: ask(node, url, NTRIPLES) for url in node.page_urls(PagingStyle.LDES)}
     are_full = [b"immutable" in one.head for one in before.values()]
     assert are_full == [True, True, False]
     node.revise(20)
     for url, response in before.items():
         is_same = ask(node, url, NTRIPLES).body == response.body
         assert is_same == (b"immutable" in response.head)
-    assert len(node.page_urls(Style.LDES)) == 5
+    assert len(node.page_urls(PagingStyle.LDES)) == 5
 
 
 def test_the_front_page_names_each_collection() -> None:
     """If a crawler begins at the front page, it finds each collection."""
     node = paged()
     body = ask(node, node.plan.origin, NTRIPLES).body.decode()
-    assert all(f"<{node.first_url(style)}>" in body for style in Style)
+    assert all(f"<{node.first_url(style)}>" in body for style in PagingStyle)
     assert "http://127.0.0.1/x" in "".join(o for _, _, o in node.iter_truth())
 
 
 def test_pages_that_are_not_there_are_404() -> None:
     """If a page beyond the last, or another style, is asked for, it is not there."""
-    node = paged(styles=(Style.HYDRA,))
+    node = paged(styles=(PagingStyle.HYDRA,))
     for path in ("/hydra?page=9", "/hydra?page=1", "/hydra?page=0", "/tree", "/x"):
         assert ask(node, node.plan.origin + path).status == 404
-    assert ask(node, node.first_url(Style.HYDRA), "image/png").status == 406
+    assert ask(node, node.first_url(PagingStyle.HYDRA), "image/png").status == 406

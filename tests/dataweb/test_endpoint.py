@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request, Response
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.endpoint import SYSTEM_GRAPH, EndpointNode, EndpointOptions
 
@@ -32,10 +32,10 @@ def endpoint(**options: Any) -> EndpointNode:
     return EndpointOptions(**options).build(plan)
 
 
-def ask(node: EndpointNode, query: str, accept: str = JSON) -> Response:
+def ask(node: EndpointNode, query: str, accept: str = JSON) -> NodeResponse:
     """The answer to a query."""
     target = "/sparql?" + urlencode({"query": query})
-    return node.answer(Request("GET", target, accept))
+    return node.answer(NodeRequest("GET", target, accept))
 
 
 def rows(node: EndpointNode, query: str) -> list[dict[str, dict[str, str]]]:
@@ -165,7 +165,7 @@ def test_blank_nodes_have_other_labels_in_each_answer() -> None:
 def test_the_description_names_graphs_and_their_sizes() -> None:
     """If an endpoint describes itself, its graphs and counts are those of the store."""
     node = endpoint()
-    response = node.answer(Request("GET", "/sparql", "text/turtle"))
+    response = node.answer(NodeRequest("GET", "/sparql", "text/turtle"))
     store = ox.Store()
     store.bulk_load(response.body, format=ox.RdfFormat.TURTLE)
     found: Any = store.query(
@@ -177,13 +177,13 @@ def test_the_description_names_graphs_and_their_sizes() -> None:
     for name, size in sizes.items():
         query = f"SELECT (COUNT(*) AS ?n) WHERE {{ GRAPH <{name}> {{ ?s ?p ?o }} }}"
         assert count(node, query) == size
-    void = node.answer(Request("GET", "/.well-known/void"))
+    void = node.answer(NodeRequest("GET", "/.well-known/void"))
     assert f'"{node.n_quads()}"' in void.body.decode() or (
         f" {node.n_quads()} " in void.body.decode()
     )
     mute = endpoint(describes=False)
-    assert mute.answer(Request("GET", "/.well-known/void")).status == 404
-    assert b"html" in mute.answer(Request("GET", "/sparql", "text/turtle")).head
+    assert mute.answer(NodeRequest("GET", "/.well-known/void")).status == 404
+    assert b"html" in mute.answer(NodeRequest("GET", "/sparql", "text/turtle")).head
 
 
 def test_the_graph_of_the_system_is_not_in_the_truth() -> None:
@@ -225,5 +225,5 @@ def test_what_is_no_query_is_refused() -> None:
     assert ask(node, ALL_DEFAULT, "image/png").status == 406
     assert ask(node, "CONSTRUCT WHERE { ?s ?p ?o }", "image/png").status == 406
     assert ask(node, "ASK {}", "text/csv").status == 200
-    assert node.answer(Request("GET", "/r/1")).status == 404
-    assert node.answer(Request("GET", "/")).status == 200
+    assert node.answer(NodeRequest("GET", "/r/1")).status == 404
+    assert node.answer(NodeRequest("GET", "/")).status == 200

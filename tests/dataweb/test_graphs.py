@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.dataweb.attachment import Urn
+from rdfcrawl.dataweb.attachment import DegreeUrn
 from rdfcrawl.dataweb.config import (
     EXPERIMENTS,
     ORCA_KINDS,
@@ -20,7 +20,7 @@ from rdfcrawl.dataweb.config import (
     parse_config,
     parse_weights,
 )
-from rdfcrawl.dataweb.messages import Request
+from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodegraph import choose_seeds, draw_graph, draw_kinds
 from rdfcrawl.dataweb.rdfgraph import draw_rdf_graph
 from rdfcrawl.dataweb.web import DataWeb, build_web, list_addresses
@@ -125,7 +125,7 @@ def test_node_graph_is_reachable_from_its_seeds(
 
 def test_an_urn_gives_all_it_has_and_no_more() -> None:
     """If more is drawn than is allowed, each allowed vertex comes once."""
-    urn = Urn(random.Random(1))
+    urn = DegreeUrn(random.Random(1))
     for vertex in range(300):
         urn.add_vertex(vertex)
     for _ in range(5000):
@@ -165,7 +165,7 @@ def test_a_crawl_of_the_dereferencing_nodes_reaches_every_resource() -> None:
     while queue:
         origin, _, path = queue.popleft().partition("/dataset")
         node = hosts[origin]
-        request = Request("GET", "/dataset" + path, "application/n-triples")
+        request = NodeRequest("GET", "/dataset" + path, "application/n-triples")
         if request.target in node.disallowed:
             continue
         body = node.answer(request).body.decode()

@@ -11,8 +11,8 @@ import pytest
 
 from rdfcrawl.dataweb.config import (
     ORCA_KINDS,
+    DumpProfile,
     NodeKind,
-    Profile,
     WebConfig,
     parse_config,
 )
@@ -31,7 +31,7 @@ NEW_KINDS = tuple(kind for kind in NodeKind if kind not in ORCA_KINDS)
 ALL = WebConfig(
     n_nodes=13,
     triples=60,
-    profile=Profile.EXTENDED,
+    profile=DumpProfile.EXTENDED,
     weights=dict.fromkeys(NodeKind, 1.0),
     port=0,
     first_address="127.92.0.1",
@@ -141,7 +141,7 @@ def test_further_kinds_are_of_the_extended_profile() -> None:
     """If a profile of ORCA is wanted, nodes of other kinds are refused."""
     with pytest.raises(ConfigError, match="portal nodes are of the extended profile"):
         WebConfig(weights={NodeKind.PORTAL: 1.0})
-    assert set(WebConfig(profile=Profile.EXTENDED).weights) == set(ORCA_KINDS)
+    assert set(WebConfig(profile=DumpProfile.EXTENDED).weights) == set(ORCA_KINDS)
 
 
 @pytest.mark.parametrize("text", ["portal", "deref.a=1", "portal.=1", "portal.rows"])

@@ -21,17 +21,17 @@ import rdflib
 from pyRdfa import Options, pyRdfa
 from rdflib.compare import to_isomorphic
 
-from rdfcrawl.dataweb.config import NodeKind, Profile, WebConfig, parse_weights
-from rdfcrawl.dataweb.messages import Request, Response
+from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig, parse_weights
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan, to_ntriples
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, to_ntriples
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode
 from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
 from rdfcrawl.dataweb.nodes.packings import PACKINGS, DumpPacking
 from rdfcrawl.dataweb.nodes.pages import make_pages
 from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode, RdfaPage
-from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS, Serialization
+from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS, DumpSerialization
 from rdfcrawl.dataweb.nodes.sparql import MAX_ROWS, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.web import build_web
@@ -57,18 +57,18 @@ def plan(kind: NodeKind) -> NodePlan:
     )
 
 
-def get(node: Node, target: str, accept: str = "") -> Response:
+def get(node: WebNode, target: str, accept: str = "") -> NodeResponse:
     """GET a target."""
-    return node.answer(Request("GET", target, accept))
+    return node.answer(NodeRequest("GET", target, accept))
 
 
-def fields(response: Response) -> dict[str, str]:
+def fields(response: NodeResponse) -> dict[str, str]:
     """Header fields."""
     lines = response.head.decode().split("\r\n")[1:-2]
     return dict(line.split(": ", 1) for line in lines)
 
 
-def triples(node: Node) -> set[ox.Triple]:
+def triples(node: WebNode) -> set[ox.Triple]:
     """The truth of a node without blank nodes."""
     quads = ox.parse(to_ntriples(node.iter_truth()), format=ox.RdfFormat.N_TRIPLES)
     return {quad.triple for quad in quads}
@@ -189,15 +189,17 @@ def unpack(name: str, body: bytes) -> bytes:
     "packing",
     [
         None,
-        *dict.fromkeys((*PACKINGS[Profile.ORCA_2020], *PACKINGS[Profile.ORCA_2021])),
+        *dict.fromkeys(
+            (*PACKINGS[DumpProfile.ORCA_2020], *PACKINGS[DumpProfile.ORCA_2021])
+        ),
     ],
     ids=lambda one: one.extension if one else "plain",
 )
 @pytest.mark.parametrize(
-    "serialization", SERIALIZATIONS[Profile.ORCA_2020], ids=lambda s: s.extension
+    "serialization", SERIALIZATIONS[DumpProfile.ORCA_2020], ids=lambda s: s.extension
 )
 def test_a_dump_decodes_to_the_truth(
-    serialization: Serialization, packing: DumpPacking | None
+    serialization: DumpSerialization, packing: DumpPacking | None
 ) -> None:
     """If a dump is unpacked and parsed, it holds exactly the node's triples."""
     dump_format = DumpFormat(serialization, packing)
@@ -214,8 +216,8 @@ def test_a_dump_decodes_to_the_truth(
     assert get(node, "/robots.txt").status == 404
 
 
-@pytest.mark.parametrize("profile", [Profile.ORCA_2020, Profile.ORCA_2021])
-def test_dump_formats_follow_the_profile(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", [DumpProfile.ORCA_2020, DumpProfile.ORCA_2021])
+def test_dump_formats_follow_the_profile(profile: DumpProfile) -> None:
     """If dumps are drawn, each profile uses all of its compressions and no other."""
     config = WebConfig(profile=profile, compressed=0.5)
     rng = random.Random(1)
@@ -228,9 +230,9 @@ def test_dump_formats_follow_the_profile(profile: Profile) -> None:
 
 def test_extended_profile_has_every_combination() -> None:
     """If there are enough dumps, every serialization is in every compression."""
-    config = WebConfig(profile=Profile.EXTENDED)
-    serializations = SERIALIZATIONS[Profile.EXTENDED]
-    packings = (None, *PACKINGS[Profile.EXTENDED])
+    config = WebConfig(profile=DumpProfile.EXTENDED)
+    serializations = SERIALIZATIONS[DumpProfile.EXTENDED]
+    packings = (None, *PACKINGS[DumpProfile.EXTENDED])
     n = len(serializations) * len(packings)
     drawn = {draw_dump_format(config, random.Random(1), nth) for nth in range(n)}
     assert drawn == {DumpFormat(s, p) for s in serializations for p in packings}
@@ -253,7 +255,7 @@ def test_ckan_lists_shows_and_pages() -> None:
     assert shown["result"]["title"].startswith("Dataset http://127.42.0.")
     assert shown["result"]["resources"][0]["url"] in LINKS
     by_id = node.answer(
-        Request(
+        NodeRequest(
             "POST",
             "/api/3/action/package_show",
             content_type="application/json",
@@ -311,7 +313,7 @@ def sparql_node() -> SparqlNode:
     return SparqlNode(plan(NodeKind.SPARQL), OBJECTS)
 
 
-def ask(node: SparqlNode, query: str, accept: str = "") -> Response:
+def ask(node: SparqlNode, query: str, accept: str = "") -> NodeResponse:
     """Query by GET."""
     return get(node, f"/sparql?query={quote(query)}", accept)
 
@@ -348,14 +350,14 @@ def test_sparql_has_its_data_in_a_named_graph() -> None:
 def test_sparql_takes_the_three_ways_to_ask() -> None:
     """If a query is sent by GET, by form or directly, the answer is the same."""
     node, query = sparql_node(), "SELECT ?s { ?s ?p ?o } ORDER BY ?s"
-    form = Request(
+    form = NodeRequest(
         "POST",
         "/sparql",
         "text/csv",
         "application/x-www-form-urlencoded; charset=utf-8",
         urlencode({"query": query}).encode(),
     )
-    direct = Request(
+    direct = NodeRequest(
         "POST", "/sparql", "text/csv", "application/sparql-query", query.encode()
     )
     bodies = {
@@ -420,23 +422,25 @@ def test_sparql_cuts_results_silently() -> None:
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (Request("GET", "/sparql?query=SELEC"), 400),
-        (Request("GET", "/sparql?query=ASK{}&query=ASK{}"), 400),
-        (Request("GET", "/sparql?query=ASK{}&default-graph-uri=%20"), 400),
-        (Request("POST", "/sparql", "", "text/plain", b"ASK{}"), 400),
-        (Request("POST", "/sparql", "", "application/sparql-query", b"\xff"), 400),
+        (NodeRequest("GET", "/sparql?query=SELEC"), 400),
+        (NodeRequest("GET", "/sparql?query=ASK{}&query=ASK{}"), 400),
+        (NodeRequest("GET", "/sparql?query=ASK{}&default-graph-uri=%20"), 400),
+        (NodeRequest("POST", "/sparql", "", "text/plain", b"ASK{}"), 400),
+        (NodeRequest("POST", "/sparql", "", "application/sparql-query", b"\xff"), 400),
         (
-            Request("POST", "/sparql", "", "application/x-www-form-urlencoded", b"a=b"),
+            NodeRequest(
+                "POST", "/sparql", "", "application/x-www-form-urlencoded", b"a=b"
+            ),
             400,
         ),
-        (Request("GET", "/sparql?query=ASK{}", "image/png"), 406),
-        (Request("GET", "/sparql?query=CONSTRUCT{}WHERE{}", "image/png"), 406),
-        (Request("GET", "/sparql", "image/png"), 406),
-        (Request("GET", "/data/dataset-0/resource-0"), 404),
-        (Request("GET", "/robots.txt"), 404),
+        (NodeRequest("GET", "/sparql?query=ASK{}", "image/png"), 406),
+        (NodeRequest("GET", "/sparql?query=CONSTRUCT{}WHERE{}", "image/png"), 406),
+        (NodeRequest("GET", "/sparql", "image/png"), 406),
+        (NodeRequest("GET", "/data/dataset-0/resource-0"), 404),
+        (NodeRequest("GET", "/robots.txt"), 404),
     ],
 )
-def test_sparql_refuses(request_: Request, status: int) -> None:
+def test_sparql_refuses(request_: NodeRequest, status: int) -> None:
     """If a request is no valid query, it is refused with the right status."""
     assert sparql_node().answer(request_).status == status
 
@@ -566,7 +570,7 @@ def test_published_suite_survives_rewriting(suites: Suites) -> None:
     assert NodeKind.RDFA in hosts
 
 
-def _suite_web(directory: str) -> tuple[Node, ...]:
+def _suite_web(directory: str) -> tuple[WebNode, ...]:
     config = WebConfig(
         n_nodes=2, degree=1, weights=parse_weights("rdfa=1"), rdfa_dir=directory
     )

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.catalogs.ckan.api import Portal
+from rdfcrawl.catalogs.ckan.api import PortalAddress
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request
+from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.portal import PortalNode, PortalOptions
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery, parse_order, parse_query
@@ -39,7 +39,7 @@ def portal(*links: str, **options: Any) -> PortalNode:
 def call(node: PortalNode, action: str, **parameters: object) -> tuple[int, Any]:
     """Status and JSON of an action."""
     target = f"/api/3/action/{action}?{urlencode(parameters)}"
-    response = node.answer(Request("GET", target))
+    response = node.answer(NodeRequest("GET", target))
     return response.status, json.loads(response.body)
 
 
@@ -125,15 +125,15 @@ def test_refusals_are_those_of_ckan() -> None:
     assert call(node, "package_show", id="dataset-9999999")[0] == 404
     assert call(node, "package_show", id="nothing")[0] == 404
     assert call(node, "organization_show", id="x")[0] == 404
-    assert node.answer(Request("GET", "/api/3/action/nothing")).status == 400
-    posted = Request("POST", "/api/3/action/package_show", body=b"[")
+    assert node.answer(NodeRequest("GET", "/api/3/action/nothing")).status == 400
+    posted = NodeRequest("POST", "/api/3/action/package_show", body=b"[")
     assert node.answer(posted).status == 400
 
 
 def test_a_busy_portal_says_when_to_come_again() -> None:
     """If every third call is refused, it is a 503 with Retry-After."""
     node = portal(unavailable_every=3)
-    request = Request("GET", "/api/3/action/status_show")
+    request = NodeRequest("GET", "/api/3/action/status_show")
     answers = [node.answer(request) for _ in range(6)]
     assert [one.status for one in answers] == [200, 200, 503] * 2
     assert b"Retry-After: 1" in answers[2].head
@@ -160,7 +160,7 @@ def test_the_truth_is_what_the_datasets_say() -> None:
     own = [one for one in resources if one["url"].startswith(node.origin)]
     for one in own:
         path = one["url"].removeprefix(node.origin)
-        assert node.answer(Request("GET", path)).status == 200
+        assert node.answer(NodeRequest("GET", path)).status == 200
     assert sum(one["format"] == "TTL" for one in own) == 3
     assert sum('"Thing' in obj for obj in objects) == 3
 
@@ -181,7 +181,7 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
     url, seen, store = f"/catalog.{extension}?page=1", [], ox.Store()
     while url and url not in seen:
         seen.append(url)
-        response = node.answer(Request("GET", url))
+        response = node.answer(NodeRequest("GET", url))
         rdf_format = ox.RdfFormat.from_extension(extension)
         store.bulk_load(response.body, format=rdf_format)
         found: Any = store.query(
@@ -201,8 +201,8 @@ def test_native_dcat_has_all_datasets_in_pages(dcat: Any, extension: str) -> Non
     )
     assert {row["i"].value for row in found} == set(node.ids())
     alone = f"/dataset/{node.id_of(3)}.{extension}"
-    assert node.answer(Request("GET", alone)).status == 200
-    assert portal().answer(Request("GET", alone)).status == 404
+    assert node.answer(NodeRequest("GET", alone)).status == 200
+    assert portal().answer(NodeRequest("GET", alone)).status == 404
 
 
 def test_sections_count_their_datasets() -> None:
@@ -223,9 +223,9 @@ def test_requests_of_our_own_client_are_understood() -> None:
     """If the CKAN client asks, by scope and by ids, the portal finds the same."""
     node = portal(n_datasets=200)
     ids = node.ids()[:3]
-    asked = Portal(url=node.origin).search_ids(ids, rows=10)
+    asked = PortalAddress(url=node.origin).search_ids(ids, rows=10)
     target = asked.url.removeprefix(node.origin)
-    found = json.loads(node.answer(Request(asked.method, target)).body)["result"]
+    found = json.loads(node.answer(NodeRequest(asked.method, target)).body)["result"]
     assert sorted(one["id"] for one in found["results"]) == sorted(ids)
 
 
@@ -281,9 +281,11 @@ def test_any_query_is_parsed_or_refused(text: str) -> None:
 def test_pages_lists_and_paths_that_are_not_there() -> None:
     """If pages are asked for, they are CKAN's; what there is not is 404."""
     node = portal(n_datasets=30, dcat="hydra")
-    assert b"ckan 2.10" in node.answer(Request("GET", "/")).body
-    assert b"A dataset" in node.answer(Request("GET", "/dataset/dataset-0000003")).body
-    assert json.loads(node.answer(Request("GET", "/api/3")).body) == {"version": 3}
+    assert b"ckan 2.10" in node.answer(NodeRequest("GET", "/")).body
+    assert (
+        b"A dataset" in node.answer(NodeRequest("GET", "/dataset/dataset-0000003")).body
+    )
+    assert json.loads(node.answer(NodeRequest("GET", "/api/3")).body) == {"version": 3}
     rows = call(node, "current_package_list_with_resources", limit=20, offset=15)[1]
     assert [one["id"] for one in rows["result"]] == node.ids()[15:]
     names = call(node, "package_list", limit=4, offset=2)[1]["result"]
@@ -298,7 +300,7 @@ def test_pages_lists_and_paths_that_are_not_there() -> None:
         "/files/1/0.ttl",
         "/files/1/9.csv",
     ):
-        assert node.answer(Request("GET", path)).status == 404, path
-    assert portal().answer(Request("GET", "/catalog.ttl")).status == 404
+        assert node.answer(NodeRequest("GET", path)).status == 404, path
+    assert portal().answer(NodeRequest("GET", "/catalog.ttl")).status == 404
     assert node.delay_secs == 0
     assert node.dataset(3)["name"] == "dataset-0000003"

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request
+from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncNode, ResourceSyncOptions
 
@@ -35,7 +35,7 @@ def source(**options: Any) -> ResourceSyncNode:
 
 def get(node: ResourceSyncNode, url: str) -> bytes:
     """The body at a URL; it has to be there."""
-    response = node.answer(Request("GET", url.removeprefix(node.origin)))
+    response = node.answer(NodeRequest("GET", url.removeprefix(node.origin)))
     assert response.status == 200, url
     return response.body
 
@@ -106,7 +106,7 @@ def test_everything_is_found_from_the_description() -> None:
     assert "Sitemap: " + items[0][0] in node.robots
     assert b'<link rel="resourcesync"' in get(node, node.origin + "/")
     path = entries(node, "resourcelist")[0][0].removeprefix(node.origin)
-    assert b'rel="resourcesync"' in node.answer(Request("GET", path)).head
+    assert b'rel="resourcesync"' in node.answer(NodeRequest("GET", path)).head
 
 
 @pytest.mark.parametrize("size", [1000, 7])
@@ -212,8 +212,11 @@ def test_what_is_left_out_is_not_there() -> None:
         "/patch/1",
         "/resync/none",
     ):
-        assert node.answer(Request("GET", path)).status == 404
+        assert node.answer(NodeRequest("GET", path)).status == 404
     assert "Sitemap" not in node.robots
     only_dumps = source(has_lists=False)
     assert len(read(get(only_dumps, only_dumps.capability_list_url))[1]) == 2
-    assert only_dumps.answer(Request("GET", "/resync/resourcedump-9.zip")).status == 404
+    assert (
+        only_dumps.answer(NodeRequest("GET", "/resync/resourcedump-9.zip")).status
+        == 404
+    )

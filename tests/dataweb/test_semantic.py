@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request, Response
+from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 from rdfcrawl.dataweb.nodes.base import NodePlan, to_ntriples
 from rdfcrawl.dataweb.nodes.semantic import (
     DatasetWay,
@@ -38,9 +38,9 @@ def site(index: int = 0, **options: Any) -> SemanticNode:
     return SemanticOptions(**options).build(plan)
 
 
-def ask(node: SemanticNode, url: str, accept: str = "") -> Response:
+def ask(node: SemanticNode, url: str, accept: str = "") -> NodeResponse:
     """The answer at a URL."""
-    return node.answer(Request("GET", url.removeprefix(node.origin), accept))
+    return node.answer(NodeRequest("GET", url.removeprefix(node.origin), accept))
 
 
 def elements(node: SemanticNode) -> list[dict[str, list[str]]]:

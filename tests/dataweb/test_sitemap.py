@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan
+from rdfcrawl.dataweb.messages import NodeRequest
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
 from rdfcrawl.dataweb.nodes.site import EPOCH
 from rdfcrawl.dataweb.nodes.sitemap import SitemapNode, SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
+from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
 
 ORIGIN = "http://127.0.0.9:80"
 INDEXES = (SitemapSyntax.INDEX, SitemapSyntax.NESTED)
@@ -36,15 +36,15 @@ def site(options: SitemapOptions, *links: str) -> SitemapNode:
     return options.build(plan(NodeKind.SITEMAP, *links))
 
 
-def get(node: Node, url: str) -> bytes:
+def get(node: WebNode, url: str) -> bytes:
     """The body at a URL, unpacked; it has to be there."""
-    response = node.answer(Request("GET", url.removeprefix(node.plan.origin)))
+    response = node.answer(NodeRequest("GET", url.removeprefix(node.plan.origin)))
     assert response.status == 200, url
     body = response.body
     return gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
 
 
-def locations(node: Node, url: str) -> list[str]:
+def locations(node: WebNode, url: str) -> list[str]:
     """All URLs of pages below a sitemap, as a strict reader finds them."""
     body = get(node, url)
     if b"<" not in body:
@@ -80,8 +80,8 @@ def test_a_format_has_the_pages_that_are_told_of_it(form: SitemapSyntax) -> None
     assert sorted(found) == sorted(node.urls_of(form))
 
 
-@pytest.mark.parametrize("damage", Damage)
-def test_a_damaged_sitemap_still_tells_its_pages(damage: Damage) -> None:
+@pytest.mark.parametrize("damage", UrlsetDamage)
+def test_a_damaged_sitemap_still_tells_its_pages(damage: UrlsetDamage) -> None:
     """If a sitemap is damaged, its pages are in it, as a tolerant reader sees."""
     node = site(SitemapOptions(n_pages=12, formats=(), damages=(damage,)))
     (url,) = node.sitemap_urls
@@ -91,14 +91,18 @@ def test_a_damaged_sitemap_still_tells_its_pages(damage: Damage) -> None:
         for one in re.findall("<loc>(.*?)</loc>", text)
     ]
     assert found == node.urls()
-    assert len(found) == (11 if damage is Damage.TRUNCATED else 12)
-    if damage in (Damage.RAW_AMPERSAND, Damage.ENTITY, Damage.UNCLOSED):
+    assert len(found) == (11 if damage is UrlsetDamage.TRUNCATED else 12)
+    if damage in (
+        UrlsetDamage.RAW_AMPERSAND,
+        UrlsetDamage.ENTITY,
+        UrlsetDamage.UNCLOSED,
+    ):
         with pytest.raises(ET.ParseError):
             ET.fromstring(text)
-    if damage is Damage.TRUNCATED:
+    if damage is UrlsetDamage.TRUNCATED:
         assert text.endswith("/page/")
-        assert node.answer(Request("GET", "/page/")).status == 404
-    if damage is Damage.RAW_AMPERSAND:
+        assert node.answer(NodeRequest("GET", "/page/")).status == 404
+    if damage is UrlsetDamage.RAW_AMPERSAND:
         assert "&v=1" in text
 
 
@@ -119,7 +123,7 @@ def test_without_a_line_the_sitemap_is_at_its_usual_place() -> None:
     assert "itemap:" not in node.robots
     assert sorted(locations(node, node.sitemap_urls[0])) == sorted(node.urls())
     named = site(SitemapOptions())
-    assert named.answer(Request("GET", "/sitemap.xml")).status == 404
+    assert named.answer(NodeRequest("GET", "/sitemap.xml")).status == 404
 
 
 def test_foreign_pages_are_in_a_sitemap_of_their_own() -> None:

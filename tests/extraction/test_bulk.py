@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.bulk import NO_LINKS, Bulk, BulkPart, FoundLinks
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.bulk import NO_LINKS, BulkOutput, BulkPart, FoundLinks
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.links import LinkPolicy
 from rdfcrawl.stores.members import iter_members
@@ -68,11 +68,13 @@ def content_of(folder: Path) -> bytes:
     return b"".join(gzip.decompress(x.read_bytes()) for x in list_segments(folder))
 
 
-async def bulk_job(store: NQuadsStore, media_type: str) -> Job:
+async def bulk_job(store: NQuadsStore, media_type: str) -> ReadingJob:
     """Return the job for a document that is packed by the child."""
     await store.open()
-    bulk = Bulk.of(store.order(URL, 1), FOLLOW, wants_links=True, wants_telling=True)
-    return Job(url=URL, graph=URL, media_type=media_type, bulk=bulk)
+    bulk = BulkOutput.of(
+        store.order(URL, 1), FOLLOW, wants_links=True, wants_telling=True
+    )
+    return ReadingJob(url=URL, graph=URL, media_type=media_type, bulk=bulk)
 
 
 def links_of(parts: list[BulkPart]) -> set[bytes]:
@@ -107,7 +109,7 @@ async def test_child_packs_what_it_would_give(
     path.write_text("\n".join(lines(n)))
     store = NQuadsStore(quads, "w")
     async with Sandbox() as sandbox:
-        job = Job(url=URL, graph=URL, media_type=media_type)
+        job = ReadingJob(url=URL, graph=URL, media_type=media_type)
         plain = await sandbox.read(path, job)
         expected = b"".join([chunk async for chunk in plain])
         document = await sandbox.read(path, await bulk_job(store, media_type))

@@ -7,20 +7,20 @@ import re
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.html.extractors import Extractor
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 
-JOB = Job(
+JOB = ReadingJob(
     url="http://e.example/page",
     graph=None,
     media_type="text/html",
     charset="utf-8",
 )
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
 <script type="application/ld+json">{"http://b.example/": [1, "caf%s"]}</script></head>
 <body vocab="http://schema.org/" typeof="Person"><i property="name">caf%s</i>
@@ -66,7 +66,7 @@ def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
 
 def test_second_part_has_the_limit_that_is_left() -> None:
     """If a page may have so many statements, then both parts together have no more."""
-    job = Job(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
+    job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
     page = PAGE % (b"e", b"e")
     first = DocumentReading(page, job)
     n_first = b"".join(first).count(b"\n")
@@ -99,7 +99,7 @@ def test_small_documents_are_read_as_others_are(document: bytes, graph: str) -> 
     """If a document is small, then its statements are those that `parse` gives."""
     media_type = "application/n-quads"
     limits = ParseLimits(n_quads=40, literal_bytes=1500)
-    job = Job(url=JOB.url, graph=graph, media_type=media_type, limits=limits)
+    job = ReadingJob(url=JOB.url, graph=graph, media_type=media_type, limits=limits)
     reading = DocumentReading(document, job)
     chunks = b"".join(reading)
     parsed = parse(

@@ -18,7 +18,7 @@ import uvloop
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extraction.child import deny_side_effects
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
@@ -34,9 +34,9 @@ NT = "application/n-triples"
 LINE = b'_:s%d <http://p> "text %d" .\n'
 
 
-def job(media_type: str, limits: ParseLimits = DEFAULT_LIMITS) -> Job:
+def job(media_type: str, limits: ParseLimits = DEFAULT_LIMITS) -> ReadingJob:
     """Return the job for a document of this type."""
-    return Job(url=URL, graph=URL, media_type=media_type, limits=limits)
+    return ReadingJob(url=URL, graph=URL, media_type=media_type, limits=limits)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.http.content_encoding import PIECE_BYTES, Decoder
+from rdfcrawl.fetch.http.content_encoding import PIECE_BYTES, BodyDecoder
 from tests.support.cpu_time import takes_at_most
 
 
@@ -52,7 +52,7 @@ def decode(
     name: str, wire: bytes, step: int = 1 << 16, max_ratio: float = 200
 ) -> bytes:
     """Decode `wire`, fed in pieces of `step` bytes."""
-    decoder = Decoder(name, max_ratio=max_ratio)
+    decoder = BodyDecoder(name, max_ratio=max_ratio)
     pieces: list[bytes] = []
     for start in range(0, len(wire), step):
         pieces.extend(decoder.pieces(wire[start : start + step]))
@@ -83,7 +83,7 @@ def test_cut_stream_is_named_and_kept(coding: str) -> None:
     name, encode = CODINGS[coding]
     octets = bytes(i * i % 251 for i in range(200_000))
     wire = encode(octets)[:-12]
-    decoder = Decoder(name, max_ratio=1e9)
+    decoder = BodyDecoder(name, max_ratio=1e9)
     got = b"".join(decoder.pieces(wire))
     assert octets.startswith(got)
     with pytest.raises(SourceFault) as caught:
@@ -103,7 +103,7 @@ def test_bomb_is_stopped_early(coding: str) -> None:
     """If a body swells beyond the ratio, then it ends after little memory and time."""
     name, encode = BOMBS[coding]
     wire = encode(bytes(20_000_000))
-    decoder = Decoder(name, max_ratio=200)
+    decoder = BodyDecoder(name, max_ratio=200)
     n_bytes = 0
     with takes_at_most(10), pytest.raises(SourceFault) as caught:  # noqa: PT012  the loop is the claim
         for start in range(0, len(wire), 1 << 16):
@@ -129,7 +129,7 @@ def test_garbage_is_a_named_fault(name: str, wire: bytes) -> None:
 def test_unknown_coding_is_refused(name: str) -> None:
     """If a coding is not known or there are too many, then nothing is decoded."""
     with pytest.raises(SourceFault) as caught:
-        Decoder(name, max_ratio=200)
+        BodyDecoder(name, max_ratio=200)
     assert caught.value.fault.reason is Reason.BAD_CONTENT_ENCODING
 
 

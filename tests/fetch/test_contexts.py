@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.contexts.cache import (
     MAX_SHARED,
@@ -30,7 +30,7 @@ from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.guard.gate import Gate
+from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.policy import Guard, parse_networks
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
@@ -94,7 +94,9 @@ async def worker(
     if redis is not None:
         shared = SharedContexts(redis, "rc:{{c}}:{}".format, count=count)
     with Spool(fetch.spool_dir, memory_limit_bytes=1 << 22) as spool:
-        async with HttpExchange(fetch, spool, gate=Gate(fetch.guard)) as exchange:
+        async with HttpExchange(
+            fetch, spool, gate=ConnectionGate(fetch.guard)
+        ) as exchange:
             robots = None
             if has_robots:
                 get = RobotsFetch(exchange, spool, fetch)
@@ -806,7 +808,7 @@ async def test_sandboxed_document_gets_its_context(
             return await one.store.load(url, document_url=document_url)
 
         async with Sandbox(load_context=load) as sandbox:
-            job = Job(url=page, graph=page, media_type=LD)
+            job = ReadingJob(url=page, graph=page, media_type=LD)
             reading = await sandbox.read(body, job)
             quads = b"".join([chunk async for chunk in reading])
     assert reading.outcome.faults == []
@@ -825,7 +827,7 @@ async def test_sandboxed_document_hears_of_a_refusal(
             return await one.store.load(url, document_url=document_url)
 
         async with Sandbox(load_context=load) as sandbox:
-            job = Job(url=ELSEWHERE, graph=None, media_type=LD)
+            job = ReadingJob(url=ELSEWHERE, graph=None, media_type=LD)
             reading = await sandbox.read(body, job)
             assert [chunk async for chunk in reading] == []
     (fault,) = reading.outcome.faults

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.fetch.options import FetchOptions
     from tests.conftest import RawServers, Reply
 
@@ -39,7 +39,9 @@ async def opened(options: FetchOptions) -> AsyncIterator[HttpExchange]:
             yield exchange
 
 
-async def get_one(url: str, options: FetchOptions, kind: Kind = Kind.PAGE) -> Answer:
+async def get_one(
+    url: str, options: FetchOptions, kind: Kind = Kind.PAGE
+) -> HttpResponse:
     """Fetch one URL; a spool file is read back into `body`."""
     async with opened(options) as exchange:
         answer = await exchange.get(url, options.ask(kind))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.fetch.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
@@ -56,7 +56,7 @@ async def opened(options: FetchOptions, **more: Any) -> AsyncIterator[FtpExchang
             yield exchange
 
 
-async def get(exchange: FtpExchange, url: str, **changes: Any) -> Answer:
+async def get(exchange: FtpExchange, url: str, **changes: Any) -> HttpResponse:
     """Fetch one URL; a spool file is read back into `body`."""
     from dataclasses import replace
 
@@ -71,13 +71,13 @@ async def get(exchange: FtpExchange, url: str, **changes: Any) -> Answer:
 
 async def get_one(
     url: str, options: FetchOptions, asks: dict[str, Any] | None = None, **more: Any
-) -> Answer:
+) -> HttpResponse:
     """Fetch one URL over an exchange of its own."""
     async with opened(options, **more) as exchange:
         return await get(exchange, url, **(asks or {}))
 
 
-def triples(answer: Answer) -> set[tuple[str, str, str]]:
+def triples(answer: HttpResponse) -> set[tuple[str, str, str]]:
     """Return the statements of a listing."""
     assert answer.media_type == "application/n-triples"
     assert answer.body is not None
@@ -87,7 +87,7 @@ def triples(answer: Answer) -> set[tuple[str, str, str]]:
     }
 
 
-def contained(answer: Answer) -> set[str]:
+def contained(answer: HttpResponse) -> set[str]:
     """Return what a listing contains."""
     return {o[1:-1] for _, p, o in triples(answer) if p == f"{LDP}contains"}
 

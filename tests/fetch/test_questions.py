@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Ask, Question
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpRequest, RequestOptions
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.redirects import ask_after, moved
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.records import Kind, Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse
 from rdfcrawl.tasks.pages import SamplePage
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.conftest import RawServers
 
     MakeOptions = Callable[..., FetchOptions]
-    Questions = Callable[[Record], Awaitable[Question | None]]
+    Questions = Callable[[Record], Awaitable[HttpRequest | None]]
 
 SECRET = ("Authorization", "key")
 
@@ -36,7 +36,7 @@ SECRET = ("Authorization", "key")
 @asynccontextmanager
 async def visiting(
     options: FetchOptions, question: Questions, *, key: str = ""
-) -> AsyncIterator[Visitor]:
+) -> AsyncIterator[VisitMaker]:
     """Open a visitor that knows sources, and takes every URL for seen."""
 
     async def is_new(_url: str) -> bool:
@@ -44,7 +44,7 @@ async def visiting(
 
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
-            yield Visitor(
+            yield VisitMaker(
                 exchange,
                 spool,
                 options,
@@ -99,7 +99,7 @@ async def test_question_that_fails_costs_its_record_alone(
     """If a source cannot say how to ask, then all other records are asked for."""
     server = await raw_server({"*": raw_server.response(b"{}")})
 
-    async def question(record: Record) -> Question | None:
+    async def question(record: Record) -> HttpRequest | None:
         if name_of(record) == "bad":
             raise SourceFault(Reason.BAD_TERM, "no task")
         if name_of(record) == "bug":
@@ -123,7 +123,7 @@ async def test_question_that_always_fails_is_a_fault_in_the_end(
     """If a source has failed with a record often enough, then that is its document."""
     server = await raw_server({"*": raw_server.response(b"{}")})
 
-    async def question(_record: Record) -> Question | None:
+    async def question(_record: Record) -> HttpRequest | None:
         raise ValueError
 
     record = Record(server.url("/"), Kind.CKAN, task=task_of("0"), retries=3)
@@ -137,8 +137,8 @@ async def test_question_to_another_host_is_not_asked(
     """If a source would ask another host than the record's, then that is a fault."""
     other = await raw_server({"*": raw_server.response(b"{}")}, host="127.0.0.2")
 
-    async def question(_record: Record) -> Question | None:
-        return Question(url=other.url("/"))
+    async def question(_record: Record) -> HttpRequest | None:
+        return HttpRequest(url=other.url("/"))
 
     visit = await run(fetch_options(), question, record_of("http://127.0.0.1/"))
     assert [d.faults[0].reason for d in visit.documents] == [Reason.CROSS_SITE]
@@ -151,7 +151,7 @@ async def test_cancelled_question_loses_nothing(
     """If a visit is cancelled while a source thinks, then all records go back."""
     server = await raw_server()
 
-    async def question(_record: Record) -> Question | None:
+    async def question(_record: Record) -> HttpRequest | None:
         await asyncio.sleep(60)
         return None
 
@@ -184,9 +184,9 @@ async def test_post_becomes_a_get_or_stays_one(
         }
     )
 
-    async def question(record: Record) -> Question | None:
+    async def question(record: Record) -> HttpRequest | None:
         headers = (("Content-Type", "application/sparql-query"),)
-        return Question(url=record.url, headers=headers, data=b"ASK {}")
+        return HttpRequest(url=record.url, headers=headers, data=b"ASK {}")
 
     records = [Record(server.url(path), Kind.SPARQL) for path in ("/303", "/307")]
     visit = await run(fetch_options(), question, *records)
@@ -208,7 +208,7 @@ async def test_source_whose_redirect_target_was_seen_is_asked_all_the_same(
         {"/a": raw_server.redirect("/b"), "/b": raw_server.response(b"{}")}
     )
 
-    async def question(_record: Record) -> Question | None:
+    async def question(_record: Record) -> HttpRequest | None:
         return None
 
     changed = Record(server.url("/a"), change="2a")
@@ -234,8 +234,8 @@ async def test_credentials_stay_with_their_server(
         }
     )
 
-    async def question(record: Record) -> Question | None:
-        return Question(url=record.url, headers=(SECRET, ("If-None-Match", '"1"')))
+    async def question(record: Record) -> HttpRequest | None:
+        return HttpRequest(url=record.url, headers=(SECRET, ("If-None-Match", '"1"')))
 
     records = [record_of(server.url(path)) for path in ("/host", "/port", "/own")]
     visit = await run(fetch_options(), question, *records, key="k")
@@ -266,7 +266,9 @@ def test_what_counts_as_the_same_server(
     url: str, target: str, *, is_kept: bool
 ) -> None:
     """If a redirect leaves scheme, host or port, then https alone has the secret."""
-    ask = Ask(accept="", max_bytes=1, spool_bytes=1, timeout_secs=1, headers=(SECRET,))
+    ask = RequestOptions(
+        accept="", max_bytes=1, spool_bytes=1, timeout_secs=1, headers=(SECRET,)
+    )
     assert ask_after(ask, 302, url, target).headers == ((SECRET,) if is_kept else ())
 
 
@@ -307,9 +309,9 @@ async def test_304_is_a_fault_unless_it_was_asked_for(
         {"*": raw_server.response(status="304 Not Modified", media_type="")}
     )
 
-    async def question(record: Record) -> Question | None:
+    async def question(record: Record) -> HttpRequest | None:
         headers = (("if-none-match", '"1"'),) if name_of(record) == "again" else ()
-        return Question(url=record.url, headers=headers)
+        return HttpRequest(url=record.url, headers=headers)
 
     records = [record_of(server.url("/"), task) for task in ("again", "first")]
     again, first = (await run(fetch_options(), question, *records)).documents
@@ -328,7 +330,7 @@ async def test_excuse_is_what_the_server_said(
     reply = raw_server.response(body, status="404 Not Found", **headers)
     server = await raw_server({"*": reply})
 
-    async def question(_record: Record) -> Question | None:
+    async def question(_record: Record) -> HttpRequest | None:
         return None
 
     visit = await run(fetch_options(), question, record_of(server.url("/")))

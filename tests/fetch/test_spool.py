@@ -13,7 +13,7 @@ import pytest
 
 import rdfcrawl
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
-from rdfcrawl.fetch.answer import Answer, Ask
+from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
 from rdfcrawl.fetch.spool import Spool
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.options import FetchOptions
 
-ASK = Ask(accept="*/*", max_bytes=100, spool_bytes=10, timeout_secs=1.0)
+ASK = RequestOptions(accept="*/*", max_bytes=100, spool_bytes=10, timeout_secs=1.0)
 
 DIE = """
 import os, signal, sys
@@ -72,7 +72,7 @@ def test_long_bodies_go_to_a_file(
         sink = spool.sink(ASK)
         for piece in pieces:
             sink.write(piece)
-        answer = Answer()
+        answer = HttpResponse()
         sink.keep(answer)
         body = answer.path.read_bytes() if answer.path else answer.body
         assert body == b"".join(pieces)

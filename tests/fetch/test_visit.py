@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import Visitor
+from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.turns import FREE
 from rdfcrawl.uri import host_of
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.turns import SoloTurn
     from tests.conftest import RawRequest, RawServer, RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]
@@ -52,11 +52,11 @@ class Seen:
 @asynccontextmanager
 async def visiting(
     options: FetchOptions, seen: Seen | None = None
-) -> AsyncIterator[Visitor]:
+) -> AsyncIterator[VisitMaker]:
     """Open a visitor on a real exchange; hosts are politeness keys."""
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
-            yield Visitor(
+            yield VisitMaker(
                 exchange,
                 spool,
                 options,
@@ -570,18 +570,20 @@ async def test_error_of_our_own_costs_one_record_a_try(
 class ScriptedExchange:
     """Answers from a list, then for ever with the last."""
 
-    def __init__(self, answers: list[Answer]) -> None:
+    def __init__(self, answers: list[HttpResponse]) -> None:
         self.answers = answers
         self.n_asked = 0
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
         """Return the next answer, whatever is asked for."""
         assert url
         assert ask.max_bytes
         assert turn.is_good()
         self.n_asked += 1
         answer = self.answers[min(self.n_asked, len(self.answers)) - 1]
-        return Answer(
+        return HttpResponse(
             status=answer.status,
             location=answer.location,
             fault=answer.fault,
@@ -591,12 +593,12 @@ class ScriptedExchange:
 
 ANSWERS = st.one_of(
     st.sampled_from([200, 206, 304, 404, 429, 500, 503]).map(
-        lambda status: Answer(status=status)
+        lambda status: HttpResponse(status=status)
     ),
     st.sampled_from(["", "/r1", "/r2", "http://other.example/", "https://h.example/"])
-    .map(lambda location: Answer(status=302, location=location)),
+    .map(lambda location: HttpResponse(status=302, location=location)),
     st.builds(
-        lambda reason, is_host_fault: Answer(
+        lambda reason, is_host_fault: HttpResponse(
             fault=Fault(reason), is_host_fault=is_host_fault
         ),
         st.sampled_from([Reason.TIMEOUT, Reason.DNS, Reason.BAD_HTTP, Reason.TLS]),
@@ -626,7 +628,7 @@ def test_no_record_is_lost_or_doubled(
     tmp_path: Path,
     fetch_options: MakeOptions,
     records: list[Record],
-    answers: list[Answer],
+    answers: list[HttpResponse],
     failures: int,
 ) -> None:
     """If a host answers anything at all, then every record ends in one place."""
@@ -636,7 +638,7 @@ def test_no_record_is_lost_or_doubled(
 
     async def run_scripted() -> None:
         with Spool(tmp_path, memory_limit_bytes=1 << 20) as spool:
-            visitor = Visitor(
+            visitor = VisitMaker(
                 exchange, spool, options, key_of=host_of, is_new=Seen().is_new
             )
             await visitor.visit(visit)

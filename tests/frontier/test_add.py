@@ -11,9 +11,9 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.adding import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
 from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.client import FILL_BY_INTSET_LIMIT, Counts
+from rdfcrawl.frontier.client import FILL_BY_INTSET_LIMIT, StateCounts
 from rdfcrawl.frontier.outage import is_outage
-from rdfcrawl.records import Budget
+from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -106,11 +106,11 @@ class TestAdd:
         assert (await frontier.add(candidates(frontier, [url]))).seen == 1
         (state,) = await check_frontier(frontier)
         assert state.hosts == {}
-        assert await frontier.counts() == Counts(known=1, seen=1)
+        assert await frontier.counts() == StateCounts(known=1, seen=1)
 
     async def test_a_budget_is_for_ever(self, make_frontier: MakeFrontier) -> None:
         """If a host's budget is spent, then new URIs are refused even when all ran."""
-        frontier = await make_frontier(budget=Budget(3), batch=10)
+        frontier = await make_frontier(budget=CrawlBudget(3), batch=10)
         added = await frontier.add(candidates(frontier, paths(5)))
         assert (added.new, added.seen, added.over_host) == (3, 0, 2)
         visits, _ = await frontier.claim([0], most_keys=1)
@@ -124,9 +124,9 @@ class TestAdd:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If a URI was refused and the budget is raised, then it is queued."""
-        small = await make_frontier(budget=Budget(1))
+        small = await make_frontier(budget=CrawlBudget(1))
         await small.add(candidates(small, paths(2)))
-        large = await make_frontier(budget=Budget(2))
+        large = await make_frontier(budget=CrawlBudget(2))
         assert (await large.add(candidates(large, paths(2)))).new == 1
         await check_frontier(large)
 
@@ -134,7 +134,7 @@ class TestAdd:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If the budget is spent, then seen-only URIs are taken all the same."""
-        frontier = await make_frontier(budget=Budget(1))
+        frontier = await make_frontier(budget=CrawlBudget(1))
         await frontier.add(candidates(frontier, paths(1)))
         intake = new_intake(frontier)
         added = await frontier.add([intake.seen_only(url) for url in paths(3)])

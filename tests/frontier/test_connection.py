@@ -35,7 +35,7 @@ from rdfcrawl.frontier.connection import (
     server_facts,
 )
 from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
-from rdfcrawl.frontier.outage import LAST_SECS, Outage, is_outage
+from rdfcrawl.frontier.outage import LAST_SECS, RedisRetry, is_outage
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class TestKilledServer:
 
         async def crawl() -> int:
             client = async_client({}, server.url)
-            outage = Outage()
+            outage = RedisRetry()
 
             async def add(worker: int) -> None:
                 for n in range(60):
@@ -261,7 +261,7 @@ class TestKilledServer:
         await client.set("a", "1")
         pid = await server_pid(client)
         os.kill(parent(pid), signal.SIGKILL)
-        outage = Outage(revive=server.revive)
+        outage = RedisRetry(revive=server.revive)
         while is_running(pid):  # noqa: ASYNC110 (it gets a SIGTERM)
             await asyncio.sleep(0.01)
         assert await outage.persistent(lambda: server_pid(client), what="ask") != pid
@@ -308,7 +308,7 @@ class TestOutage:
 
         asyncio.get_running_loop().call_later(0.5, stopping.set)
         with pytest.raises(redis.exceptions.ConnectionError):
-            await Outage(stopping=stopping).persistent(ping, what="ping")
+            await RedisRetry(stopping=stopping).persistent(ping, what="ping")
         # Pauses of 50, 100, 200, 400 ms, each x 0.5 to 1; then at most 300 ms each.
         assert 3 <= n_calls <= 8 + LAST_SECS / 0.15
 
@@ -319,7 +319,7 @@ class TestOutage:
         """If memory is full, then adding waits, reading goes on, one line says so."""
         await client.config_set("maxmemory", 1)
         script = "return redis.call('SADD', KEYS[1], '1')"
-        outage = Outage()
+        outage = RedisRetry()
         task = asyncio.create_task(
             outage.persistent(lambda: client.eval(script, 1, "s"), what="add")
         )
@@ -352,7 +352,7 @@ class TestOutage:
             redis.exceptions.ConnectionError, match=r"(?i)password|auth"
         ):
             await asyncio.wait_for(
-                Outage().persistent(lambda: other.get("a"), what="get"), 30
+                RedisRetry().persistent(lambda: other.get("a"), what="get"), 30
             )
         await other.aclose()
 
@@ -362,7 +362,7 @@ class TestOutage:
     ) -> None:
         """If the server does not know a script, then the caller has to load it."""
         with pytest.raises(NoScriptError):
-            await Outage().persistent(
+            await RedisRetry().persistent(
                 lambda: client.evalsha("0" * 40, 0),
                 what="run",
             )

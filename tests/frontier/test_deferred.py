@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.deferred import Deferred, PutOff
-from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.deferred import DeferredLinks, PutOff
+from rdfcrawl.frontier.outage import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.tasks.pages import ListedPage
@@ -21,12 +21,12 @@ ALL = [
 ]
 
 
-def deferred_of(frontier: Frontier) -> Deferred:
+def deferred_of(frontier: Frontier) -> DeferredLinks:
     """Return what is put off in a crawl."""
-    return Deferred(StateStore(frontier.redis, frontier.key, Outage()))
+    return DeferredLinks(StateStore(frontier.redis, frontier.key, RedisRetry()))
 
 
-async def waiting(deferred: Deferred, prefix: str = PREFIX) -> dict[str, PutOff]:
+async def waiting(deferred: DeferredLinks, prefix: str = PREFIX) -> dict[str, PutOff]:
     """Return what waits, by URL and change."""
     return {
         f"{each.record.url} {each.record.change}": each

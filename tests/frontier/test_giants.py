@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.records import Budget
+from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_state import candidates, check_frontier
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class TestBudgets:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If a domain has more hosts than it may, then they wait until it may."""
-        small = await make_frontier(budget=Budget(hosts=30))
+        small = await make_frontier(budget=CrawlBudget(hosts=30))
         added = await small.add(candidates(small, names(50)))
         assert (added.new, added.over_host, added.over_domain) == (30, 0, 20)
         own = ["https://giant.example/", "https://www.giant.example/"]
@@ -190,7 +190,7 @@ class TestBudgets:
         assert (again.new, again.seen) == (0, 50)
         (state,) = await check_frontier(small)
         assert len(state.over) == 40
-        larger = await make_frontier(budget=Budget(hosts=35))
+        larger = await make_frontier(budget=CrawlBudget(hosts=35))
         assert await larger.take_up(0, larger.options.budget) == 10
         (state,) = await check_frontier(larger)
         assert len(state.over) == 30
@@ -203,13 +203,13 @@ class TestBudgets:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If hosts of a domain have its URIs together, then others are refused."""
-        frontier = await make_frontier(budget=Budget(of_host=8, of_domain=20))
+        frontier = await make_frontier(budget=CrawlBudget(of_host=8, of_domain=20))
         urls = [f"{host}{i}" for host in names(4) for i in range(10)]
         added = await frontier.add(candidates(frontier, urls))
         assert (added.new, added.over_host, added.over_domain) == (20, 4, 16)
         assert (await frontier.add(candidates(frontier, names(1, "b.test")))).new == 1
         await check_frontier(frontier)
-        free = await make_frontier(budget=Budget(of_host=8))
+        free = await make_frontier(budget=CrawlBudget(of_host=8))
         assert await free.take_up(0, free.options.budget) == 12
         await check_frontier(free)
 
@@ -217,7 +217,7 @@ class TestBudgets:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If 12,000 hosts are refused, then no more than 10,000 URIs are kept."""
-        frontier = await make_frontier(budget=Budget(hosts=10))
+        frontier = await make_frontier(budget=CrawlBudget(hosts=10))
         await frontier.add(candidates(frontier, names(12_000)))
         (state,) = await check_frontier(frontier)
         assert (len(state.hosts), len(state.over)) == (10, 10_000)

@@ -14,16 +14,16 @@ from rdfcrawl.frontier.intake import (
     LATER_BAND,
     LINK_BAND,
     SEED_BAND,
-    Intake,
+    LinkIngest,
     RecentLinks,
 )
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.kinds import kind_of
-from rdfcrawl.links import Extent, LinkFilter, Patterns, Scope
+from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter, UrlPatterns
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
-from rdfcrawl.uri import BadUri, Grouping, NormalForm, PolitenessKey, partition_of
+from rdfcrawl.uri import BadUri, HostGrouping, NormalForm, PolitenessKey, partition_of
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 from tests.support.frontier_state import scope_of
 
@@ -32,27 +32,29 @@ PAGE = "https://a.example/page"
 
 def new_intake(
     *,
-    scope: Scope | None = None,
+    scope: CrawlScope | None = None,
     allow: str | None = None,
     deny: str | None = None,
     max_depth: int = 255,
     partitions: int = 16,
-    grouping: Grouping = Grouping.HOST,
+    grouping: HostGrouping = HostGrouping.HOST,
     trap_limits: TrapLimits = NO_TRAPS,
-) -> Intake:
+) -> LinkIngest:
     """Return an intake that takes all that its arguments do not turn away."""
-    allowed = Patterns((re.compile(allow),)) if allow else Patterns()
-    denied = Patterns((re.compile(deny),)) if deny else Patterns()
-    return Intake(
+    allowed = UrlPatterns((re.compile(allow),)) if allow else UrlPatterns()
+    denied = UrlPatterns((re.compile(deny),)) if deny else UrlPatterns()
+    return LinkIngest(
         keys=PolitenessKey(grouping),
         normal_form=NormalForm(),
-        link_filter=LinkFilter(scope or Scope(), allowed, denied, traps=trap_limits),
+        link_filter=LinkFilter(
+            scope or CrawlScope(), allowed, denied, traps=trap_limits
+        ),
         partitions=partitions,
         max_depth=max_depth,
     )
 
 
-def taken(intake: Intake, *links: bytes, depth: int = 0) -> list[Record]:
+def taken(intake: LinkIngest, *links: bytes, depth: int = 0) -> list[Record]:
     """Return the records of the candidates among some links of a page."""
     parent = Record(PAGE, depth=depth)
     found = intake.links(links, parent=parent, url=PAGE)
@@ -113,7 +115,7 @@ def test_a_link_lies_with_its_key() -> None:
 
 def test_grouping_by_domain() -> None:
     """If hosts are grouped by domain, then two hosts share a key, and URLs differ."""
-    intake = new_intake(grouping=Grouping.DOMAIN)
+    intake = new_intake(grouping=HostGrouping.DOMAIN)
     links = [b"https://x.b.example/", b"https://y.b.example/"]
     found = intake.links(links, parent=Record(PAGE), url=PAGE)
     assert {candidate.key for candidate in found} == {"b.example"}
@@ -160,7 +162,7 @@ def test_links_that_were_too_deep_are_not_remembered() -> None:
 
 def test_links_out_of_scope_are_counted() -> None:
     """If a link is out of scope or denied, then it is counted; seeds are not asked."""
-    scope = scope_of(Extent.HOST, [PAGE])
+    scope = scope_of(CrawlExtent.HOST, [PAGE])
     intake = new_intake(scope=scope, deny="secret")
     links = [b"https://a.example/1", b"https://b.example/", b"https://a.example/secret"]
     assert [r.url for r in taken(intake, *links)] == ["https://a.example/1"]
@@ -170,9 +172,9 @@ def test_links_out_of_scope_are_counted() -> None:
 
 def test_a_wider_scope_takes_what_was_turned_away() -> None:
     """If the scope widens, then links that were found before are wanted now."""
-    intake = new_intake(scope=scope_of(Extent.HOST, [PAGE]))
+    intake = new_intake(scope=scope_of(CrawlExtent.HOST, [PAGE]))
     assert taken(intake, b"https://b.example/1") == []
-    both = scope_of(Extent.HOST, [PAGE, "https://b.example/"])
+    both = scope_of(CrawlExtent.HOST, [PAGE, "https://b.example/"])
     intake.narrow(LinkFilter(both))
     assert len(taken(intake, b"https://b.example/1")) == 1
 
@@ -243,7 +245,7 @@ def test_a_redirect_target_keeps_its_chain() -> None:
 )
 def test_where_a_redirect_may_lead(kind: Kind, target: str, *, is_wanted: bool) -> None:
     """If a target is out of scope, not allowed or denied, then it is counted."""
-    scope = scope_of(Extent.HOST, ["https://b.example/"])
+    scope = scope_of(CrawlExtent.HOST, ["https://b.example/"])
     intake = new_intake(scope=scope, allow="/data/", deny="secret")
     record = Record("https://a.example/1", kind)
     assert intake.wants_target(record, target) is is_wanted

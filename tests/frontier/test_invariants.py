@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 )
 
 from rdfcrawl.frontier.binary import program_version
-from rdfcrawl.frontier.scripts import Scripts
-from rdfcrawl.records import Budget
+from rdfcrawl.frontier.scripts import LuaScripts
+from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import registered_domain
 from tests.support.frontier_state import (
     candidates,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _CROWD = tuple(f"h{i}.crowd.test" for i in range(20))
 _KEYS = ("a.example", "b.example", "c.test", "[::1]", *_CROWD)
 _urls = st.builds("https://{}/{}".format, st.sampled_from(_KEYS), st.integers(0, 40))
-_BUDGET = Budget(of_host=8, hosts=19, of_domain=60)
+_BUDGET = CrawlBudget(of_host=8, hosts=19, of_domain=60)
 _MOST_HERE = 7
 
 
@@ -55,10 +55,10 @@ class _DeadError(Exception):
     """The worker was killed."""
 
 
-def _mortal(n_runs: int) -> type[Scripts]:
+def _mortal(n_runs: int) -> type[LuaScripts]:
     """Return operations of a worker that dies after so many round trips."""
 
-    class Mortal(Scripts):
+    class Mortal(LuaScripts):
         left = n_runs
 
         async def run(self, *args: Any) -> list[object]:
@@ -99,7 +99,7 @@ class Crawl(RuleBasedStateMachine):
         self.open: list[Visit] = []
         self.lost: set[Visit] = set()
 
-    def join(self, scripts: type[Scripts] = Scripts) -> Frontier:
+    def join(self, scripts: type[LuaScripts] = LuaScripts) -> Frontier:
         """Return the frontier of one more worker, which knows nothing yet."""
         return frontier_on(
             self.redis,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.frontier.payload import pack, pack_link, unpack
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.uri import BadUri, Grouping, PolitenessKey, requestable
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, requestable
 from tests.support.task_values import tasks
 
 _schemes = st.sampled_from(["http", "https", "ftp"])
@@ -66,8 +66,10 @@ def test_links_are_packed_as_their_records_are(record: Record) -> None:
     assert packed == pack(link, "a.b")
 
 
-@given(record=records(), grouping=st.sampled_from([Grouping.HOST, Grouping.DOMAIN]))
-def test_what_is_packed_comes_back(record: Record, grouping: Grouping) -> None:
+@given(
+    record=records(), grouping=st.sampled_from([HostGrouping.HOST, HostGrouping.DOMAIN])
+)
+def test_what_is_packed_comes_back(record: Record, grouping: HostGrouping) -> None:
     """If a record is packed for its queue, then it is unpacked as it was."""
     key = PolitenessKey(grouping).of(record.url)
     assert unpack(pack(record, key), key) == record

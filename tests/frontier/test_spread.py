@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.frontier.client import TurnEntry
-from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.whereabouts import away_partition
-from rdfcrawl.records import Budget
+from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_state import (
     candidates,
@@ -162,13 +162,13 @@ class TestBudgets:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If a domain may have 60 hosts, then it has; the rest waits until it may."""
-        small = await make_frontier(budget=Budget(hosts=60), **SMALL)
+        small = await make_frontier(budget=CrawlBudget(hosts=60), **SMALL)
         added = await small.add(candidates(small, names(100)))
         assert (added.new, added.over_domain) == (60, 40)
-        again = await make_frontier(budget=Budget(hosts=60), **SMALL)
+        again = await make_frontier(budget=CrawlBudget(hosts=60), **SMALL)
         assert (await again.add(candidates(again, names(100)))).seen == 100
         await check_frontier(small)
-        larger = await make_frontier(budget=Budget(hosts=75), **SMALL)
+        larger = await make_frontier(budget=CrawlBudget(hosts=75), **SMALL)
         assert await larger.take_up(0, larger.options.budget) == 15
         states = await check_frontier(larger)
         assert sum(len(state.over) for state in states) == 25
@@ -182,7 +182,7 @@ class TestBudgets:
         self, make_frontier: MakeFrontier
     ) -> None:
         """If hosts and domain have budgets of URIs, then exactly so many are taken."""
-        budget = Budget(of_host=3, of_domain=200)
+        budget = CrawlBudget(of_host=3, of_domain=200)
         frontier = await make_frontier(budget=budget, **SMALL)
         links = [url for i in range(4) for url in names(80, str(i))]
         added = await frontier.add(candidates(frontier, links))
@@ -191,7 +191,7 @@ class TestBudgets:
         other = await make_frontier(budget=budget, **SMALL)
         assert (await other.add(candidates(other, links))).new == 0
         await check_frontier(frontier)
-        free = await make_frontier(budget=Budget(of_host=3), **SMALL)
+        free = await make_frontier(budget=CrawlBudget(of_host=3), **SMALL)
         assert await free.take_up(0, free.options.budget) == 40
         states = await check_frontier(free)
         assert {h["a"] for s in states for h in s.hosts.values()} == {"3"}
@@ -202,7 +202,7 @@ class TestBudgets:
         """If a domain has got a budget of URIs, then what is seen takes none of it."""
         free = await make_frontier(**SMALL)
         await free.add(candidates(free, names(80)))
-        bound = await make_frontier(budget=Budget(of_domain=50), **SMALL)
+        bound = await make_frontier(budget=CrawlBudget(of_domain=50), **SMALL)
         added = await bound.add(candidates(bound, names(80) + names(80, "more")))
         assert (added.new, added.seen, added.over_domain) == (50, 80, 30)
 
@@ -210,7 +210,7 @@ class TestBudgets:
         self, make_frontier: MakeFrontier, redis: Redis
     ) -> None:
         """If two offer other links to the same hosts, then both budgets are exact."""
-        budget = Budget(of_host=2, of_domain=150)
+        budget = CrawlBudget(of_host=2, of_domain=150)
         workers = [await make_frontier(budget=budget, **SMALL) for _ in range(2)]
         for worker in workers:
             await worker.add(candidates(worker, names(60)))
@@ -234,13 +234,13 @@ class TestBudgets:
         self, make_frontier: MakeFrontier, n_runs: int
     ) -> None:
         """If a worker dies amid adding, then what is offered again is counted once."""
-        budget = Budget(of_host=3, hosts=60, of_domain=150)
+        budget = CrawlBudget(of_host=3, hosts=60, of_domain=150)
         frontier = await make_frontier(budget=budget, **SMALL)
         links = [url for i in range(4) for url in names(80, str(i))]
         dying = await make_frontier(budget=budget, **SMALL)
         runs, run = count(), dying._adder._scripts.run
 
-        class Mortal(Scripts):
+        class Mortal(LuaScripts):
             async def run(self, *args: Any) -> list[object]:
                 if next(runs) == n_runs:
                     raise ConnectionError

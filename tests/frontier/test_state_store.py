@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.outage import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 
 if TYPE_CHECKING:
@@ -81,4 +81,4 @@ async def test_late_end_of_a_run_ends_no_other(make_frontier: MakeFrontier) -> N
 
 def store_of(frontier: Frontier) -> StateStore:
     """Return the state store of a frontier's crawl."""
-    return StateStore(frontier.redis, frontier.key, Outage())
+    return StateStore(frontier.redis, frontier.key, RedisRetry())

@@ -19,9 +19,9 @@ from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.binary import program_version
 from rdfcrawl.frontier.options import CrawlOptions, WorkerOptions
-from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.outage import RedisRetry
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.worker import Worker
+from rdfcrawl.frontier.worker import FrontierWorker
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import Added, Candidate
+    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.records import Record, Visit
     from tests.support.redis_fixtures import MakeFrontier
@@ -64,12 +64,12 @@ def new_worker(
     flush_stores: Callable[[], Awaitable[None]] = nothing,
     has_started: bool = True,
     **options: Any,
-) -> Worker:
+) -> FrontierWorker:
     """Return a worker that is not opened yet, and commits often."""
-    worker = Worker(
+    worker = FrontierWorker(
         frontier,
         WorkerOptions(name=name, **{"visits": 4, "commit_secs": 0.05, **options}),
-        outage=Outage(),
+        outage=RedisRetry(),
         flush_stores=flush_stores,
         take_seeds=no_seeds,
         wake=lambda: None,
@@ -86,7 +86,7 @@ async def until(holds: Callable[[], bool], secs: float = LONGEST_SECS) -> None:
             await asyncio.sleep(0.005)
 
 
-async def next_visit(worker: Worker) -> Visit:
+async def next_visit(worker: FrontierWorker) -> Visit:
     """Wait for a visit."""
     async with asyncio.timeout(LONGEST_SECS):
         while (visit := worker.next_visit()) is None:  # noqa: ASYNC110 (as Scrapy does)
@@ -430,7 +430,7 @@ class TestBounds:
         (candidate,) = candidates(frontier, paths(1))
         add, n_calls = frontier.add, 0
 
-        async def add_and_break(marks: Sequence[Candidate]) -> Added:
+        async def add_and_break(marks: Sequence[Candidate]) -> AddedCounts:
             nonlocal n_calls
             n_calls += 1
             added = await add(marks)
@@ -520,7 +520,7 @@ class Site:
             urls += self.children(url)
         return urls
 
-    async def crawl(self, worker: Worker) -> None:
+    async def crawl(self, worker: FrontierWorker) -> None:
         """Make visits until the worker says that the crawl is over."""
         async with asyncio.timeout(LONGEST_SECS):
             while not worker.is_over:
@@ -739,7 +739,7 @@ class Traffic:
 
     async def add(self) -> None:
         """Add links; note those that the server has taken."""
-        outage = Outage()
+        outage = RedisRetry()
         n = 0
         while self.is_adding:
             urls = [f"https://h{n % 50}.example/{n}/{i}" for i in range(20)]

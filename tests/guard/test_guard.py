@@ -20,14 +20,14 @@ from scrapy.utils.project import get_project_settings
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import (
     MAX_PORT,
+    ConnectionUse,
     Guard,
-    Use,
-    Why,
+    RefusalCause,
     literal_address,
     parse_networks,
     parse_ports,
@@ -38,7 +38,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.fetch.answer import Answer
+    from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.fetch.options import FetchOptions
     from tests.conftest import RawServers
 
@@ -151,34 +151,34 @@ def test_networks_are_allowed() -> None:
     guard = Guard(parse_networks(["10.0.0.0/8", " fd00::/8 ", ""]))
     assert guard.refusal("10.1.2.3", 80) is None
     assert guard.refusal("fd12::1", 80) is None
-    assert guard.refusal("127.0.0.1", 80) is Why.LOOPBACK
-    assert guard.refusal("::ffff:10.1.2.3", 80) is Why.TUNNEL
+    assert guard.refusal("127.0.0.1", 80) is RefusalCause.LOOPBACK
+    assert guard.refusal("::ffff:10.1.2.3", 80) is RefusalCause.TUNNEL
 
 
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("0.0.0.0", Why.UNSPECIFIED),
-        ("10.0.0.1", Why.PRIVATE),
-        ("100.64.0.1", Why.SHARED),
-        ("168.63.129.16", Why.CLOUD),
-        ("169.254.169.254", Why.LINK_LOCAL),
-        ("192.0.2.1", Why.DOCUMENTATION),
-        ("198.18.0.1", Why.BENCHMARK),
-        ("255.255.255.255", Why.RESERVED),
-        ("::1", Why.LOOPBACK),
-        ("::", Why.UNSPECIFIED),
-        ("::ffff:127.0.0.1", Why.TUNNEL),
-        ("64:ff9b::7f00:1", Why.LOOPBACK),
-        ("2002:7f00:1::", Why.TUNNEL),
-        ("fd00:ec2::254", Why.PRIVATE),
-        ("fe80::1%eth0", Why.LINK_LOCAL),
-        ("ff02::1", Why.MULTICAST),
-        ("5f00::1", Why.RESERVED),
-        ("127.1", Why.RESERVED),
+        ("0.0.0.0", RefusalCause.UNSPECIFIED),
+        ("10.0.0.1", RefusalCause.PRIVATE),
+        ("100.64.0.1", RefusalCause.SHARED),
+        ("168.63.129.16", RefusalCause.CLOUD),
+        ("169.254.169.254", RefusalCause.LINK_LOCAL),
+        ("192.0.2.1", RefusalCause.DOCUMENTATION),
+        ("198.18.0.1", RefusalCause.BENCHMARK),
+        ("255.255.255.255", RefusalCause.RESERVED),
+        ("::1", RefusalCause.LOOPBACK),
+        ("::", RefusalCause.UNSPECIFIED),
+        ("::ffff:127.0.0.1", RefusalCause.TUNNEL),
+        ("64:ff9b::7f00:1", RefusalCause.LOOPBACK),
+        ("2002:7f00:1::", RefusalCause.TUNNEL),
+        ("fd00:ec2::254", RefusalCause.PRIVATE),
+        ("fe80::1%eth0", RefusalCause.LINK_LOCAL),
+        ("ff02::1", RefusalCause.MULTICAST),
+        ("5f00::1", RefusalCause.RESERVED),
+        ("127.1", RefusalCause.RESERVED),
     ],
 )
-def test_refusal_has_a_name(address: str, why: Why) -> None:
+def test_refusal_has_a_name(address: str, why: RefusalCause) -> None:
     """If an address is refused, then it is said what it is."""
     assert Guard().refusal(address, 443) is why
 
@@ -186,25 +186,31 @@ def test_refusal_has_a_name(address: str, why: Why) -> None:
 @pytest.mark.parametrize(
     ("use", "allowed", "refused"),
     [
-        (Use.WEB, [80, 443, 1024, 8890, MAX_PORT], [0, 1, 21, 22, 25, 110, 990, 1023]),
-        (Use.FTP, [21, 990, 2121], [20, 22, 25, 1023, MAX_PORT + 1]),
-        (Use.FTP_DATA, [1024, 50_000, MAX_PORT], [20, 21, 22, 80, 443, 1023]),
+        (
+            ConnectionUse.WEB,
+            [80, 443, 1024, 8890, MAX_PORT],
+            [0, 1, 21, 22, 25, 110, 990, 1023],
+        ),
+        (ConnectionUse.FTP, [21, 990, 2121], [20, 22, 25, 1023, MAX_PORT + 1]),
+        (ConnectionUse.FTP_DATA, [1024, 50_000, MAX_PORT], [20, 21, 22, 80, 443, 1023]),
     ],
 )
-def test_ports(use: Use, allowed: list[int], refused: list[int]) -> None:
+def test_ports(use: ConnectionUse, allowed: list[int], refused: list[int]) -> None:
     """If a port is one of another service, then it is not connected to."""
     guard = Guard()
     assert [port for port in allowed if guard.refuses_port(port, use)] == []
-    assert {guard.refusal("1.1.1.1", port, use) for port in refused} == {Why.PORT}
+    assert {guard.refusal("1.1.1.1", port, use) for port in refused} == {
+        RefusalCause.PORT
+    }
 
 
 def test_ports_are_set() -> None:
     """If the ports of the web are fewer, then those of FTP and its data stay."""
     guard = Guard(ports=parse_ports(["80", " 443 "]))
-    assert guard.refuses_port(8080) is Why.PORT
-    assert guard.refuses_port(2121, Use.FTP) is Why.PORT
-    assert guard.refuses_port(21, Use.FTP) is None
-    assert guard.refuses_port(50_000, Use.FTP_DATA) is None
+    assert guard.refuses_port(8080) is RefusalCause.PORT
+    assert guard.refuses_port(2121, ConnectionUse.FTP) is RefusalCause.PORT
+    assert guard.refuses_port(21, ConnectionUse.FTP) is None
+    assert guard.refuses_port(50_000, ConnectionUse.FTP_DATA) is None
 
 
 @pytest.mark.parametrize(
@@ -225,16 +231,16 @@ def test_literals_are_known_without_a_lookup(host: str, address: str) -> None:
 
 def test_many_ports_of_an_address_are_a_scan() -> None:
     """If documents lead to ever more ports of an address, then they are refused."""
-    counts: list[Why] = []
-    gate = Gate(Guard(max_ports=3), count=counts.append)
+    counts: list[RefusalCause] = []
+    gate = ConnectionGate(Guard(max_ports=3), count=counts.append)
     for port in (80, 443, 8080, 80, 443):
         gate.check("1.1.1.1", port)
     with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
         gate.check("1.1.1.1", 8081)
     gate.check("1.1.1.1", 8080)
     gate.check("1.1.1.2", 8081)
-    gate.check("1.1.1.1", 50_000, Use.FTP_DATA)
-    assert counts == [Why.PORT_SCAN]
+    gate.check("1.1.1.1", 50_000, ConnectionUse.FTP_DATA)
+    assert counts == [RefusalCause.PORT_SCAN]
 
 
 def test_setting_is_read() -> None:
@@ -283,7 +289,7 @@ async def opened(options: FetchOptions, guard: Guard) -> AsyncIterator[HttpExcha
             yield exchange
 
 
-async def get(url: str, options: FetchOptions, guard: Guard) -> Answer:
+async def get(url: str, options: FetchOptions, guard: Guard) -> HttpResponse:
     """Fetch one URL by a guarded exchange."""
     async with opened(options, guard) as exchange:
         return await exchange.get(url, options.ask(Kind.PAGE))
@@ -380,7 +386,9 @@ class Names(AbstractResolver):
 
 async def test_private_addresses_of_a_name_are_left_out() -> None:
     """If a name has public and private addresses, then only the public ones stay."""
-    names = GuardedResolver(Names(["10.0.0.1", "1.1.1.1", "::1"]), Gate(Guard()))
+    names = GuardedResolver(
+        Names(["10.0.0.1", "1.1.1.1", "::1"]), ConnectionGate(Guard())
+    )
     assert [each["host"] for each in await names.resolve("a.example", 80)] == [
         "1.1.1.1"
     ]
@@ -389,7 +397,7 @@ async def test_private_addresses_of_a_name_are_left_out() -> None:
 async def test_name_that_changes_its_address_is_refused() -> None:
     """If a name turns private (DNS rebinding), then each lookup is judged anew."""
     source = Names(["1.1.1.1"], ["127.0.0.1"])
-    names = GuardedResolver(source, Gate(Guard()))
+    names = GuardedResolver(source, ConnectionGate(Guard()))
     assert await names.resolve("a.example", 80)
     with pytest.raises(GuardBlocked, match="loopback"):
         await names.resolve("a.example", 80)

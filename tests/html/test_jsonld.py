@@ -14,13 +14,13 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 
 URL = "http://a.example/dir/page"
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 
 
 def script(text: str, attributes: str = "") -> str:
@@ -28,7 +28,7 @@ def script(text: str, attributes: str = "") -> str:
     return f'<script type="application/ld+json"{attributes}>{text}</script>'
 
 
-def read(html: str, log: FaultLog, environment: Environment = BOUNDED) -> str:
+def read(html: str, log: FaultLog, environment: ReaderContext = BOUNDED) -> str:
     """Return the statements of a page's blocks."""
     page = ParsedPage(html.encode(), url=URL)
     return b"".join(extract_json_ld(page, environment, DEFAULT_LIMITS, log)).decode()

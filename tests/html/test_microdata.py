@@ -15,7 +15,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata
 from rdfcrawl.html.microdata import extract_microdata
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.vocabularies import Vocabularies, default_vocabularies
+from rdfcrawl.html.vocabularies import VocabularyRegistry, default_vocabularies
 from rdfcrawl.rdf.checking import iter_checked
 from tests.support.examples import examples
 
@@ -190,7 +190,7 @@ def test_a_type_has_a_vocabulary(item_type: str, vocabulary: str) -> None:
 
 def test_a_registry_entails_properties() -> None:
     """If the registry names super-properties, then they are stated too."""
-    vocabularies = Vocabularies.of(
+    vocabularies = VocabularyRegistry.of(
         {"http://v/": {"properties": {"p": {"subPropertyOf": ["a:b", "c:d"]}}}}
     )
     page = ParsedPage(

@@ -10,9 +10,9 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from tests.support.nasty_statements import (
     ALWAYS,
     CONTROLS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 P: Final = "http://e/p"
 RULES: Final = """
 prefixes: {ex: "http://e/"}
@@ -160,7 +160,7 @@ def reading_of(name: str, body: str, folder: Path) -> DocumentReading:
     rules.write_text(RULES)
     return DocumentReading(
         page_of(body),
-        Job(
+        ReadingJob(
             url=URL,
             graph=URL,
             media_type="text/html",

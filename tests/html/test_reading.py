@@ -14,17 +14,17 @@ from rdfcrawl.html import reading as reading_module
 from rdfcrawl.html.extractors import SLOW, Extractor
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
-from rdfcrawl.html.timebox import OutOfTime, Timebox
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.html.timebox import OutOfTime, TimeShares
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.records import Link, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 URL = "http://a.example/dir/page"
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 PAGE = """<!DOCTYPE html><html lang=en><head>
 <link rel=alternate type=text/turtle href=x.ttl>
 <meta property="og:title" content="a"><meta name="DC.title" content="b">
@@ -51,7 +51,7 @@ class Read:
         self,
         html: str | bytes,
         *,
-        environment: Environment = BOUNDED,
+        environment: ReaderContext = BOUNDED,
         extractors: frozenset[Extractor] | None = None,
         limits: ParseLimits = DEFAULT_LIMITS,
         media_type: str = "text/html",
@@ -68,7 +68,7 @@ class Read:
             environment=environment,
             limits=limits,
             log=self.log,
-            output=Output(url=URL, graph=None, limits=limits, log=self.log),
+            output=QuadOutput(url=URL, graph=None, limits=limits, log=self.log),
         )
         self.text = b"".join(self.reading).decode()
 
@@ -223,7 +223,7 @@ def spin(swallow: type[BaseException]) -> None:
 
 def test_time_is_shared() -> None:
     """If one takes all it may, then the next gets half of what is left."""
-    timebox = Timebox(0.4)
+    timebox = TimeShares(0.4)
     for name in ("a", "b"):
         with pytest.raises(OutOfTime):
             timebox.run(name, lambda: spin(ValueError))
@@ -235,4 +235,4 @@ def test_time_is_shared() -> None:
 def test_what_swallows_exceptions_ends_too() -> None:
     """If a library catches every exception, then it ends all the same."""
     with pytest.raises(OutOfTime):
-        Timebox(0.2).run("a", lambda: spin(Exception))
+        TimeShares(0.2).run("a", lambda: spin(Exception))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.outage import Outage
+from rdfcrawl.frontier.outage import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.pipelines.changes import StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
@@ -48,7 +48,7 @@ async def test_what_the_store_refused_is_not_called_unchanged(
 ) -> None:
     """If the store does not take a document, then it is written the next time."""
     frontier = await make_frontier()
-    state = StateStore(frontier.redis, frontier.key, Outage())
+    state = StateStore(frontier.redis, frontier.key, RedisRetry())
     spider = SimpleNamespace(session=SimpleNamespace(run=1, state_store=state))
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))

@@ -21,7 +21,7 @@ from tests.support.examples import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -32,7 +32,7 @@ LINE = '<http://e/a> <http://e/b> "good" .\n'
 
 def read(
     *lines: Any, limits: ParseLimits | None = None, end: str = "\n"
-) -> tuple[str, Parse]:
+) -> tuple[str, DocumentParser]:
     """Return the N-Quads and the parse; text is not made JSON again."""
     body = end.join(x if isinstance(x, str) else json.dumps(x) for x in lines)
     parsed = parse(
@@ -46,7 +46,7 @@ def read(
     return b"".join(parsed).decode(), parsed
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.iris import mended_iri
 from rdfcrawl.rdf.parse import parse
 from tests.support.nasty_statements import by_pyoxigraph, by_rdflib, stored
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 URL = "http://data.example/d"
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_mended_iris_are_counted_and_nothing_is_lost(
     body = DOCUMENTS[media_type]
     path = tmp_path / "document"
     path.write_text(body)
-    job = Job(url=URL, graph=URL, media_type=media_type, trust="all")
+    job = ReadingJob(url=URL, graph=URL, media_type=media_type, trust="all")
     reading = DocumentReading(
         path if is_file else body.encode(), job, environment=BOUNDED
     )

@@ -13,7 +13,7 @@ from pyoxigraph import RdfFormat
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import NeedsSandbox, Reason
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -22,13 +22,13 @@ from tests.support.examples import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 XML, TRIG, N3 = "application/rdf+xml", "application/trig", "text/n3"
 P = "@prefix e: <http://e/>. "
 LAST = '<http://e/z> <http://e/b> "last" .\n'
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 
 
 def rdf(content: str) -> str:
@@ -45,7 +45,7 @@ def trig(content: str) -> str:
     return f"{P}{content} e:z e:b 'last' ."
 
 
-def read(body: str, media_type: str, **options: Any) -> tuple[str, Parse]:
+def read(body: str, media_type: str, **options: Any) -> tuple[str, DocumentParser]:
     """Return the N-Quads and the parse."""
     source = options.pop("source", body.encode())
     options.setdefault("environment", BOUNDED)
@@ -55,7 +55,7 @@ def read(body: str, media_type: str, **options: Any) -> tuple[str, Parse]:
     return b"".join(parsed).decode(), parsed
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 

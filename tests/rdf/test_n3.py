@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import NeedsSandbox, Reason
-from rdfcrawl.rdf.environment import INLINE, Environment
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.n3 import FormulaMarker
 from rdfcrawl.rdf.parse import parse
 from tests.support.examples import examples
@@ -17,16 +17,16 @@ from tests.support.examples import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 P = "@prefix : <http://e/>. "
 LAST = " :d :e :f ."
 END = "<http://e/d> <http://e/e> <http://e/f> .\n"
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 
 
-def read(body: str, environment: Environment = BOUNDED) -> tuple[str, Parse]:
+def read(body: str, environment: ReaderContext = BOUNDED) -> tuple[str, DocumentParser]:
     """Return the N-Quads and the parse."""
     parsed = parse(
         body.encode(),
@@ -39,7 +39,7 @@ def read(body: str, environment: Environment = BOUNDED) -> tuple[str, Parse]:
     return b"".join(parsed).decode(), parsed
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 

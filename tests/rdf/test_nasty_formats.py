@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.parse import parse
 from tests.support.nasty_statements import (
@@ -22,9 +22,9 @@ from tests.support.nasty_statements import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
-BOUNDED = Environment(is_bounded=True)
+BOUNDED = ReaderContext(is_bounded=True)
 SEEDS = range(3)
 # What is no text, as an escape of the syntax.
 SURROGATES = {
@@ -37,7 +37,7 @@ SURROGATES = {
 }
 
 
-def parse_document(name: str, body: bytes | Path) -> Parse:
+def parse_document(name: str, body: bytes | Path) -> DocumentParser:
     """Return the parse of a document in a format."""
     return parse(
         body, url=URL, graph=URL, media_type=WRITERS[name][0], environment=BOUNDED

@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.output import CHUNK_BYTES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 P = "@prefix e: <http://e/> .\n"
@@ -44,12 +44,12 @@ class Nothing:
         raise SourceFault(Reason.REMOTE_CONTEXT, url)
 
 
-BOUNDED = Environment(contexts=Nothing(), is_bounded=True)
+BOUNDED = ReaderContext(contexts=Nothing(), is_bounded=True)
 
 
 def read(
     source: bytes | str | Path | ByteSource, media_type: str = TTL, **options: Any
-) -> tuple[str, Parse]:
+) -> tuple[str, DocumentParser]:
     """Return the N-Quads without a graph, and the parse."""
     body = source.encode() if isinstance(source, str) else source
     options = {"url": URL, "graph": None, "environment": BOUNDED} | options
@@ -62,7 +62,7 @@ def objects(text: str) -> list[str]:
     return [line[:-2].split(" ", 2)[2] for line in text.splitlines()]
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 
@@ -509,7 +509,7 @@ def hdt() -> bytes:
 def test_hdt_is_read_as_a_map(as_source: Callable[[bytes], Any], hdt: bytes) -> None:
     """If a document is HDT, in memory or in a file, then it is read."""
     lifted: list[int] = []
-    environment = Environment(lift=lifted.append, is_bounded=True)
+    environment = ReaderContext(lift=lifted.append, is_bounded=True)
     text, parsed = read(as_source(hdt), "application/vnd.hdt", environment=environment)
     assert sorted(objects(text)) == ['"1"', "<http://c>"]
     assert (parsed.faults, parsed.is_partial) == ([], False)
@@ -522,19 +522,19 @@ def test_hdt_of_a_stream_is_put_aside(hdt: bytes) -> None:
     def stream() -> ByteSource:
         return ByteSource(stream=io.BufferedReader(io.BytesIO(hdt)))
 
-    environment = Environment(scratch=MemoryScratch(10_000), is_bounded=True)
+    environment = ReaderContext(scratch=MemoryScratch(10_000), is_bounded=True)
     text, parsed = read(stream(), "", environment=environment)
     assert sorted(objects(text)) == ['"1"', "<http://c>"]
-    environment = Environment(scratch=MemoryScratch(100), is_bounded=True)
+    environment = ReaderContext(scratch=MemoryScratch(100), is_bounded=True)
     text, parsed = read(stream(), "", environment=environment)
     assert (text, reasons(parsed)) == ("", {Reason.TOO_LARGE: 1})
     with pytest.raises(NeedsSandbox):
-        read(stream(), "", environment=Environment())
+        read(stream(), "", environment=ReaderContext())
 
 
 def test_hdt_is_not_cut(as_source: Callable[[bytes], Any], hdt: bytes) -> None:
     """If HDT is too large, then it is refused: its begin says nothing."""
-    limits, environment = ParseLimits(doc_bytes=200), Environment(is_bounded=True)
+    limits, environment = ParseLimits(doc_bytes=200), ReaderContext(is_bounded=True)
     text, parsed = read(as_source(hdt), limits=limits, environment=environment)
     assert (text, reasons(parsed)) == ("", {Reason.TOO_LARGE: 1})
     assert parsed.is_partial

@@ -19,7 +19,7 @@ from rdfcrawl.rdf.rdf_json import read_rdf_json
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 GOOD = {"type": "literal", "value": "good"}
@@ -27,7 +27,7 @@ LINE = '<http://e/a> <http://e/b> "good" .\n'
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-def read(document: Any) -> tuple[str, Parse]:
+def read(document: Any) -> tuple[str, DocumentParser]:
     """Return the N-Quads and the parse; text is not made JSON again."""
     text = document if isinstance(document, str) else json.dumps(document)
     parsed = parse(
@@ -36,7 +36,7 @@ def read(document: Any) -> tuple[str, Parse]:
     return b"".join(parsed).decode(), parsed
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 

@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from rdfcrawl import formats
 from rdfcrawl.rdf import labels
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -134,7 +134,7 @@ def test_whatever_comes_the_output_is_strict_n_quads(
         url=URL,
         graph=URL,
         media_type=form.media_types[0],
-        environment=Environment(is_bounded=True),
+        environment=ReaderContext(is_bounded=True),
     )
     again = list(pyoxigraph.parse(b"".join(parsed), format=RdfFormat.N_QUADS))
     assert len(again) == parsed.n_quads

@@ -23,7 +23,7 @@ from tests.support.examples import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"
 HEAD = '<?xml version="1.0"?><TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/">'
@@ -33,7 +33,7 @@ GOOD = f"<triple>{A}{B}<plainLiteral>good</plainLiteral></triple>"
 
 def read(
     body: str, charset: str = "utf-8", limits: ParseLimits | None = None
-) -> tuple[str, Parse]:
+) -> tuple[str, DocumentParser]:
     """Return the N-Quads and the parse."""
     parsed = parse(
         body.encode(charset),
@@ -51,7 +51,7 @@ def graph(content: str) -> str:
     return f"{HEAD}<graph>{content}</graph></TriX>"
 
 
-def reasons(parsed: Parse) -> dict[Reason, int]:
+def reasons(parsed: DocumentParser) -> dict[Reason, int]:
     """Return how often each fault was counted."""
     return {fault.reason: fault.count for fault in parsed.faults}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.sitemaps.dates import PointInTime, Precision, parse_point
+from rdfcrawl.sitemaps.dates import PointInTime, TimePrecision, parse_point
 
 
 def point(text: str) -> PointInTime:
@@ -21,48 +21,63 @@ def point(text: str) -> PointInTime:
 @pytest.mark.parametrize(
     ("text", "written", "precision", "kind"),
     [
-        ("1997", "1997", Precision.YEAR, "gYear"),
-        ("1997-07", "1997-07", Precision.MONTH, "gYearMonth"),
-        ("1997-07-16", "1997-07-16", Precision.DAY, "date"),
-        ("1997-07-16T19:20+01:00", "1997-07-16T18:20Z", Precision.MINUTE, "W3CDTF"),
+        ("1997", "1997", TimePrecision.YEAR, "gYear"),
+        ("1997-07", "1997-07", TimePrecision.MONTH, "gYearMonth"),
+        ("1997-07-16", "1997-07-16", TimePrecision.DAY, "date"),
+        ("1997-07-16T19:20+01:00", "1997-07-16T18:20Z", TimePrecision.MINUTE, "W3CDTF"),
         (
             "1997-07-16T19:20:30+01:00",
             "1997-07-16T18:20:30Z",
-            Precision.SECOND,
+            TimePrecision.SECOND,
             "dateTime",
         ),
         (
             "1997-07-16T19:20:30.450Z",
             "1997-07-16T19:20:30.45Z",
-            Precision.FRACTION,
+            TimePrecision.FRACTION,
             "dateTime",
         ),
         (
             "2007-11-21T14:41:09+00:00",
             "2007-11-21T14:41:09Z",
-            Precision.SECOND,
+            TimePrecision.SECOND,
             "dateTime",
         ),
-        (" 1997-07-16 19:20:30 ", "1997-07-16T19:20:30", Precision.SECOND, "dateTime"),
+        (
+            " 1997-07-16 19:20:30 ",
+            "1997-07-16T19:20:30",
+            TimePrecision.SECOND,
+            "dateTime",
+        ),
         (
             "1997-07-16T19:20:30-0530",
             "1997-07-17T00:50:30Z",
-            Precision.SECOND,
+            TimePrecision.SECOND,
             "dateTime",
         ),
-        ("1997-07-16t19:20:30z", "1997-07-16T19:20:30Z", Precision.SECOND, "dateTime"),
-        ("1998-12-31T23:59:60Z", "1998-12-31T23:59:59Z", Precision.SECOND, "dateTime"),
+        (
+            "1997-07-16t19:20:30z",
+            "1997-07-16T19:20:30Z",
+            TimePrecision.SECOND,
+            "dateTime",
+        ),
+        (
+            "1998-12-31T23:59:60Z",
+            "1998-12-31T23:59:59Z",
+            TimePrecision.SECOND,
+            "dateTime",
+        ),
         (
             "Sat, 07 Sep 2002 00:00:01 GMT",
             "2002-09-07T00:00:01Z",
-            Precision.SECOND,
+            TimePrecision.SECOND,
             "dateTime",
         ),
-        ("7 Sep 2002 01:00 +0200", "2002-09-06T23:00Z", Precision.MINUTE, "W3CDTF"),
-        ("0099-01-01", "0099-01-01", Precision.DAY, "date"),
+        ("7 Sep 2002 01:00 +0200", "2002-09-06T23:00Z", TimePrecision.MINUTE, "W3CDTF"),
+        ("0099-01-01", "0099-01-01", TimePrecision.DAY, "date"),
     ],
 )
-def test_forms(text: str, written: str, precision: Precision, kind: str) -> None:
+def test_forms(text: str, written: str, precision: TimePrecision, kind: str) -> None:
     """If a date has a form of the note or of RSS, then its precision is kept."""
     found = point(text)
     assert (found.text, found.precision) == (written, precision)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.entry import ChangeFrequency, Entry, Extension
+from rdfcrawl.sitemaps.entry import ChangeFrequency, EntryExtension, SitemapEntry
 from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import Sitemap
 from tests.support.examples import examples
@@ -28,7 +28,7 @@ def facts(content: str) -> str:
     body = f"<urlset {NAMESPACES}><url><loc>{PAGE}</loc>{content}</url></urlset>"
     log = FaultLog()
     (entry,) = Sitemap(body.encode(), url=MAP, log=log)
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, SitemapEntry)
     lines = list(describe_entry(entry, sitemap=MAP))
     block = b"".join(iter_checked(lines, log))
     assert not log.all()
@@ -119,7 +119,7 @@ def test_facts(content: str, statement: str) -> None:
 
 def test_a_sitemap_of_an_index_is_listed_as_one() -> None:
     """If an entry is a sitemap, then the statement says that."""
-    entry = Entry(position=0, url="http://e/1.xml", is_sitemap=True)
+    entry = SitemapEntry(position=0, url="http://e/1.xml", is_sitemap=True)
     lines = list(describe_entry(entry, sitemap=MAP, graph=MAP))
     assert lines == [
         f"<{MAP}> <urn:rdfcrawl:vocab#listsSitemap> <http://e/1.xml> <{MAP}> .\n"
@@ -144,13 +144,13 @@ def test_a_sitemap_of_an_index_is_listed_as_one() -> None:
 )
 def test_any_extension(kind: str, values: list[tuple[str, str]]) -> None:
     """If an extension says anything, then its statements are right or left out."""
-    entry = Entry(
+    entry = SitemapEntry(
         position=3,
         url=PAGE,
         lastmod=parse_point("2004-12-23T18:00Z"),
         changefreq=ChangeFrequency.NEVER,
         priority=1e-7,
-        extensions=(Extension(kind, tuple(values)),),
+        extensions=(EntryExtension(kind, tuple(values)),),
     )
     log = FaultLog()
     lines = list(describe_entry(entry, sitemap=MAP))

@@ -15,11 +15,11 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.elements import MAX_PARTS, Element, iter_elements
 from rdfcrawl.sitemaps.markup import (
-    End,
+    ClosingTag,
+    ElementStructure,
     MarkupLimits,
-    Start,
-    Structure,
-    Tokenizer,
+    MarkupTokenizer,
+    OpeningTag,
     iter_events,
 )
 from tests.support.examples import examples
@@ -54,17 +54,19 @@ def test_a_document_becomes_starts_texts_and_ends() -> None:
     """If a document has all that XML has, then it comes out as it was meant."""
     events, faults = read(SAMPLE)
     assert events == [
-        Start("a", "urn:d", {"xmlns": "urn:d", "xmlns:p": "urn:p", "q": "1>2 & 3"}),
-        Start("loc", "urn:d", {}),
+        OpeningTag(
+            "a", "urn:d", {"xmlns": "urn:d", "xmlns:p": "urn:p", "q": "1>2 & 3"}
+        ),
+        OpeningTag("loc", "urn:d", {}),
         "http://e/?a=1&b=2&c=3",
-        End("loc"),
-        Start("p:x", "urn:p", {"y": '"'}),
-        End("p:x"),
+        ClosingTag("loc"),
+        OpeningTag("p:x", "urn:p", {"y": '"'}),
+        ClosingTag("p:x"),
         " t<b>&amp;]] >its < own&none;\n",
-        Start("loc", "urn:d", {}),
+        OpeningTag("loc", "urn:d", {}),
         "éééé",
-        End("loc"),
-        End("a"),
+        ClosingTag("loc"),
+        ClosingTag("a"),
     ]
     assert faults == {Reason.REPAIRED: 1}
 
@@ -73,9 +75,9 @@ def test_events_do_not_depend_on_where_pieces_are_cut() -> None:
     """If a document comes in two pieces or by characters, then nothing changes."""
     whole, _ = read(SAMPLE)
     for at in range(len(SAMPLE)):
-        tokenizer = Tokenizer(FaultLog())
+        tokenizer = MarkupTokenizer(FaultLog())
         assert tokenizer.feed(SAMPLE[:at]) + tokenizer.feed(SAMPLE[at:]) == whole, at
-    tokenizer = Tokenizer(FaultLog())
+    tokenizer = MarkupTokenizer(FaultLog())
     assert [event for char in SAMPLE for event in tokenizer.feed(char)] == whole
 
 
@@ -185,13 +187,18 @@ def test_bounds_leave_out_and_go_on(body: str, reason: Reason) -> None:
     """If a part of a document is beyond a bound, then what follows is kept."""
     limits = MarkupLimits(text_chars=100, tag_chars=200, n_attributes=10, depth=8)
     log = FaultLog()
-    tokenizer = Tokenizer(log, limits=limits)
+    tokenizer = MarkupTokenizer(log, limits=limits)
     events = [
         event
         for at in range(0, len(body), 7)
         for event in tokenizer.feed(body[at : at + 7])
     ]
-    assert events[-4:] == [Start("c", "", {}), "kept", End("c"), End("a")]
+    assert events[-4:] == [
+        OpeningTag("c", "", {}),
+        "kept",
+        ClosingTag("c"),
+        ClosingTag("a"),
+    ]
     assert reason in {fault.reason for fault in log.all()}
 
 
@@ -238,7 +245,7 @@ def test_a_source_that_fails_keeps_what_came_before() -> None:
 
     log = FaultLog()
     source = ByteSource(reopen=lambda: io.BufferedReader(Failing(), 16))
-    assert list(iter_events(source, log=log))[2:4] == ["x", End("b")]
+    assert list(iter_events(source, log=log))[2:4] == ["x", ClosingTag("b")]
     assert log.count(Reason.BAD_ARCHIVE) == 1
 
 
@@ -258,15 +265,15 @@ def test_a_source_that_fails_keeps_what_came_before() -> None:
 )
 def test_elements_that_are_not_closed(body: str, names: str) -> None:
     """If the structure is known, then what is not closed ends where it must."""
-    structure = Structure(
+    structure = ElementStructure(
         records=frozenset({"url"}), leaves=frozenset({"loc", "lastmod"})
     )
     found = []
     log = FaultLog()
     for event in iter_events(ByteSource(body.encode()), log=log, structure=structure):
-        if isinstance(event, Start):
+        if isinstance(event, OpeningTag):
             found.append(event.name)
-        elif isinstance(event, End):
+        elif isinstance(event, ClosingTag):
             found.append("/" + event.name)
     assert found == ["r", *names.split(), "/r"]
 
@@ -275,7 +282,7 @@ def test_namespaces_end_with_their_elements() -> None:
     """If prefixes are declared again, then each counts within its element."""
     body = "<a xmlns='u:1'><b xmlns='u:2' xmlns:p='u:3'><p:c/><c/></b><b/><p:c/></a>"
     events, _ = read(body)
-    found = [(x.name, x.namespace) for x in events if isinstance(x, Start)]
+    found = [(x.name, x.namespace) for x in events if isinstance(x, OpeningTag)]
     assert found == [
         ("a", "u:1"),
         ("b", "u:2"),
@@ -286,7 +293,7 @@ def test_namespaces_end_with_their_elements() -> None:
     ]
 
 
-def elements(body: str) -> tuple[list[Start | Element], FaultLog]:
+def elements(body: str) -> tuple[list[OpeningTag | Element], FaultLog]:
     """Return the elements of a document."""
     log = FaultLog()
     events = iter_events(ByteSource(body.encode()), log=log)
@@ -390,11 +397,11 @@ def test_a_large_document_is_read_in_flat_memory() -> None:
 def test_any_markup_is_read(parts: list[str], size: int) -> None:
     """If pieces of markup stand in any order, then starts and ends are balanced."""
     body = "".join(parts)
-    structure = Structure(records=frozenset({"url"}), leaves=frozenset({"loc"}))
-    tokenizer = Tokenizer(FaultLog(), structure=structure)
+    structure = ElementStructure(records=frozenset({"url"}), leaves=frozenset({"loc"}))
+    tokenizer = MarkupTokenizer(FaultLog(), structure=structure)
     whole = tokenizer.feed(body)
     tokenizer.close()
-    by_piece = Tokenizer(FaultLog(), structure=structure)
+    by_piece = MarkupTokenizer(FaultLog(), structure=structure)
     events = [
         event
         for at in range(0, len(body), size)
@@ -403,9 +410,9 @@ def test_any_markup_is_read(parts: list[str], size: int) -> None:
     assert events == whole
     open_ = []
     for event in whole:
-        if isinstance(event, Start):
+        if isinstance(event, OpeningTag):
             open_.append(event.name)
-        elif isinstance(event, End):
+        elif isinstance(event, ClosingTag):
             assert open_.pop() == event.name
         else:
             assert open_

@@ -16,14 +16,14 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.entry import (
     ChangeFrequency,
-    Entry,
-    Extension,
+    EntryExtension,
+    SitemapEntry,
     SitemapFormat,
     SitemapLimits,
 )
 from rdfcrawl.sitemaps.markup import MarkupLimits
 from rdfcrawl.sitemaps.protocol import Sitemap
-from rdfcrawl.sitemaps.semantic import Dataset
+from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.sitemap import SitemapTask
 from tests.support.examples import examples
 
@@ -47,7 +47,7 @@ FULL = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 def read(
     body: str | bytes, limits: SitemapLimits | None = None, **options: object
-) -> tuple[list[Entry], Sitemap, dict[Reason, int]]:
+) -> tuple[list[SitemapEntry], Sitemap, dict[Reason, int]]:
     """Return the entries, the sitemap, and how often each fault was counted."""
     log = FaultLog()
     sitemap = Sitemap(
@@ -57,7 +57,7 @@ def read(
         limits=limits or SitemapLimits(),
         **options,  # type: ignore[arg-type]
     )
-    entries = [item for item in sitemap if isinstance(item, Entry)]
+    entries = [item for item in sitemap if isinstance(item, SitemapEntry)]
     return entries, sitemap, {fault.reason: fault.count for fault in log.all()}
 
 
@@ -78,10 +78,10 @@ def test_a_sitemap() -> None:
     assert first.changefreq is ChangeFrequency.WEEKLY
     assert first.priority == 0.3
     assert first.extensions == (
-        Extension(
+        EntryExtension(
             "image", (("loc", "http://www.example.com/a.jpg"), ("caption", "A & B"))
         ),
-        Extension(
+        EntryExtension(
             "link",
             (
                 ("@rel", "alternate"),
@@ -269,7 +269,7 @@ def test_cut_at_every_byte() -> None:
     log = FaultLog()
     limits = SitemapLimits(markup=MarkupLimits(n_bytes=20))
     items = list(Sitemap(lines, url=URL, log=log, limits=limits))
-    assert [x.url for x in items if isinstance(x, Entry)] == ["http://e/a"]
+    assert [x.url for x in items if isinstance(x, SitemapEntry)] == ["http://e/a"]
     assert log.count(Reason.TOO_LARGE) == 1
 
 
@@ -473,8 +473,8 @@ def test_damaged_sitemaps(data: st.DataObject) -> None:
     log = FaultLog()
     items = Sitemap(bytes(body), url=URL, log=log)
     for item in items:
-        assert isinstance(item, Entry | Dataset)
-        if isinstance(item, Entry):
+        assert isinstance(item, SitemapEntry | SitemapDataset)
+        if isinstance(item, SitemapEntry):
             assert item.url.isascii()
             assert item.url.startswith(("http", "ftp"))
 

@@ -14,7 +14,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.access import (
     AccessMethod,
-    Claim,
+    CrossHostStatement,
     DatasetAccess,
     believed,
     choose_way,
@@ -25,9 +25,9 @@ from rdfcrawl.sitemaps.access import (
     ways_to_dataset,
 )
 from rdfcrawl.sitemaps.description import dataset_iri, describe_dataset
-from rdfcrawl.sitemaps.entry import Entry, SitemapLimits
+from rdfcrawl.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sitemaps.protocol import Sitemap
-from rdfcrawl.sitemaps.semantic import Dataset, Location, Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, Slicing, UriPrefix
 from tests.support.examples import examples
 
 SITE = "http://example.org/sitemap.xml"
@@ -38,7 +38,7 @@ LABEL = "<sc:datasetLabel>Product Catalog for Example.org</sc:datasetLabel>"
 NAMED = f"<sc:datasetURI>{E}/aboutcatalog.rdf#catalog</sc:datasetURI>"
 DUMP = f"<sc:dataDumpLocation>{E}/cataloguedump.rdf</sc:dataDumpLocation>"
 PREFIX = f"<sc:linkedDataPrefix>{E}/products/</sc:linkedDataPrefix>"
-PRODUCTS = Prefix(f"{E}/products/", f"{E}/products/")
+PRODUCTS = UriPrefix(f"{E}/products/", f"{E}/products/")
 
 BASIC = (
     f"<sc:dataset>{LABEL}{DUMP}{PREFIX}<changefreq>monthly</changefreq></sc:dataset>"
@@ -76,7 +76,7 @@ SECOND_REVISION = f"""<sc:dataset>
 
 def read(
     body: str, namespace: str = DERI, limits: SitemapLimits | None = None
-) -> tuple[list[Dataset], FaultLog]:
+) -> tuple[list[SitemapDataset], FaultLog]:
     """Return the datasets of a sitemap, which has a URL as well."""
     log = FaultLog()
     document = (
@@ -88,18 +88,18 @@ def read(
         document.encode(), url=SITE, log=log, limits=limits or SitemapLimits()
     )
     items = list(sitemap)
-    assert any(isinstance(item, Entry) for item in items)
-    return [item for item in items if isinstance(item, Dataset)], log
+    assert any(isinstance(item, SitemapEntry) for item in items)
+    return [item for item in items if isinstance(item, SitemapDataset)], log
 
 
-def one(body: str, namespace: str = DERI) -> Dataset:
+def one(body: str, namespace: str = DERI) -> SitemapDataset:
     """Return the only dataset of a sitemap without faults."""
     (dataset,), log = read(body, namespace)
     assert not log.all()
     return dataset
 
 
-def ways(dataset: Dataset) -> dict[AccessMethod, tuple[tuple[str, ...], ...]]:
+def ways(dataset: SitemapDataset) -> dict[AccessMethod, tuple[tuple[str, ...], ...]]:
     """Return the ways to a dataset, in their order."""
     return {way.way: way.parts for way in ways_to_dataset(dataset, seed="s")}
 
@@ -281,8 +281,8 @@ def test_values_that_mean_nothing() -> None:
         "<sc:sampleURI>relative</sc:sampleURI><sc:changefreq>often</sc:changefreq>"
         "<sc:unheardOf a='b'>kept</sc:unheardOf></sc:dataset>"
     )
-    assert dataset.dumps == (Location(f"{E}/d"),)
-    assert dataset.prefixes == (Prefix(f"{E}/x/", f"{E}/x/"),)
+    assert dataset.dumps == (DataLocation(f"{E}/d"),)
+    assert dataset.prefixes == (UriPrefix(f"{E}/x/", f"{E}/x/"),)
     assert (dataset.samples, dataset.changefreq) == ((), None)
     assert dataset.others[0].values == (("@a", "b"), ("", "kept"))
     assert (log.count(Reason.BAD_URI), log.count(Reason.SYNTAX)) == (4, 4)
@@ -353,9 +353,9 @@ OWN = f"<sc:dataset>{NAMED}{OWN_DUMP}</sc:dataset>"
 def test_claims_about_other_hosts(own: str, is_true: bool) -> None:
     """If a host says of itself what another says of it, then that is believed."""
     dataset = one(MIRRORED)
-    claim = Claim("dump", BACKUP)
+    claim = CrossHostStatement("dump", BACKUP)
     claims = claims_about_others(dataset, SITE, ())
-    assert claims == (claim, Claim("endpoint", SECOND))
+    assert claims == (claim, CrossHostStatement("endpoint", SECOND))
     assert is_confirmed(claim, dataset, SITE, read(own)[0]) is is_true
 
 
@@ -494,7 +494,7 @@ def test_damaged_datasets(data: st.DataObject) -> None:
         n_bytes = data.draw(st.integers(0, 5))
         body[at : at + n_bytes] = data.draw(st.binary(max_size=5))
     for item in Sitemap(bytes(body), url=SITE, log=FaultLog()):
-        if isinstance(item, Dataset):
+        if isinstance(item, SitemapDataset):
             ways_to_dataset(item, seed="s")
             kept = believed(item, claims_about_others(item, SITE, ()), FaultLog())
             lines = list(describe_dataset(kept, sitemap=SITE))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.samples import compare_sample
-from rdfcrawl.sitemaps.semantic import Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 E = "http://e/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-PREFIX = Prefix(E, E)
+PREFIX = UriPrefix(E, E)
 DUMP = """x p "literal \\" . <http://e/no>"@en
 x p y
 x q _:b1
@@ -63,7 +63,7 @@ def lines(text: str, graph: str = "") -> list[str]:
 
 
 def cut(
-    dump: str, slicing: Slicing, prefix: Prefix = PREFIX, max_triples: int = 1000
+    dump: str, slicing: Slicing, prefix: UriPrefix = PREFIX, max_triples: int = 1000
 ) -> tuple[dict[str, list[str]], FaultLog]:
     """Return the triples of each description."""
     log = FaultLog()
@@ -114,7 +114,7 @@ def test_each_document_has_one_description() -> None:
 
 def test_prefixes_with_a_fragment() -> None:
     """If a prefix ends with `#`, then its resources have one document."""
-    prefix = Prefix(f"{E}onto#", f"{E}onto#")
+    prefix = UriPrefix(f"{E}onto#", f"{E}onto#")
     found, _ = cut(
         "onto p _:x\nonto#A p _:x\nonto#B p _:x\nontology p _:x\n",
         Slicing.SUBJECT,
@@ -125,7 +125,7 @@ def test_prefixes_with_a_fragment() -> None:
 
 def test_a_prefix_says_how_it_is_cut() -> None:
     """If a prefix has a method of its own, then that one counts."""
-    found, _ = cut(DUMP, Slicing.SUBJECT, Prefix(E, E, Slicing.SUBJECT_OBJECT))
+    found, _ = cut(DUMP, Slicing.SUBJECT, UriPrefix(E, E, Slicing.SUBJECT_OBJECT))
     assert len(found[f"{E}x"]) == len(EXPECTED[Slicing.SUBJECT_OBJECT])
 
 

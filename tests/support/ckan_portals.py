@@ -16,8 +16,12 @@ from rdfcrawl.catalogs.ckan.deletions import (
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.catalogs.ckan.envelope import Answer
-from rdfcrawl.catalogs.ckan.outcome import DEFAULT_PLAN_LIMITS, Listing, PlanLimits
+from rdfcrawl.catalogs.ckan.envelope import CkanAnswer
+from rdfcrawl.catalogs.ckan.outcome import (
+    DEFAULT_PLAN_LIMITS,
+    DatasetListing,
+    PlanLimits,
+)
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.faultlog import FaultLog
@@ -26,8 +30,8 @@ from rdfcrawl.tasks.ckan import CkanTask
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rdfcrawl.catalogs.ckan.api import Portal, Request
-    from rdfcrawl.catalogs.ckan.outcome import Outcome
+    from rdfcrawl.catalogs.ckan.api import CkanRequest, PortalAddress
+    from rdfcrawl.catalogs.ckan.outcome import CkanOutcome
 
 _FROM = re.compile(r"metadata_modified:\[([^ \]]+) TO \*\]")
 _IDS = re.compile(r"\+id:\(([^)]*)\)")
@@ -129,7 +133,7 @@ class FakePortal:
             del package["metadata_modified"]
         return package
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: CkanRequest) -> CkanAnswer:
         """Answer a request of the action API."""
         self.n_requests += 1
         if self.before is not None:
@@ -138,17 +142,19 @@ class FakePortal:
         action = parts.path.rpartition("/")[2]
         if action in self.broken:
             status, body = self.broken[action]
-            return Answer(status=status, body=body, url=request.url)
+            return CkanAnswer(status=status, body=body, url=request.url)
         given = {key: found[-1] for key, found in parse_qs(parts.query).items()}
         if action in self.refuses:
             return _failure(403, "Authorization Error", request)
         refused = {"fq", "sort"} & self.refuses & given.keys()
         if refused:
             return _failure(400, "Search Query Error", request)
-        answer: Answer = getattr(self, f"_{action}")(given, request)
+        answer: CkanAnswer = getattr(self, f"_{action}")(given, request)
         return answer
 
-    def _package_search(self, given: dict[str, str], request: Request) -> Answer:
+    def _package_search(
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanAnswer:
         self.n_searches += 1
         fq = given.get("fq", "")
         if ids := _IDS.search(fq):
@@ -180,8 +186,8 @@ class FakePortal:
         )
 
     def _page(
-        self, rows: list[tuple[int, str, int]], count: int, request: Request
-    ) -> Answer:
+        self, rows: list[tuple[int, str, int]], count: int, request: CkanRequest
+    ) -> CkanAnswer:
         result = {
             "count": count,
             "sort": "x",
@@ -191,12 +197,12 @@ class FakePortal:
         }
         return self._success(result, request)
 
-    def _package_list(self, given: dict[str, str], request: Request) -> Answer:
+    def _package_list(self, given: dict[str, str], request: CkanRequest) -> CkanAnswer:
         offset = 0 if self.ignores_start else int(given.get("offset", "0"))
         limit = min(int(given.get("limit", "100000000")), self.cap)
         return self._success(self.names[offset : offset + limit], request)
 
-    def _package_show(self, given: dict[str, str], request: Request) -> Answer:
+    def _package_show(self, given: dict[str, str], request: CkanRequest) -> CkanAnswer:
         wanted = given["id"]
         number = self.numbers.get(wanted, -1)
         if wanted.startswith("dataset-"):
@@ -207,28 +213,30 @@ class FakePortal:
         return self._success(self.package(row), request)
 
     def _current_package_list_with_resources(
-        self, given: dict[str, str], request: Request
-    ) -> Answer:
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanAnswer:
         offset = 0 if self.ignores_start else int(given.get("offset", "0"))
         limit = min(int(given["limit"]), self.cap)
         found = self.rows[::-1][offset : offset + limit]
         return self._success([self.package(row) for row in found], request)
 
-    def _success(self, result: object, request: Request) -> Answer:
+    def _success(self, result: object, request: CkanRequest) -> CkanAnswer:
         envelope = {"help": "h", "success": True, "result": result}
         body = json.dumps(envelope).encode()
         if self.max_bytes:
             body = body[: self.max_bytes]
-        return Answer(status=200, body=body, url=request.url)
+        return CkanAnswer(status=200, body=body, url=request.url)
 
 
-def _failure(status: int, kind: str, request: Request) -> Answer:
+def _failure(status: int, kind: str, request: CkanRequest) -> CkanAnswer:
     envelope = {
         "help": "h",
         "success": False,
         "error": {"__type": kind, "message": "m"},
     }
-    return Answer(status=status, body=json.dumps(envelope).encode(), url=request.url)
+    return CkanAnswer(
+        status=status, body=json.dumps(envelope).encode(), url=request.url
+    )
 
 
 @dataclass
@@ -243,7 +251,7 @@ class Harvest:
     """One harvest, done as an adapter does it: every task goes through its text."""
 
     fake: FakePortal
-    portal: Portal
+    portal: PortalAddress
     memory: Memory
     limits: PlanLimits = DEFAULT_PLAN_LIMITS
     log: FaultLog = field(default_factory=FaultLog)
@@ -291,7 +299,7 @@ class Harvest:
             return outcome.tasks
         return [*outcome.tasks, *self.compare(outcome.listing)]
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: CkanOutcome) -> None:
         """Take in what an answer brought."""
         for package in outcome.packages:
             self.written[package.id] = self.written.get(package.id, 0) + 1
@@ -305,9 +313,9 @@ class Harvest:
         self.count = outcome.count if outcome.count is not None else self.count
         self.is_swept |= outcome.is_swept
 
-    def compare(self, listing: Listing) -> list[CkanTask]:
+    def compare(self, listing: DatasetListing) -> list[CkanTask]:
         """Return the tasks that confirm what is missing."""
-        by_name = listing is Listing.NAMES
+        by_name = listing is DatasetListing.NAMES
         check_listing(
             n_listed=len(self.names if by_name else self.present),
             n_known=self.n_known,

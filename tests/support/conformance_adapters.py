@@ -13,30 +13,30 @@ from urllib.parse import urljoin
 import pyoxigraph
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import Job
+from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata as microdata_module
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.jsonld import iter_blocks
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.vocabularies import Vocabularies, default_registry
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.html.vocabularies import VocabularyRegistry, default_registry
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.namespaces import RDF
-from rdfcrawl.rdf.output import Output
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.sitemaps.resourcesync.documents import Reading as SourceReading
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries as SourceReading
 from tests.support.nasty_statements import stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from rdfcrawl.extraction.outcome import ExtractOutcome
-    from rdfcrawl.rdf.parse import Parse
+    from rdfcrawl.rdf.parse import DocumentParser
     from rdfcrawl.sitemaps.resourcesync.documents import RsLink
 
 _OPTIONS_OF_THE_API = {"expandContext", "rdfDirection", "produceGeneralizedRdf"}
@@ -75,7 +75,7 @@ def n_quads(data: bytes, media_type: str, base: str) -> str:
 
 
 def _whole(
-    chunks: Iterable[bytes], reading: Parse | ExtractOutcome, *allowed: Reason
+    chunks: Iterable[bytes], reading: DocumentParser | ExtractOutcome, *allowed: Reason
 ) -> str:
     """Return the statements as stored; raise if anything was refused."""
     text = as_stored(chunks)
@@ -90,19 +90,19 @@ def _page(
     data: bytes, url: str, media_type: str, extractor: Extractor
 ) -> DocumentReading:
     """Return the reading of a page by one extractor."""
-    job = Job(
+    job = ReadingJob(
         url=url.partition("#")[0],
         graph=None,
         media_type=media_type,
         trust="all",
         extractors=frozenset({extractor}),
     )
-    return DocumentReading(data, job, environment=Environment(is_bounded=True))
+    return DocumentReading(data, job, environment=ReaderContext(is_bounded=True))
 
 
 def microdata(html: bytes, base: str) -> str:
     """Return the N-Quads of a page's Microdata, with the registry of the suite."""
-    vocabularies = Vocabularies.of({**default_registry(), **_MICRODATA_REGISTRY})
+    vocabularies = VocabularyRegistry.of({**default_registry(), **_MICRODATA_REGISTRY})
     with patch.object(microdata_module, "default_vocabularies", lambda: vocabularies):
         reading = _page(html, base, "text/html", Extractor.MICRODATA)
         return _whole(reading, reading.outcome)
@@ -133,7 +133,7 @@ def json_ld(
     What the suite asks for by an option that `parse` does not have goes by the reader
     beneath it, and then the same way as all else.
     """
-    environment = Environment(contexts=_Suite(load), is_bounded=True)
+    environment = ReaderContext(contexts=_Suite(load), is_bounded=True)
     is_page = content_type in {"text/html", "application/xhtml+xml"}
     mode = options.get("processingMode", "json-ld-1.1")
     has_options = mode != "json-ld-1.1" or _OPTIONS_OF_THE_API.intersection(options)
@@ -164,7 +164,9 @@ def json_ld(
         limits=DEFAULT_LIMITS,
         log=log,
     )
-    output = Output(url=base, graph=None, trust="all", limits=DEFAULT_LIMITS, log=log)
+    output = QuadOutput(
+        url=base, graph=None, trust="all", limits=DEFAULT_LIMITS, log=log
+    )
     return as_stored(output.chunks(blocks, has_graphs=True))
 
 

@@ -17,11 +17,11 @@ import pyoxigraph as ox
 import pytest
 from redis.asyncio import Redis
 
-from rdfcrawl.frontier.client import Counts, Frontier
+from rdfcrawl.frontier.client import Frontier, StateCounts
 from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.embedded import ensure_server
 from rdfcrawl.frontier.options import FrontierOptions
-from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.guard.policy import MAX_PORT
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
@@ -145,7 +145,7 @@ class CrawlResult:
             (cell,) = self.ask(f"<{cell}> rdf:rest ?x .")
         return chain
 
-    def counts(self) -> Counts:
+    def counts(self) -> StateCounts:
         """Return the counters of the embedded frontier."""
         return count_frontier(self.folder)
 
@@ -156,16 +156,16 @@ class CrawlResult:
         return Counter({name: int(n) for name, n in _find_statistics(dumped)})
 
 
-def count_frontier(folder: Path) -> Counts:
+def count_frontier(folder: Path) -> StateCounts:
     """Return the counters of an embedded frontier; starts its server if need be."""
     with ensure_server(folder / "frontier") as server:
         return asyncio.run(count_in_redis(server.url, folder.name))
 
 
-async def count_in_redis(url: str, crawl_id: str) -> Counts:
+async def count_in_redis(url: str, crawl_id: str) -> StateCounts:
     """Return the counters of a crawl's frontier."""
     async with Redis.from_url(url) as redis:
-        scripts = Scripts(redis, version=(await server_facts(redis)).version)
+        scripts = LuaScripts(redis, version=(await server_facts(redis)).version)
         options = FrontierOptions()
         frontier = Frontier(redis, scripts, crawl_id=crawl_id, options=options)
         await frontier.open()

@@ -10,12 +10,12 @@ from rdfcrawl.records import Document
 from rdfcrawl.robots import cache, policy
 
 if TYPE_CHECKING:
-    from rdfcrawl.robots.policy import Rules
+    from rdfcrawl.robots.policy import RobotsRules
 
 _parse = policy.parse_robots
 
 
-def _parse_or_die(body: bytes, agent: str) -> Rules:
+def _parse_or_die(body: bytes, agent: str) -> RobotsRules:
     if b"deadly" in body:
         os.kill(os.getpid(), signal.SIGKILL)
     return _parse(body, agent)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.intake import LINK_BAND, Intake
+from rdfcrawl.frontier.intake import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.whereabouts import away_partition
-from rdfcrawl.links import Extent, LinkFilter, Scope
-from rdfcrawl.records import NO_BUDGET, Budget, Record
+from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter
+from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
 
 
-def scope_of(extent: Extent, seeds: Iterable[str]) -> Scope:
+def scope_of(extent: CrawlExtent, seeds: Iterable[str]) -> CrawlScope:
     """Return the scope around these seeds, which are requestable URLs."""
-    scope = Scope(extent)
-    return Scope(extent, frozenset(map(scope.entry, seeds)) - {""})
+    scope = CrawlScope(extent)
+    return CrawlScope(extent, frozenset(map(scope.entry, seeds)) - {""})
 
 
-def new_intake(frontier: Frontier, **changes: int) -> Intake:
+def new_intake(frontier: Frontier, **changes: int) -> LinkIngest:
     """Return an intake that takes every link of every scope."""
-    return Intake(
+    return LinkIngest(
         keys=PolitenessKey(),
         normal_form=NormalForm(),
-        link_filter=LinkFilter(Scope()),
+        link_filter=LinkFilter(CrawlScope()),
         partitions=frontier.partitions,
         max_depth=changes.get("max_depth", 255),
     )
@@ -173,7 +173,7 @@ async def _sorted_set(redis: Redis, name: str) -> dict[str, float]:
     return {member.decode(): score for member, score in pairs}
 
 
-def check_partition(state: PartitionState, *, budget: Budget = NO_BUDGET) -> None:
+def check_partition(state: PartitionState, *, budget: CrawlBudget = NO_BUDGET) -> None:
     """Check every invariant of the data model that is of one partition.
 
     Raises:
@@ -236,7 +236,7 @@ def _check_crowds(state: PartitionState) -> None:
             ] == name
 
 
-def _check_domains(states: list[PartitionState], budget: Budget) -> None:
+def _check_domains(states: list[PartitionState], budget: CrawlBudget) -> None:
     """Check what the partition of a registered domain counts of all its keys."""
     keys: dict[str, set[str]] = {}
     accepted: Counter[str] = Counter()

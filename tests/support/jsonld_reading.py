@@ -11,7 +11,7 @@ from pyoxigraph import CanonicalizationAlgorithm, RdfFormat
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import Environment
+from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
@@ -64,7 +64,7 @@ def read(
         blocks += read_json_ld(
             data,
             base=base,
-            environment=Environment(
+            environment=ReaderContext(
                 contexts=contexts or Contexts({}), is_bounded=is_bounded
             ),
             limits=DEFAULT_LIMITS,

@@ -28,7 +28,7 @@ from rdfcrawl.frontier.binary import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.options import FrontierOptions
-from rdfcrawl.frontier.scripts import Scripts
+from rdfcrawl.frontier.scripts import LuaScripts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -253,7 +253,7 @@ def frontier_on(
     *,
     crawl_id: str = "c",
     intset_limit: int = 4096,
-    scripts: type[Scripts] = Scripts,
+    scripts: type[LuaScripts] = LuaScripts,
     **options: Any,
 ) -> Frontier:
     """Return a frontier that is not opened yet; one partition, no delay."""

@@ -17,11 +17,11 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import (
-    Known,
-    State,
-    Version,
+    KnownResource,
+    MirrorState,
+    StatedResource,
     is_settled,
     next_attempt,
     version_of,
@@ -30,22 +30,22 @@ from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
 from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
-from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit, n_outstanding
 from rdfcrawl.sitemaps.resourcesync.steps import (
-    Content,
-    Follow,
-    Listed,
-    Opened,
-    Recorded,
-    Tombstone,
+    DeletedResource,
+    DumpedResource,
+    FollowStep,
+    ListedResources,
+    OpenedSet,
+    UnfetchedResource,
 )
 from rdfcrawl.sitemaps.resourcesync.times import text_of
-from rdfcrawl.tasks.sync import Change, SyncMode, SyncStep, SyncTask
+from rdfcrawl.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 SITE = "http://source.example"
@@ -106,7 +106,7 @@ class SourceSite:
     seed: int = 1
     now: int = 0
     resources: dict[str, bytes] = field(default_factory=dict)
-    log: list[tuple[int, str, Change, bytes]] = field(default_factory=list)
+    log: list[tuple[int, str, ResourceChange, bytes]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,9 +116,9 @@ class SourceSite:
     def create(self) -> None:
         """Make a resource."""
         self._n += 1
-        self.put(f"{SITE}/res/{self._n}?a=1&b={self._n}", Change.CREATED)
+        self.put(f"{SITE}/res/{self._n}?a=1&b={self._n}", ResourceChange.CREATED)
 
-    def put(self, uri: str, change: Change, data: bytes | None = None) -> None:
+    def put(self, uri: str, change: ResourceChange, data: bytes | None = None) -> None:
         """Create or update a resource."""
         if data is None:
             data = self._random.randbytes(self._random.randrange(2000))
@@ -128,7 +128,7 @@ class SourceSite:
     def delete(self, uri: str) -> None:
         """Delete a resource."""
         del self.resources[uri]
-        self.log.append((self.now, uri, Change.DELETED, b""))
+        self.log.append((self.now, uri, ResourceChange.DELETED, b""))
 
     def change(self) -> None:
         """Create, update, delete or move something; the clock may or may not tick."""
@@ -139,13 +139,13 @@ class SourceSite:
             return
         uri = self._random.choice(list(self.resources))
         if kind == "update":
-            self.put(uri, Change.UPDATED)
+            self.put(uri, ResourceChange.UPDATED)
         else:
             data = self.resources[uri]
             self.delete(uri)
             if kind == "move":
                 self._n += 1
-                self.put(f"{SITE}/moved/{self._n}", Change.CREATED, data)
+                self.put(f"{SITE}/moved/{self._n}", ResourceChange.CREATED, data)
 
     def publish(self, *ways: str, since: int = 0, n_per_list: int = 100) -> None:
         """Write the documents of these capabilities.
@@ -168,7 +168,8 @@ class SourceSite:
     def _publish_resources(self, way: str, n: int) -> None:
         md = {"capability": way, "at": time_of(self.now)}
         items = [
-            (uri, Change.UPDATED, self.resources[uri]) for uri in sorted(self.resources)
+            (uri, ResourceChange.UPDATED, self.resources[uri])
+            for uri in sorted(self.resources)
         ]
         pages = [items[i : i + n] for i in range(0, len(items), n)] or [[]]
         parts = []
@@ -192,7 +193,7 @@ class SourceSite:
                     {
                         "change": change.value,
                         "datetime": time_of(tick),
-                        **({} if change is Change.DELETED else facts_of(data)),
+                        **({} if change is ResourceChange.DELETED else facts_of(data)),
                     },
                     "",
                 )
@@ -274,7 +275,7 @@ class Mirror:
     """
 
     source: SourceSite
-    policy: Policy = DEFAULT_POLICY
+    policy: SyncPolicy = DEFAULT_POLICY
     data: dict[str, bytes] = field(default_factory=dict)
     known: dict[str, str] = field(default_factory=dict)
     wanted: dict[str, int] = field(default_factory=dict)
@@ -311,9 +312,9 @@ class Mirror:
             self._visit(key[0], decode(key[1], SyncTask))
             del self.queue[key]
 
-    def _state(self, source: str) -> State:
+    def _state(self, source: str) -> MirrorState:
         text = self.states.get(source)
-        return decode(text, State) if text else State()
+        return decode(text, MirrorState) if text else MirrorState()
 
     def _tick(self) -> None:
         if self.budget is not None:
@@ -321,10 +322,12 @@ class Mirror:
             if self.budget < 0:
                 raise Killed
 
-    def lookup(self, uris: Sequence[str]) -> dict[str, Known]:
+    def lookup(self, uris: Sequence[str]) -> dict[str, KnownResource]:
         """Return what is known."""
         return {
-            uri: decode(self.known[uri], Known) for uri in uris if uri in self.known
+            uri: decode(self.known[uri], KnownResource)
+            for uri in uris
+            if uri in self.known
         }
 
     def _visit(self, url: str, task: SyncTask) -> None:
@@ -337,7 +340,7 @@ class Mirror:
         is_right = body is not None
         if body is not None and task.do is SyncStep.UNPACK:
             try:
-                check_bytes(body, Fixity.stated(task.hashes, task.length))
+                check_bytes(body, ExpectedBytes.stated(task.hashes, task.length))
             except SourceFault as fault:
                 self.log.note(fault.fault.reason, fault.fault.detail)
                 is_right = False
@@ -362,28 +365,28 @@ class Mirror:
             self._do(step)
 
     def _do(self, step: Step) -> None:
-        if isinstance(step, Follow):
+        if isinstance(step, FollowStep):
             self._want(step)
-        elif isinstance(step, Opened):
+        elif isinstance(step, OpenedSet):
             state = self._state(step.source)
             if not state.url:
-                self.states[step.source] = encode(State(url=step.url))
-        elif isinstance(step, Tombstone):
+                self.states[step.source] = encode(MirrorState(url=step.url))
+        elif isinstance(step, DeletedResource):
             self.data.pop(step.version.uri, None)
             self._tick()  # between two writes
             self._remember(step.version)
-        elif isinstance(step, Content):
+        elif isinstance(step, DumpedResource):
             with step.source.open() as file:
                 self._write(step.version, file.read())
-        elif isinstance(step, Listed):
+        elif isinstance(step, ListedResources):
             for uri, known in self.lookup(step.uris).items():
                 self.known[uri] = encode(replace(known, run=step.run))
-        elif isinstance(step, Part):
+        elif isinstance(step, RunPart):
             self._part(step)
-        elif isinstance(step, Recorded):
+        elif isinstance(step, UnfetchedResource):
             self._remember(step.version)
 
-    def _want(self, step: Follow) -> None:
+    def _want(self, step: FollowStep) -> None:
         self.add(step.url, step.task)
         if (
             step.task.do in {SyncStep.GET, SyncStep.PATCH}
@@ -393,12 +396,12 @@ class Mirror:
             before = self.wanted.get(uri, step.task.as_of_us)
             self.wanted[uri] = max(before, step.task.as_of_us)
 
-    def _write(self, version: Version, data: bytes) -> None:
+    def _write(self, version: StatedResource, data: bytes) -> None:
         self.data[version.uri] = data
         self._tick()
         self._remember(version)
 
-    def _remember(self, version: Version) -> None:
+    def _remember(self, version: StatedResource) -> None:
         old = self.lookup([version.uri]).get(version.uri)
         new = version.known()
         run = new.run or (old.run if old else "")
@@ -421,26 +424,28 @@ class Mirror:
             return
         self._write(version, body)
 
-    def _fetched(self, url: str, task: SyncTask, version: Version) -> bytes:
+    def _fetched(self, url: str, task: SyncTask, version: StatedResource) -> bytes:
         body = self.source.get(url)
         if body is None:
             raise SourceFault(Reason.NOT_FOUND)
         if task.do is SyncStep.PATCH:
-            check_bytes(body, Fixity.stated(task.patch_hashes, task.patch_length))
+            check_bytes(
+                body, ExpectedBytes.stated(task.patch_hashes, task.patch_length)
+            )
             before = self.data[version.uri]
             return apply_patch(
                 before,
                 body,
                 media_type=task.media_type,
-                fixity=Fixity.stated(task.hashes, task.length),
+                fixity=ExpectedBytes.stated(task.hashes, task.length),
             )
-        check_bytes(body, Fixity.stated(task.hashes, task.length))
+        check_bytes(body, ExpectedBytes.stated(task.hashes, task.length))
         return body
 
-    def _part(self, part: Part) -> None:
+    def _part(self, part: RunPart) -> None:
         kept = self.parts.setdefault(f"{part.source} {part.run}", {})
         kept[part.place] = encode(part)
-        parts = {place: decode(text, Part) for place, text in kept.items()}
+        parts = {place: decode(text, RunPart) for place, text in kept.items()}
         if "" not in parts or n_outstanding(parts.values()):
             return
         state, tasks = commit(self._state(part.source), parts)
@@ -449,12 +454,12 @@ class Mirror:
                 list(self.data), self.lookup, run=part.run, at_us=state.at_us
             )
             for version in gone:
-                self._do(Tombstone(version))
+                self._do(DeletedResource(version))
         for task in tasks:
             self.add(state.url, task)
         self.states[part.source] = encode(state)
 
 
-def fixity_of(data: bytes) -> Fixity:
+def fixity_of(data: bytes) -> ExpectedBytes:
     """Return the fixity that bytes have."""
-    return Fixity((("sha256", hashlib.sha256(data).digest()),), len(data))
+    return ExpectedBytes((("sha256", hashlib.sha256(data).digest()),), len(data))

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
+from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.catalogs.sparql.exchange import Request
-    from rdfcrawl.catalogs.sparql.outcome import Check
-    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
+    from rdfcrawl.catalogs.sparql.outcome import PartitionCheck
+    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
     from rdfcrawl.errors import Fault
 
-    Ask = Callable[[Request], Answer | Failure]
+    Ask = Callable[[SparqlRequest], SparqlAnswer | SparqlFailure]
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Harvested:
 
     lines: set[bytes] = field(default_factory=set)
     steps: Counter[str] = field(default_factory=Counter)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[PartitionCheck] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
     n_lines: int = 0
@@ -67,9 +67,9 @@ class Harvested:
 def with_cap(ask: Ask, max_rows: int) -> Ask:
     """Return what cuts each JSON table after some rows, and does not tell."""
 
-    def cut(request: Request) -> Answer | Failure:
+    def cut(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
         answer = ask(request)
-        if isinstance(answer, Failure) or "json" not in answer.media_type:
+        if isinstance(answer, SparqlFailure) or "json" not in answer.media_type:
             return answer
         table = json.loads(answer.body.data or b"")
         del table["results"]["bindings"][max_rows:]
@@ -83,7 +83,7 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
     """Yield what sends requests over connections that are kept open."""
     connections: dict[str, http.client.HTTPConnection] = {}
 
-    def ask(request: Request) -> Answer | Failure:
+    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
         parts = urlsplit(request.url)
         connection = connections.setdefault(
             parts.netloc,
@@ -97,23 +97,27 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
             body = response.read()
         except TimeoutError:
             connection.close()
-            return Failure.TIMEOUT
+            return SparqlFailure.TIMEOUT
         fields = {name.lower(): text for name, text in response.getheaders()}
-        return Answer(status=response.status, headers=fields, body=ByteSource(body))
+        return SparqlAnswer(
+            status=response.status, headers=fields, body=ByteSource(body)
+        )
 
     yield ask
     for connection in connections.values():
         connection.close()
 
 
-def query_of(request: Request) -> str:
+def query_of(request: SparqlRequest) -> str:
     """Return the query that a request carries; empty for none."""
     parts = urlsplit(request.url)
     text = request.body.decode() if request.method == "POST" else parts.query
     return parse_qs(text).get("query", [""])[0]
 
 
-def harvest_all(plan: Harvest, ask: Ask, *, max_requests: int = 50_000) -> Harvested:
+def harvest_all(
+    plan: EndpointPlan, ask: Ask, *, max_requests: int = 50_000
+) -> Harvested:
     """Return all that a plan gives; tasks are taken once each, as by the frontier."""
     result = Harvested()
     waiting = deque(plan.seeds())
@@ -127,7 +131,7 @@ def harvest_all(plan: Harvest, ask: Ask, *, max_requests: int = 50_000) -> Harve
         request = plan.request(task)
         result.queries.append(query_of(request))
         answer = ask(request)
-        if isinstance(answer, Failure):
+        if isinstance(answer, SparqlFailure):
             outcome, faults = plan.failed(task, answer)
         else:
             reading = plan.read(task, answer)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
+from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request as WebRequest
+from rdfcrawl.dataweb.messages import NodeRequest as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
@@ -20,7 +20,7 @@ from tests.support.sparql_driver import query_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rdfcrawl.catalogs.sparql.exchange import Request
+    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
     from tests.support.sparql_driver import Ask
 
     Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None
@@ -52,11 +52,11 @@ class Endpoint:
     local_labels: bool = False
     union: bool = False
     table: str = "json"
-    refuse: Callable[[str], Answer | Failure | None] = lambda _query: None
-    description: Answer = field(default_factory=lambda: Answer(status=400))
+    refuse: Callable[[str], SparqlAnswer | SparqlFailure | None] = lambda _query: None
+    description: SparqlAnswer = field(default_factory=lambda: SparqlAnswer(status=400))
     n_answers: int = 0
 
-    def __call__(self, request: Request) -> Answer | Failure:
+    def __call__(self, request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
         """Answer a request."""
         query = query_of(request)
         if not query:
@@ -97,15 +97,15 @@ def _relabel(term: Term, labels: dict[Term, ox.BlankNode]) -> Term:
     return labels.setdefault(term, ox.BlankNode(f"b{len(labels)}"))
 
 
-def _answer(media_type: str, body: bytes) -> Answer:
-    return Answer(
+def _answer(media_type: str, body: bytes) -> SparqlAnswer:
+    return SparqlAnswer(
         status=200, headers={"content-type": media_type}, body=ByteSource(body)
     )
 
 
-def failed(status: int, text: str = "") -> Answer:
+def failed(status: int, text: str = "") -> SparqlAnswer:
     """Return an answer that tells of an error."""
-    return Answer(status=status, body=ByteSource(text.encode()))
+    return SparqlAnswer(status=status, body=ByteSource(text.encode()))
 
 
 def store_of(lines: Iterable[str]) -> ox.Store:
@@ -127,7 +127,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
     )
     node = SparqlNode(plan, [list(range(n, n + 120)) for n in range(30)])
 
-    def ask(request: Request) -> Answer:
+    def ask(request: SparqlRequest) -> SparqlAnswer:
         response = node.answer(
             WebRequest(
                 method=request.method,
@@ -139,7 +139,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
         )
         found = re.search(rb"Content-Type: (.*)\r", response.head)
         headers = {"content-type": found[1].decode() if found else ""}
-        return Answer(
+        return SparqlAnswer(
             status=response.status, headers=headers, body=ByteSource(response.body)
         )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.unpack.scratch import Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace
 
 URL = "http://example.org/dump"
 Members = dict[str, bytes]
@@ -145,7 +145,7 @@ def unpack(
     *,
     url: str = URL,
     media_type: str = "",
-    scratch: Scratch | None = None,
+    scratch: ScratchSpace | None = None,
     read: Iterable[int] = (),
     **limits: Any,
 ) -> tuple[list[Unpacked], list[Fault]]:

@@ -16,7 +16,7 @@ import pytest
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.formats import Packing
+from rdfcrawl.formats import PackingKind
 from rdfcrawl.unpack.documents import PackedDocument, iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 from rdfcrawl.unpack.names import graph_of_member
@@ -37,7 +37,7 @@ from tests.support.unpack_archives import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.unpack.scratch import Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace
 
 NT = statements(20_000)  # longer than one piece
 TTL = b"(1) <http://example.org/a> 1 .\n"  # nothing tells that it is Turtle
@@ -54,10 +54,10 @@ def file_scratch() -> Iterator[FileScratch]:
 
 def documents(
     packed: bytes,
-    packing: Packing,
+    packing: PackingKind,
     *,
     url: str = URL,
-    scratch: Scratch | None = None,
+    scratch: ScratchSpace | None = None,
     log: FaultLog | None = None,
 ) -> Iterator[PackedDocument]:
     """Return the documents with the usual limits."""
@@ -205,7 +205,7 @@ def test_members_that_extractors_read_are_documents() -> None:
         each.name
         for each in iter_documents(
             ByteSource(zipped(members)),
-            Packing.ZIP,
+            PackingKind.ZIP,
             url=URL,
             media_type="",
             limits=UnpackLimits(),
@@ -268,19 +268,19 @@ def test_names_may_be_graphs(name: str, graph: str | None) -> None:
 # -- sources ---------------------------------------------------------------------------
 
 
-def pack(kind: str, data: bytes) -> tuple[bytes, Packing]:
+def pack(kind: str, data: bytes) -> tuple[bytes, PackingKind]:
     """Return data packed in some way, without name."""
-    packs: dict[str, tuple[Callable[[bytes], bytes], Packing]] = {
-        "gzip": (gzip.compress, Packing.GZIP),
-        "gzip in zip": (lambda x: zipped({"data": gzip.compress(x)}), Packing.ZIP),
-        "7z": (lambda x: seven_zipped({"data": x}), Packing.SEVEN_ZIP),
+    packs: dict[str, tuple[Callable[[bytes], bytes], PackingKind]] = {
+        "gzip": (gzip.compress, PackingKind.GZIP),
+        "gzip in zip": (lambda x: zipped({"data": gzip.compress(x)}), PackingKind.ZIP),
+        "7z": (lambda x: seven_zipped({"data": x}), PackingKind.SEVEN_ZIP),
         "solid 7z": (
             lambda x: seven_zipped({"README": b"x", "data": x}),
-            Packing.SEVEN_ZIP,
+            PackingKind.SEVEN_ZIP,
         ),
-        "tar in gzip": (lambda x: gzip.compress(tarred({"data": x})), Packing.GZIP),
-        "gzip in tar": (lambda x: tarred({"data": gzip.compress(x)}), Packing.TAR),
-        "zip": (lambda x: zipped({"data": x}), Packing.ZIP),
+        "tar in gzip": (lambda x: gzip.compress(tarred({"data": x})), PackingKind.GZIP),
+        "gzip in tar": (lambda x: tarred({"data": gzip.compress(x)}), PackingKind.TAR),
+        "zip": (lambda x: zipped({"data": x}), PackingKind.ZIP),
     }
     packed, packing = packs[kind]
     return packed(data), packing
@@ -376,7 +376,7 @@ def test_scratch_keeps_what_is_put_aside(
     file_scratch: FileScratch, is_file: bool
 ) -> None:
     """If bytes are put aside, then they can be read in any order, and as a buffer."""
-    scratch: Scratch = file_scratch if is_file else MemoryScratch(2**26)
+    scratch: ScratchSpace = file_scratch if is_file else MemoryScratch(2**26)
     outer = scratch.hold(io.BytesIO(NT))
     inner = scratch.hold(io.BytesIO(LONG_TTL))
     assert outer.read_at(1000, 50) == NT[1000:1050]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.uri import (
-    Grouping,
+    HostGrouping,
     PolitenessKey,
     compact,
     expand,
@@ -93,7 +93,7 @@ def test_suffix_list_is_offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_domain_key() -> None:
     """If the policy is `domain`, then all hosts of a domain share one key."""
-    key = PolitenessKey(Grouping.DOMAIN)
+    key = PolitenessKey(HostGrouping.DOMAIN)
     assert key.of("http://a.example.org/") == key.of("https://b.example.org:8443/")
     assert key.of("http://me.github.io/") != key.of("http://you.github.io/")
     assert key.of("http://[::1]:8080/") == "[::1]"
@@ -102,12 +102,12 @@ def test_domain_key() -> None:
 def test_ip_key() -> None:
     """If the policy is `ip`, then hosts are split until their address is known."""
     addresses: dict[str, str] = {}
-    key = PolitenessKey(Grouping.IP, addresses.get)
+    key = PolitenessKey(HostGrouping.IP, addresses.get)
     assert key.of("http://a.org/") == "a.org"
     addresses |= {"a.org": "192.0.2.1", "b.org": "192.0.2.1", "c.org": "2001:db8::1"}
     assert key.of("http://a.org/") == key.of("http://b.org:8080/") == "192.0.2.1"
     assert key.of("http://c.org/") == key.of("http://[2001:db8::1]/")
-    assert PolitenessKey(Grouping.IP).of("http://a.org/") == "a.org"
+    assert PolitenessKey(HostGrouping.IP).of("http://a.org/") == "a.org"
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_expand_is_the_inverse_of_compact(url: str, key: str) -> None:
     assert expand(compact(url, key), key) == url
 
 
-@given(_URLS, st.sampled_from([*Grouping]), st.integers(1, 1024))
+@given(_URLS, st.sampled_from([*HostGrouping]), st.integers(1, 1024))
 def test_partition_of_url_is_that_of_its_key(
-    url: str, grouping: Grouping, n_partitions: int
+    url: str, grouping: HostGrouping, n_partitions: int
 ) -> None:
     """If a URL is queued under its host or domain, both lie in one partition."""
     partition = partition_of(url, n_partitions)

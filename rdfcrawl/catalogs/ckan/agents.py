@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, AGENTS, CONTACT_FIELDS, Field
-from rdfcrawl.catalogs.ckan.values import Fields, is_empty, iter_objects, text_of
+from rdfcrawl.catalogs.ckan.fields import (
+    AGENT_FIELDS,
+    AGENTS,
+    CONTACT_FIELDS,
+    MappedField,
+)
+from rdfcrawl.catalogs.ckan.values import PackageFields, is_empty, iter_objects, text_of
 from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
@@ -13,14 +18,14 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.api import Portal
-    from rdfcrawl.catalogs.ckan.writing import Writer
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
+    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 _FLAT: Final = ("uri", "name", "email", "url", "type", "identifier", "phone")
 
 
 def iter_agents(
-    fields: Fields, dataset: str, portal: Portal, writer: Writer
+    fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
     """Yield the lines of publisher, organization, creators and contacts."""
     publishers = list(_iter_said(fields, "publisher"))
@@ -41,10 +46,10 @@ def iter_agents(
         node = writer.node(one.get("uri"))
         yield terms.statement(dataset, f"<{DCAT}contactPoint>", node)
         yield terms.statement(node, TYPE, f"<{VCARD}Kind>")
-        yield from iter_fields(Fields(one), CONTACT_FIELDS, node, writer)
+        yield from iter_fields(PackageFields(one), CONTACT_FIELDS, node, writer)
 
 
-def _iter_said(fields: Fields, role: str) -> Iterator[Mapping[str, Any]]:
+def _iter_said(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
     """Yield agents of a role: objects of a list, flat keys, or a bare name."""
     value = fields.get(role)
     objects = list(iter_objects(value))
@@ -58,7 +63,7 @@ def _iter_said(fields: Fields, role: str) -> Iterator[Mapping[str, Any]]:
         yield flat
 
 
-def _iter_contacts(fields: Fields) -> Iterator[Mapping[str, Any]]:
+def _iter_contacts(fields: PackageFields) -> Iterator[Mapping[str, Any]]:
     for role in ("contact", "contact_point"):
         found = list(_iter_said(fields, role))
         if found:
@@ -83,22 +88,22 @@ def _says_something(agent: Mapping[str, Any]) -> bool:
 
 
 def _agent(
-    agent: Mapping[str, Any], dataset: str, predicate: str, writer: Writer
+    agent: Mapping[str, Any], dataset: str, predicate: str, writer: DatasetWriter
 ) -> Iterator[str]:
     node = writer.node(agent.get("uri"))
     yield terms.statement(dataset, f"<{predicate}>", node)
     yield terms.statement(node, TYPE, f"<{FOAF}Agent>")
-    yield from iter_fields(Fields(agent), AGENT_FIELDS, node, writer)
+    yield from iter_fields(PackageFields(agent), AGENT_FIELDS, node, writer)
 
 
 def _organization(
     organization: Mapping[str, Any],
     dataset: str,
     predicate: str,
-    portal: Portal,
-    writer: Writer,
+    portal: PortalAddress,
+    writer: DatasetWriter,
 ) -> Iterator[str]:
-    fields = Fields(organization)
+    fields = PackageFields(organization)
     name = fields.text("id", "name")
     node = writer.node(fields.get("uri"), name and portal.page("organization", name))
     yield terms.statement(dataset, f"<{predicate}>", node)
@@ -109,8 +114,8 @@ def _organization(
         "type": fields.get("dcat_type"),
     }
     said |= {key: fields.get(key) for key in ("email", "url", "identifier")}
-    yield from iter_fields(Fields(said), AGENT_FIELDS, node, writer)
+    yield from iter_fields(PackageFields(said), AGENT_FIELDS, node, writer)
     yield from iter_fields(fields, _ORGANIZATION_FIELDS, node, writer)
 
 
-_ORGANIZATION_FIELDS: Final = (Field(("description",), f"{DCTERMS}description"),)
+_ORGANIZATION_FIELDS: Final = (MappedField(("description",), f"{DCTERMS}description"),)

@@ -34,7 +34,7 @@ Method = Literal["GET", "POST"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class PortalScope:
     """The part of a portal that is harvested; empty is all of it.
 
     Attributes:
@@ -69,11 +69,11 @@ class Scope:
         return clauses
 
 
-WHOLE: Final = Scope()
+WHOLE: Final = PortalScope()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CkanRequest:
     """What is to be sent; `headers` may hold a key, so they are not shown."""
 
     url: str
@@ -83,7 +83,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Portal:
+class PortalAddress:
     """Where a portal is, and how it is asked.
 
     Attributes:
@@ -95,7 +95,7 @@ class Portal:
     """
 
     url: str
-    scope: Scope = WHOLE
+    scope: PortalScope = WHOLE
     key: str = field(default="", repr=False)
     key_header: str = AUTHORIZATION
 
@@ -112,7 +112,7 @@ class Portal:
 
     def action(
         self, name: str, parameters: Mapping[str, str | int] | None = None
-    ) -> Request:
+    ) -> CkanRequest:
         """Return the request of one action.
 
         It is a GET, which caches may answer; a POST where the URL would be longer
@@ -125,10 +125,10 @@ class Portal:
         query = urlencode(parameters or {}, errors="replace")
         if len(url) + 1 + len(query) <= MAX_URL_CHARS:
             full = f"{url}?{query}" if query else url
-            return Request(url=full, headers=tuple(headers))
+            return CkanRequest(url=full, headers=tuple(headers))
         headers.append(("Content-Type", "application/json"))
         body = json.dumps(dict(parameters or {})).encode()
-        return Request(url=url, method="POST", headers=tuple(headers), body=body)
+        return CkanRequest(url=url, method="POST", headers=tuple(headers), body=body)
 
     def search(
         self,
@@ -138,7 +138,7 @@ class Portal:
         sort: str = "",
         modified_from: str = "",
         clauses: Iterable[str] = (),
-    ) -> Request:
+    ) -> CkanRequest:
         """Return the request of a page of `package_search`, the scope included.
 
         Args:
@@ -160,21 +160,21 @@ class Portal:
             parameters["q"] = self.scope.q.strip()
         return self.action("package_search", parameters)
 
-    def search_ids(self, ids: Iterable[str], *, rows: int) -> Request:
+    def search_ids(self, ids: Iterable[str], *, rows: int) -> CkanRequest:
         """Return the request for those of some datasets that there are."""
         alternatives = " OR ".join(map(phrase, ids))
-        plain = Portal(url=self.url, key=self.key, key_header=self.key_header)
+        plain = PortalAddress(url=self.url, key=self.key, key_header=self.key_header)
         return plain.search(rows=rows, clauses=[f"+id:({alternatives})"])
 
-    def show(self, name: str) -> Request:
+    def show(self, name: str) -> CkanRequest:
         """Return the request of one dataset by name or id."""
         return self.action("package_show", {"id": name})
 
-    def names(self, *, limit: int, offset: int) -> Request:
+    def names(self, *, limit: int, offset: int) -> CkanRequest:
         """Return the request of a page of the names of all datasets."""
         return self.action("package_list", {"limit": limit, "offset": offset})
 
-    def current(self, *, limit: int, offset: int) -> Request:
+    def current(self, *, limit: int, offset: int) -> CkanRequest:
         """Return the request of a page of datasets without the search index."""
         parameters = {"limit": limit, "offset": offset}
         return self.action("current_package_list_with_resources", parameters)
@@ -185,7 +185,7 @@ class Portal:
 
 
 def portal_url(url: str) -> str:
-    """Return the URL that `Portal` wants, of any URL within the portal.
+    """Return the URL that `PortalAddress` wants, of any URL within the portal.
 
     What CKAN itself appends is cut off: the API, pages of datasets, catalogues.
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, Shape
-from rdfcrawl.catalogs.ckan.values import Fields, iter_texts
+from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, ValueShape
+from rdfcrawl.catalogs.ckan.values import PackageFields, iter_texts
 from rdfcrawl.catalogs.ckan.writing import (
     TYPE,
+    DatasetWriter,
     MappingLimits,
-    Writer,
     iter_fields,
     only_terms,
 )
@@ -27,19 +27,19 @@ from rdfcrawl.uri import host_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
     from rdfcrawl.faultlog import FaultLog
 
 ACTION: Final = "status_show"
 
 
-def catalogue_url(portal: Portal) -> str:
+def catalogue_url(portal: PortalAddress) -> str:
     """Return the URL of what tells of a portal: the name of its catalogue's graph."""
     return portal.action(ACTION).url
 
 
 def iter_catalogue(
-    status: Mapping[str, Any], portal: Portal, log: FaultLog
+    status: Mapping[str, Any], portal: PortalAddress, log: FaultLog
 ) -> Iterator[str]:
     """Yield the lines of a catalogue, without graph, for `checking.iter_checked`.
 
@@ -49,8 +49,8 @@ def iter_catalogue(
         portal: the catalogue is `<portal>/`, as `mapping.iter_statements` has it.
         log: as there.
     """
-    fields = Fields(status)
-    writer = Writer(log, MappingLimits())
+    fields = PackageFields(status)
+    writer = DatasetWriter(log, MappingLimits())
     catalogue = writer.iri(f"{portal.url}/")
     if not catalogue:
         return
@@ -64,11 +64,11 @@ def iter_catalogue(
                 (terms.statement(catalogue, f"<{DCTERMS}{name}>", literal),)
             )
     language = fields.text("locale_default")
-    for term, lines in writer.iter_objects(language, Shape.LANGUAGE):
+    for term, lines in writer.iter_objects(language, ValueShape.LANGUAGE):
         yield terms.statement(catalogue, f"<{DCTERMS}language>", term)
         yield from lines
     publisher = writer.new_blank()
     yield terms.statement(catalogue, f"<{DCTERMS}publisher>", publisher)
     yield terms.statement(publisher, TYPE, f"<{FOAF}Agent>")
-    agent = Fields({"name": title, "homepage": f"{portal.url}/"})
+    agent = PackageFields({"name": title, "homepage": f"{portal.url}/"})
     yield from only_terms(iter_fields(agent, AGENT_FIELDS, publisher, writer))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, Shape
+from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, ValueShape
 from rdfcrawl.catalogs.ckan.places import iter_retention
-from rdfcrawl.catalogs.ckan.values import Fields, iter_objects
+from rdfcrawl.catalogs.ckan.values import PackageFields, iter_objects
 from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
@@ -16,7 +16,7 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SPDX
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.writing import Writer
+    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 _ALGORITHM: Final = f"{SPDX}checksumAlgorithm_"
 _ALGORITHMS: Final = {
@@ -44,7 +44,7 @@ _LENGTHS: Final = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha5
 
 
 def iter_distributions(
-    resources: Any, dataset: str, page: str, writer: Writer
+    resources: Any, dataset: str, page: str, writer: DatasetWriter
 ) -> Iterator[str]:
     """Yield the lines of all resources, one after the other.
 
@@ -74,10 +74,10 @@ def _distribution(
     resource: Mapping[str, Any],
     dataset: str,
     page: str,
-    writer: Writer,
+    writer: DatasetWriter,
     nodes: set[str],
 ) -> Iterator[str]:
-    fields = Fields(resource)
+    fields = PackageFields(resource)
     own_id = fields.text("id")
     own_page = f"{page}/resource/{vocabularies.escaped(own_id)}" if own_id else ""
     node = writer.node(fields.get("uri"), own_page)
@@ -96,7 +96,7 @@ def _distribution(
     yield from iter_retention(fields, node, writer)
 
 
-def _urls(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
+def _urls(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
     """Yield where a file is: `url` is its access, unless another is stated.
 
     DCAT-AP 3.0, "access URL": mandatory; if there is only a download URL, it is that.
@@ -107,26 +107,26 @@ def _urls(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
         download = url  # the portal has the file itself
     for text, name in ((access, "accessURL"), (download, "downloadURL")):
         if text:
-            term = writer.term(text, Shape.IRI)
+            term = writer.term(text, ValueShape.IRI)
             yield terms.statement(node, f"<{DCAT}{name}>", term)
 
 
-def _formats(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
+def _formats(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
     file_format, media_type = fields.text("format"), fields.text("mimetype")
     if vocabularies.media_type(file_format) and not media_type:
         file_format, media_type = "", file_format
     if file_format == media_type:
         file_format = ""
     for text, predicate, shape in (
-        (media_type, f"{DCAT}mediaType", Shape.MEDIA_TYPE),
-        (file_format, f"{DCTERMS}format", Shape.FILE_TYPE),
+        (media_type, f"{DCAT}mediaType", ValueShape.MEDIA_TYPE),
+        (file_format, f"{DCTERMS}format", ValueShape.FILE_TYPE),
     ):
         for term, lines in writer.iter_objects(text, shape):
             yield terms.statement(node, f"<{predicate}>", term)
             yield from lines
 
 
-def _checksum(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
+def _checksum(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
     value = fields.text("hash")
     if not value:
         return
@@ -150,9 +150,9 @@ def _checksum(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
         yield terms.statement(checksum, f"<{SPDX}algorithm>", term)
 
 
-def _services(fields: Fields, node: str, writer: Writer) -> Iterator[str]:
+def _services(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
     for one in iter_objects(fields.get("access_services")):
         service = writer.node(one.get("uri"))
         yield terms.statement(node, f"<{DCAT}accessService>", service)
         yield terms.statement(service, TYPE, f"<{DCAT}DataService>")
-        yield from iter_fields(Fields(one), SERVICE_FIELDS, service, writer)
+        yield from iter_fields(PackageFields(one), SERVICE_FIELDS, service, writer)

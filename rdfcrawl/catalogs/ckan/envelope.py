@@ -27,7 +27,7 @@ _DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CkanAnswer:
     """What a portal answered.
 
     Attributes:
@@ -41,7 +41,7 @@ class Answer:
     url: str = ""
 
 
-class Refused(SourceFault):
+class RequestRefused(SourceFault):
     """The portal answered, and will not do what it was asked.
 
     Attributes:
@@ -55,7 +55,7 @@ class Refused(SourceFault):
         self.status, self.kind = status, kind
 
 
-class Damaged(SourceFault):
+class DamagedAnswer(SourceFault):
     """The answer is none of the API: a page, cut off, or of another shape.
 
     Attributes:
@@ -68,7 +68,7 @@ class Damaged(SourceFault):
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class PackageText:
     """One dataset in the text of an answer, not yet read.
 
     Attributes:
@@ -94,7 +94,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class DatasetPage:
     """A page of datasets.
 
     Attributes:
@@ -106,11 +106,11 @@ class Page:
 
     count: int | None
     n_rows: int
-    packages: tuple[Package, ...]
+    packages: tuple[PackageText, ...]
     damage: str = ""
 
 
-def read_result(answer: Answer) -> Any:
+def read_result(answer: CkanAnswer) -> Any:
     """Return what `result` has.
 
     Raises:
@@ -127,10 +127,10 @@ def read_result(answer: Answer) -> Any:
     return result
 
 
-def read_page(answer: Answer) -> Page:
+def read_page(answer: CkanAnswer) -> DatasetPage:
     """Return the datasets of an answer of `package_search`, or of a plain list.
 
-    What was read before the text ends or breaks is kept: see `Page.damage`.
+    What was read before the text ends or breaks is kept: see `DatasetPage.damage`.
 
     Raises:
         Refused: the portal says that it failed.
@@ -151,10 +151,10 @@ def read_page(answer: Answer) -> Page:
         _opened(answer, walk.members)
         _check_status(answer, "")
         if not walk.has_rows:
-            raise Damaged("result has no list of datasets")
+            raise DamagedAnswer("result has no list of datasets")
     count = walk.count
     is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
-    return Page(
+    return DatasetPage(
         count=count if is_count else None,
         n_rows=walk.n_rows,
         packages=tuple(walk.packages),
@@ -162,7 +162,7 @@ def read_page(answer: Answer) -> Page:
     )
 
 
-def read_package(answer: Answer) -> Package:
+def read_package(answer: CkanAnswer) -> PackageText:
     """Return the dataset of an answer of `package_show`.
 
     Raises:
@@ -171,10 +171,10 @@ def read_package(answer: Answer) -> Package:
     """
     package = _package(read_result(answer), "", 0)
     if package is None:
-        raise Damaged("result is no dataset")
+        raise DamagedAnswer("result is no dataset")
     text = answer.body.decode("utf-8-sig", "replace")
     begin = _Walk(text).result_begin()
-    return Package(
+    return PackageText(
         package.id,
         package.name,
         package.modified,
@@ -185,7 +185,7 @@ def read_package(answer: Answer) -> Package:
     )
 
 
-def read_names(answer: Answer) -> list[str]:
+def read_names(answer: CkanAnswer) -> list[str]:
     """Return the names of an answer of `package_list`.
 
     Raises:
@@ -193,10 +193,10 @@ def read_names(answer: Answer) -> list[str]:
     """
     result = read_result(answer)
     if not isinstance(result, list):
-        raise Damaged(f"result is {_kind(result)} where a list of names is due")
+        raise DamagedAnswer(f"result is {_kind(result)} where a list of names is due")
     names = [one for one in result if isinstance(one, str) and one.strip()]
     if len(names) < len(result):
-        raise Damaged("the list of names holds other things")
+        raise DamagedAnswer("the list of names holds other things")
     return names
 
 
@@ -206,7 +206,7 @@ class _Walk:
     def __init__(self, text: str) -> None:
         self.text = text
         self.members: dict[str, Any] = {}
-        self.packages: list[Package] = []
+        self.packages: list[PackageText] = []
         self.n_rows = 0
         self.count: Any = None
         self.has_rows = False
@@ -293,14 +293,14 @@ class _Walk:
         return self._skip(at + 1)
 
 
-def _package(value: Any, text: str, begin: int) -> Package | None:
+def _package(value: Any, text: str, begin: int) -> PackageText | None:
     """Return the dataset that a row is; None if it is none."""
     if not isinstance(value, dict):
         return None
     name, own_id = _word(value.get("name")), _word(value.get("id"))
     if not (name or own_id):
         return None
-    return Package(
+    return PackageText(
         own_id or name,
         name or own_id,
         _word(value.get("metadata_modified")),
@@ -315,7 +315,7 @@ def _word(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _text(answer: Answer) -> str:
+def _text(answer: CkanAnswer) -> str:
     """Return the text, unless it is plainly no JSON."""
     if len(answer.body) > MAX_ANSWER_BYTES:
         raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_ANSWER_BYTES} bytes")
@@ -323,56 +323,58 @@ def _text(answer: Answer) -> str:
     begin = text[:200].lstrip()
     if not begin:
         if answer.status >= 400 or not answer.status:
-            raise Refused(answer.status, "", "empty answer")
-        raise Damaged("empty answer")
+            raise RequestRefused(answer.status, "", "empty answer")
+        raise DamagedAnswer("empty answer")
     if begin.startswith("<"):
         is_login = _LOGIN.search(text[:20_000]) or _LOGIN.search(answer.url)
         what = "a login page" if is_login else "a page or XML"
         if answer.status >= 400:
-            raise Refused(answer.status, "", f"{what} instead of JSON")
-        raise Damaged(f"{what} instead of JSON: {answer.url}")
+            raise RequestRefused(answer.status, "", f"{what} instead of JSON")
+        raise DamagedAnswer(f"{what} instead of JSON: {answer.url}")
     return text
 
 
-def _raise_unreadable(answer: Answer, text: str, error: BaseException) -> NoReturn:
+def _raise_unreadable(answer: CkanAnswer, text: str, error: BaseException) -> NoReturn:
     if answer.status >= 400:
-        raise Refused(answer.status, "", text[:100]) from None
+        raise RequestRefused(answer.status, "", text[:100]) from None
     if isinstance(error, RecursionError):
-        raise Damaged("JSON nested too deeply") from None
+        raise DamagedAnswer("JSON nested too deeply") from None
     whole = text.rstrip()
     is_cut = isinstance(error, json.JSONDecodeError) and (
         error.pos >= len(whole) or "Unterminated" in error.msg
     )
     what = "JSON that is cut off" if is_cut else "no JSON"
-    raise Damaged(f"{what}: {error}", is_cut=is_cut) from None
+    raise DamagedAnswer(f"{what}: {error}", is_cut=is_cut) from None
 
 
-def _opened(answer: Answer, envelope: Any) -> Any:
+def _opened(answer: CkanAnswer, envelope: Any) -> Any:
     """Return `result` of an envelope that says it is one of success."""
     if isinstance(envelope, dict) and envelope.keys() == {""}:
         envelope = envelope[""]  # of `_Walk`: no object
     if not isinstance(envelope, dict):
         # CKAN answers a bare text where it does not know the action.
         if answer.status >= 400 or isinstance(envelope, str):
-            raise Refused(answer.status, "", str(envelope)[:200])
-        raise Damaged(f"{_kind(envelope)} where an object is due")
+            raise RequestRefused(answer.status, "", str(envelope)[:200])
+        raise DamagedAnswer(f"{_kind(envelope)} where an object is due")
     success = envelope.get("success")
     if success is False or (success is None and "error" in envelope):
         error = envelope.get("error")
         kind = error.get("__type") if isinstance(error, dict) else ""
         message = error.get("message") if isinstance(error, dict) else error
         told = message if isinstance(message, str) else json.dumps(error)[:200]
-        raise Refused(answer.status, kind if isinstance(kind, str) else "", told)
+        raise RequestRefused(answer.status, kind if isinstance(kind, str) else "", told)
     if success is not True and success is not None:
-        raise Damaged(f"success is {_kind(success)}")
+        raise DamagedAnswer(f"success is {_kind(success)}")
     if "result" not in envelope:
-        raise Damaged("an object without result")
+        raise DamagedAnswer("an object without result")
     return envelope["result"]
 
 
-def _check_status(answer: Answer, kind: str) -> None:
+def _check_status(answer: CkanAnswer, kind: str) -> None:
     if answer.status >= 400 or not answer.status:
-        raise Refused(answer.status, kind, "an answer of success with this status")
+        raise RequestRefused(
+            answer.status, kind, "an answer of success with this status"
+        )
 
 
 def _kind(value: Any) -> str:

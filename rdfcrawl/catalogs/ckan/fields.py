@@ -25,7 +25,7 @@ from rdfcrawl.rdf.namespaces import (
 )
 
 
-class Shape(StrEnum):
+class ValueShape(StrEnum):
     """What the value of a field becomes."""
 
     TEXT = "text"  # a literal, with its language where there are translations
@@ -48,7 +48,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MappedField:
     """A property and where it is said.
 
     Attributes:
@@ -60,53 +60,57 @@ class Field:
 
     keys: tuple[str, ...]
     predicate: str
-    shape: Shape = Shape.TEXT
+    shape: ValueShape = ValueShape.TEXT
     is_list: bool = False
 
 
-def _field(keys: str, predicate: str, shape: Shape = Shape.TEXT) -> Field:
-    return Field(tuple(keys.split()), predicate, shape)
+def _field(
+    keys: str, predicate: str, shape: ValueShape = ValueShape.TEXT
+) -> MappedField:
+    return MappedField(tuple(keys.split()), predicate, shape)
 
 
-def _list(keys: str, predicate: str, shape: Shape = Shape.IRI_OR_TEXT) -> Field:
-    return Field(tuple(keys.split()), predicate, shape, is_list=True)
+def _list(
+    keys: str, predicate: str, shape: ValueShape = ValueShape.IRI_OR_TEXT
+) -> MappedField:
+    return MappedField(tuple(keys.split()), predicate, shape, is_list=True)
 
 
 DATASET_FIELDS: Final = (
     # CKAN itself
     _field("title_translated title", f"{DCTERMS}title"),
     _field("notes_translated notes description", f"{DCTERMS}description"),
-    _field("url landing_page landingPage", f"{DCAT}landingPage", Shape.IRI),
+    _field("url landing_page landingPage", f"{DCAT}landingPage", ValueShape.IRI),
     _field("version", f"{OWL}versionInfo"),
     _field("version", f"{DCAT}version"),
     _field(
         "issued release_date date_released metadata_created",
         f"{DCTERMS}issued",
-        Shape.DATE,
+        ValueShape.DATE,
     ),
     _field(
         "modified date_modified last_updated metadata_modified",
         f"{DCTERMS}modified",
-        Shape.DATE,
+        ValueShape.DATE,
     ),
     # DCAT-AP
-    _list("identifier guid id", f"{DCTERMS}identifier", Shape.TEXT),
+    _list("identifier guid id", f"{DCTERMS}identifier", ValueShape.TEXT),
     _list(
         "alternate_identifier alternative_identifier other_identifier",
         f"{ADMS}identifier",
-        Shape.IDENTIFIER,
+        ValueShape.IDENTIFIER,
     ),
     _field("version_notes", f"{ADMS}versionNotes"),
     _field(
         "frequency accrual_periodicity accrualPeriodicity frequency-of-update "
         "update_frequency",
         f"{DCTERMS}accrualPeriodicity",
-        Shape.FREQUENCY,
+        ValueShape.FREQUENCY,
     ),
     _list("dcat_type", f"{DCTERMS}type"),
-    _list("language metadata-language", f"{DCTERMS}language", Shape.LANGUAGE),
-    _list("theme themes", f"{DCAT}theme", Shape.CONCEPT),
-    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", Shape.STATEMENT),
+    _list("language metadata-language", f"{DCTERMS}language", ValueShape.LANGUAGE),
+    _list("theme themes", f"{DCAT}theme", ValueShape.CONCEPT),
+    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
     _list("documentation page", f"{FOAF}page"),
     _list("related_resource", f"{DCTERMS}relation"),
     _list("references", f"{DCTERMS}references"),
@@ -116,22 +120,22 @@ DATASET_FIELDS: Final = (
     _list("is_part_of", f"{DCTERMS}isPartOf"),
     _list("source", f"{DCTERMS}source"),
     _list("sample", f"{ADMS}sample"),
-    _list("access_rights accessRights", f"{DCTERMS}accessRights", Shape.STATEMENT),
-    _list("rights", f"{DCTERMS}rights", Shape.STATEMENT),
-    _list("provenance lineage", f"{DCTERMS}provenance", Shape.STATEMENT),
-    _field("status", f"{ADMS}status", Shape.IRI_OR_TEXT),
+    _list("access_rights accessRights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
+    _list("rights", f"{DCTERMS}rights", ValueShape.STATEMENT),
+    _list("provenance lineage", f"{DCTERMS}provenance", ValueShape.STATEMENT),
+    _field("status", f"{ADMS}status", ValueShape.IRI_OR_TEXT),
     # DCAT-AP 2 and 3
-    _field("temporal_resolution", f"{DCAT}temporalResolution", Shape.DURATION),
+    _field("temporal_resolution", f"{DCAT}temporalResolution", ValueShape.DURATION),
     _list(
         "spatial_resolution_in_meters",
         f"{DCAT}spatialResolutionInMeters",
-        Shape.DECIMAL,
+        ValueShape.DECIMAL,
     ),
     _list("is_referenced_by", f"{DCTERMS}isReferencedBy"),
     _list("applicable_legislation", f"{DCATAP}applicableLegislation"),
-    _list("hvd_category", f"{DCATAP}hvdCategory", Shape.CONCEPT),
+    _list("hvd_category", f"{DCATAP}hvdCategory", ValueShape.CONCEPT),
     _list("was_generated_by", f"{PROV}wasGeneratedBy"),
-    _field("availability", f"{DCATAP}availability", Shape.IRI_OR_TEXT),
+    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
     # HealthDCAT-AP
     _list("analytics", f"{HEALTH}analytics"),
     _list("code_values", f"{HEALTH}hasCodeValues"),
@@ -141,76 +145,76 @@ DATASET_FIELDS: Final = (
     _list("legal_basis", f"{DPV}hasLegalBasis"),
     _list("personal_data", f"{DPV}hasPersonalData"),
     _list("purpose", f"{DPV}hasPurpose"),
-    _list("population_coverage", f"{HEALTH}populationCoverage", Shape.TEXT),
-    _list("publisher_note", f"{HEALTH}publisherNote", Shape.TEXT),
-    _field("trusted_data_holder", f"{HEALTH}trustedDataHolder", Shape.BOOLEAN),
-    _field("min_typical_age", f"{HEALTH}minTypicalAge", Shape.COUNT),
-    _field("max_typical_age", f"{HEALTH}maxTypicalAge", Shape.COUNT),
-    _field("number_of_records", f"{HEALTH}numberOfRecords", Shape.COUNT),
+    _list("population_coverage", f"{HEALTH}populationCoverage", ValueShape.TEXT),
+    _list("publisher_note", f"{HEALTH}publisherNote", ValueShape.TEXT),
+    _field("trusted_data_holder", f"{HEALTH}trustedDataHolder", ValueShape.BOOLEAN),
+    _field("min_typical_age", f"{HEALTH}minTypicalAge", ValueShape.COUNT),
+    _field("max_typical_age", f"{HEALTH}maxTypicalAge", ValueShape.COUNT),
+    _field("number_of_records", f"{HEALTH}numberOfRecords", ValueShape.COUNT),
     _field(
         "number_of_unique_individuals",
         f"{HEALTH}numberOfUniqueIndividuals",
-        Shape.COUNT,
+        ValueShape.COUNT,
     ),
     # DCAT-US 3
-    _list("liability", f"{DCATUS}liabilityStatement", Shape.STATEMENT),
+    _list("liability", f"{DCATUS}liabilityStatement", ValueShape.STATEMENT),
 )
 
 RESOURCE_FIELDS: Final = (
     _field("name_translated name", f"{DCTERMS}title"),
     _field("description_translated description", f"{DCTERMS}description"),
-    _list("identifier", f"{DCTERMS}identifier", Shape.TEXT),
-    _field("status", f"{ADMS}status", Shape.IRI_OR_TEXT),
-    _field("license license_url license_id", f"{DCTERMS}license", Shape.LICENCE),
-    _list("rights", f"{DCTERMS}rights", Shape.STATEMENT),
-    _list("access_rights", f"{DCTERMS}accessRights", Shape.STATEMENT),
+    _list("identifier", f"{DCTERMS}identifier", ValueShape.TEXT),
+    _field("status", f"{ADMS}status", ValueShape.IRI_OR_TEXT),
+    _field("license license_url license_id", f"{DCTERMS}license", ValueShape.LICENCE),
+    _list("rights", f"{DCTERMS}rights", ValueShape.STATEMENT),
+    _list("access_rights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
     _list("documentation page", f"{FOAF}page"),
-    _list("language", f"{DCTERMS}language", Shape.LANGUAGE),
-    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", Shape.STATEMENT),
-    _field("issued created", f"{DCTERMS}issued", Shape.DATE),
+    _list("language", f"{DCTERMS}language", ValueShape.LANGUAGE),
+    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
+    _field("issued created", f"{DCTERMS}issued", ValueShape.DATE),
     _field(
         "modified last_modified metadata_modified",
         f"{DCTERMS}modified",
-        Shape.DATE,
+        ValueShape.DATE,
     ),
-    _field("size byte_size", f"{DCAT}byteSize", Shape.COUNT),
-    _field("availability", f"{DCATAP}availability", Shape.IRI_OR_TEXT),
-    _field("compress_format", f"{DCAT}compressFormat", Shape.MEDIA_TYPE),
-    _field("package_format", f"{DCAT}packageFormat", Shape.MEDIA_TYPE),
+    _field("size byte_size", f"{DCAT}byteSize", ValueShape.COUNT),
+    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
+    _field("compress_format", f"{DCAT}compressFormat", ValueShape.MEDIA_TYPE),
+    _field("package_format", f"{DCAT}packageFormat", ValueShape.MEDIA_TYPE),
     _list("applicable_legislation", f"{DCATAP}applicableLegislation"),
-    _field("temporal_resolution", f"{DCAT}temporalResolution", Shape.DURATION),
+    _field("temporal_resolution", f"{DCAT}temporalResolution", ValueShape.DURATION),
     _field(
         "spatial_resolution_in_meters",
         f"{DCAT}spatialResolutionInMeters",
-        Shape.DECIMAL,
+        ValueShape.DECIMAL,
     ),
 )
 
 SERVICE_FIELDS: Final = (
     _field("title_translated title", f"{DCTERMS}title"),
     _field("description_translated description", f"{DCTERMS}description"),
-    _list("endpoint_url", f"{DCAT}endpointURL", Shape.IRI),
+    _list("endpoint_url", f"{DCAT}endpointURL", ValueShape.IRI),
     _list("endpoint_description", f"{DCAT}endpointDescription"),
-    _list("serves_dataset", f"{DCAT}servesDataset", Shape.IRI),
-    _field("availability", f"{DCATAP}availability", Shape.IRI_OR_TEXT),
-    _field("license", f"{DCTERMS}license", Shape.LICENCE),
-    _list("access_rights", f"{DCTERMS}accessRights", Shape.STATEMENT),
-    _list("conforms_to", f"{DCTERMS}conformsTo", Shape.STATEMENT),
+    _list("serves_dataset", f"{DCAT}servesDataset", ValueShape.IRI),
+    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
+    _field("license", f"{DCTERMS}license", ValueShape.LICENCE),
+    _list("access_rights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
+    _list("conforms_to", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
 )
 
 AGENT_FIELDS: Final = (
     _field("name_translated name title", f"{FOAF}name"),
-    _field("email mail", f"{FOAF}mbox", Shape.MAIL),
-    _field("url homepage", f"{FOAF}homepage", Shape.IRI),
-    _field("type", f"{DCTERMS}type", Shape.IRI_OR_TEXT),
-    _list("identifier", f"{DCTERMS}identifier", Shape.TEXT),
+    _field("email mail", f"{FOAF}mbox", ValueShape.MAIL),
+    _field("url homepage", f"{FOAF}homepage", ValueShape.IRI),
+    _field("type", f"{DCTERMS}type", ValueShape.IRI_OR_TEXT),
+    _list("identifier", f"{DCTERMS}identifier", ValueShape.TEXT),
 )
 
 CONTACT_FIELDS: Final = (
     _field("name_translated name", f"{VCARD}fn"),
-    _field("email mail", f"{VCARD}hasEmail", Shape.MAIL),
-    _field("url", f"{VCARD}hasURL", Shape.IRI),
-    _field("identifier", f"{VCARD}hasUID", Shape.IRI_OR_TEXT),
+    _field("email mail", f"{VCARD}hasEmail", ValueShape.MAIL),
+    _field("url", f"{VCARD}hasURL", ValueShape.IRI),
+    _field("identifier", f"{VCARD}hasUID", ValueShape.IRI_OR_TEXT),
     _field("phone telephone", f"{VCARD}hasTelephone"),
 )
 

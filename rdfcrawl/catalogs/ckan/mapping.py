@@ -14,7 +14,7 @@ from rdfcrawl.catalogs.ckan.distributions import iter_distributions
 from rdfcrawl.catalogs.ckan.fields import DATASET_FIELDS, RELATIONSHIPS
 from rdfcrawl.catalogs.ckan.places import iter_spatial, iter_temporal
 from rdfcrawl.catalogs.ckan.values import (
-    Fields,
+    PackageFields,
     is_translated,
     iter_objects,
     iter_texts,
@@ -23,8 +23,8 @@ from rdfcrawl.catalogs.ckan.values import (
 )
 from rdfcrawl.catalogs.ckan.writing import (
     TYPE,
+    DatasetWriter,
     MappingLimits,
-    Writer,
     iter_fields,
     only_terms,
 )
@@ -35,7 +35,7 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RDFS, SKOS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
     from rdfcrawl.faultlog import FaultLog
 
 DEFAULT_MAPPING_LIMITS: Final = MappingLimits()
@@ -44,7 +44,7 @@ DEFAULT_MAPPING_LIMITS: Final = MappingLimits()
 _NO_DATASETS: Final = frozenset({"harvest", "showcase", "application"})
 
 
-def document_url(package: Mapping[str, Any], portal: Portal) -> str:
+def document_url(package: Mapping[str, Any], portal: PortalAddress) -> str:
     """Return the URL of a dataset's page by its id: what its graph is to be named.
 
     Empty if the dataset has neither id nor name.
@@ -55,7 +55,7 @@ def document_url(package: Mapping[str, Any], portal: Portal) -> str:
 
 def iter_statements(
     package: Mapping[str, Any],
-    portal: Portal,
+    portal: PortalAddress,
     log: FaultLog,
     *,
     limits: MappingLimits = DEFAULT_MAPPING_LIMITS,
@@ -75,16 +75,20 @@ def iter_statements(
         limits: bounds.
     """
     page = document_url(package, portal)
-    fields = Fields(package)
+    fields = PackageFields(package)
     if not page or fields.text("type") in _NO_DATASETS:
         return
-    writer = Writer(log, limits)
+    writer = DatasetWriter(log, limits)
     dataset = writer.node(package.get("uri"), fields.get("uri"), page)
     yield from only_terms(_iter_dataset(fields, dataset, page, portal, writer))
 
 
 def _iter_dataset(
-    fields: Fields, dataset: str, page: str, portal: Portal, writer: Writer
+    fields: PackageFields,
+    dataset: str,
+    page: str,
+    portal: PortalAddress,
+    writer: DatasetWriter,
 ) -> Iterator[str]:
     is_series = fields.text("type") == "dataset_series"
     kind = "DatasetSeries" if is_series else "Dataset"
@@ -103,7 +107,9 @@ def _iter_dataset(
     yield from iter_distributions(fields.get("resources"), dataset, page, writer)
 
 
-def _licence(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
+def _licence(
+    fields: PackageFields, dataset: str, writer: DatasetWriter
+) -> Iterator[str]:
     """Yield the licence: a URL, an id and a title, any of which may be absent."""
     url, own_id = fields.get("license_url"), fields.text("license_id")
     title = fields.text("license_title")
@@ -129,7 +135,9 @@ def _licence(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
         yield terms.statement(node, f"<{DCTERMS}identifier>", writer.literal(own_id))
 
 
-def _keywords(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
+def _keywords(
+    fields: PackageFields, dataset: str, writer: DatasetWriter
+) -> Iterator[str]:
     predicate = f"<{DCAT}keyword>"
     said: set[str] = set()
     for key in ("tags_translated", "keywords", "tag_string"):
@@ -156,12 +164,12 @@ def _keywords(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
 
 
 def _groups(
-    fields: Fields, dataset: str, portal: Portal, writer: Writer
+    fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
     """Yield the groups of CKAN, which are the themes of its datasets."""
     groups = fields.get("groups")
     for group in groups if isinstance(groups, list) else ():
-        said = Fields(group if isinstance(group, dict) else {"name": group})
+        said = PackageFields(group if isinstance(group, dict) else {"name": group})
         name = said.text("name", "id")
         if not name:
             continue
@@ -175,7 +183,7 @@ def _groups(
 
 
 def _relations(
-    fields: Fields, dataset: str, portal: Portal, writer: Writer
+    fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
     """Other datasets of the portal: series, and relationships of CKAN."""
     for own_id in iter_values(fields.get("in_series")):
@@ -197,7 +205,7 @@ def _relations(
             writer.log.note(Reason.BAD_TERM, f"relationship {entry.get('type')!r:.50}")
 
 
-def _dataset_of(value: Any, portal: Portal, writer: Writer) -> str:
+def _dataset_of(value: Any, portal: PortalAddress, writer: DatasetWriter) -> str:
     """Return the term of another dataset: of an IRI, id, name or an object of it."""
     if isinstance(value, dict):
         iri = writer.iri(value.get("uri"))

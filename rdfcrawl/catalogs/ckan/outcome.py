@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.ckan.envelope import Package
+    from rdfcrawl.catalogs.ckan.envelope import PackageText
     from rdfcrawl.tasks.ckan import CkanTask
 
 
-class Listing(StrEnum):
+class DatasetListing(StrEnum):
     """What a harvest knows of the datasets that there still are."""
 
     NAMES = "names"  # the portal's list: look up the name
@@ -46,7 +46,7 @@ DEFAULT_PLAN_LIMITS: Final = PlanLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CkanOutcome:
     """What an answer brings; all of it may be taken in twice.
 
     Attributes:
@@ -63,7 +63,7 @@ class Outcome:
         catalogue: what the portal tells of itself; None if that was not asked.
     """
 
-    packages: tuple[Package, ...] = ()
+    packages: tuple[PackageText, ...] = ()
     present: tuple[str, ...] = field(default=(), repr=False)
     deleted: tuple[str, ...] = ()
     names: tuple[str, ...] = field(default=(), repr=False)
@@ -71,5 +71,5 @@ class Outcome:
     newest: str = ""
     count: int | None = None
     is_swept: bool = False
-    listing: Listing | None = None
+    listing: DatasetListing | None = None
     catalogue: dict[str, Any] | None = None

@@ -7,20 +7,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.ckan.envelope import (
-    Answer,
-    Damaged,
-    Package,
-    Page,
-    Refused,
+    CkanAnswer,
+    DamagedAnswer,
+    DatasetPage,
+    PackageText,
+    RequestRefused,
     read_page,
 )
-from rdfcrawl.catalogs.ckan.outcome import Listing, Outcome, PlanLimits
+from rdfcrawl.catalogs.ckan.outcome import CkanOutcome, DatasetListing, PlanLimits
 from rdfcrawl.catalogs.ckan.times import solr_time
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.ckan import CkanOrder, CkanStep, CkanTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
     from rdfcrawl.faultlog import FaultLog
 
 NOT_THERE: Final = frozenset({401, 403, 404, 410})  # and not: asked wrongly
@@ -41,7 +41,7 @@ def sort_of(task: CkanTask) -> str:
     return _NEWEST_FIRST if task.since and not task.is_sweep else _BY_ID
 
 
-class Paging:
+class PageWork:
     """The work on one page.
 
     Args:
@@ -55,7 +55,7 @@ class Paging:
     def __init__(
         self,
         task: CkanTask,
-        portal: Portal,
+        portal: PortalAddress,
         log: FaultLog,
         *,
         n_known: int,
@@ -67,11 +67,11 @@ class Paging:
             task.order is CkanOrder.KEYSET and task.step is CkanStep.SEARCH
         )
 
-    def advance(self, answer: Answer) -> Outcome:
+    def advance(self, answer: CkanAnswer) -> CkanOutcome:
         """Return what the page brings; raises what `plan.advance` does."""
         try:
             page = read_page(answer)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             return self._refused(refusal)
         except SourceFault as fault:
             return self._smaller(fault)
@@ -79,7 +79,7 @@ class Paging:
             return self._damaged(page)
         return self._read(page)
 
-    def _read(self, page: Page) -> Outcome:
+    def _read(self, page: DatasetPage) -> CkanOutcome:
         self._check_not_empty(page)
         if self._is_only_page(page):
             return self._outcome(page, None)
@@ -87,14 +87,14 @@ class Paging:
             return self._further(page)
         if doubt := self._doubt(page):
             self.log.note(Reason.INCOMPLETE, f"order by time given up: {doubt}")
-            return Outcome(tasks=(self._weaker(),))
+            return CkanOutcome(tasks=(self._weaker(),))
         if self.task.start and self._has_moved(page):
             return self._gone_back(page)
         return self._outcome(page, self._next(page))
 
     # -- what is in it -------------------------------------------------------------
 
-    def _outcome(self, page: Page, following: CkanTask | None) -> Outcome:
+    def _outcome(self, page: DatasetPage, following: CkanTask | None) -> CkanOutcome:
         task = self.task
         is_end = following is None
         tasks = self._after_sweep() if following is None else (following,)
@@ -103,7 +103,7 @@ class Paging:
             self.log.note(Reason.TOO_MANY_ENTRIES, detail)
             tasks = ()
         is_listing = is_end and task.finds_deleted and not self._has_names()
-        return Outcome(
+        return CkanOutcome(
             packages=tuple(filter(self._is_wanted, page.packages)),
             present=tuple(
                 one.id
@@ -115,10 +115,10 @@ class Paging:
             newest=max((solr_time(one.modified) for one in page.packages), default=""),
             count=page.count if task.is_sweep and not task.cursor else None,
             is_swept=is_end,
-            listing=Listing.SWEEP if is_listing else None,
+            listing=DatasetListing.SWEEP if is_listing else None,
         )
 
-    def _is_wanted(self, package: Package) -> bool:
+    def _is_wanted(self, package: PackageText) -> bool:
         if package.state != "active":
             return False
         modified = solr_time(package.modified)
@@ -139,12 +139,12 @@ class Paging:
 
     # -- whether it may be believed ------------------------------------------------
 
-    def _check_not_empty(self, page: Page) -> None:
+    def _check_not_empty(self, page: DatasetPage) -> None:
         task = self.task
         if not page.n_rows and task.is_sweep and not task.page and self.n_known:
-            raise Damaged(f"no datasets at all, where {self.n_known} are known")
+            raise DamagedAnswer(f"no datasets at all, where {self.n_known} are known")
 
-    def _is_again(self, page: Page) -> bool:
+    def _is_again(self, page: DatasetPage) -> bool:
         """Tell whether it ends as the page before did: nothing new came.
 
         Rows that were inserted do so, or a portal that heeds no offset.
@@ -152,7 +152,7 @@ class Paging:
         last, ids = self.task.last, [one.id for one in page.packages]
         return bool(last and self.task.start and ids[1:]) and ids[-1] == last
 
-    def _further(self, page: Page) -> Outcome:
+    def _further(self, page: DatasetPage) -> CkanOutcome:
         task = self.task
         if task.n_backs >= _AGAIN:
             raise SourceFault(Reason.PAGING_LOOP, f"the page before {task.last} again")
@@ -161,13 +161,13 @@ class Paging:
             following = replace(following, n_backs=task.n_backs + 1)
         return self._outcome(page, following)
 
-    def _is_only_page(self, page: Page) -> bool:
+    def _is_only_page(self, page: DatasetPage) -> bool:
         """Tell whether it is all there is, in whatever order."""
         task = self.task
         is_whole = page.count is not None and page.n_rows >= page.count
         return is_whole and not task.page and not task.start
 
-    def _doubt(self, page: Page) -> str:
+    def _doubt(self, page: DatasetPage) -> str:
         """Return why the order by time cannot be relied on; empty if it can."""
         if not self._is_keyset:
             return ""
@@ -187,7 +187,7 @@ class Paging:
         is_before = bool(times) and times[0] < self.task.cursor
         return "rows from before the time asked for" if is_before else ""
 
-    def _lost(self, count: int, page: Page) -> str:
+    def _lost(self, count: int, page: DatasetPage) -> str:
         # A portal that shows other times than those it indexes would lose rows, the
         # last one of the page before among them.
         expected = self.task.expected
@@ -196,27 +196,27 @@ class Paging:
         is_lost = expected - count > slack
         return f"{count} rows where {expected} were expected" if is_lost else ""
 
-    def _too_often_moved(self, page: Page) -> str:
+    def _too_often_moved(self, page: DatasetPage) -> str:
         task = self.task
         is_last = task.start > 0 and task.n_backs >= self.limits.n_backs
         return "rows of one time move" if is_last and self._has_moved(page) else ""
 
-    def _has_moved(self, page: Page) -> bool:
+    def _has_moved(self, page: DatasetPage) -> bool:
         """Tell whether rows may have slipped to before the page."""
         if self._is_by_id(page):
             return bool(self.task.last) and page.packages[0].id > self.task.last
         return bool(page.packages) and self._lacks_last(page)
 
-    def _is_by_id(self, page: Page) -> bool:
+    def _is_by_id(self, page: DatasetPage) -> bool:
         ids = [one.id for one in page.packages]
         is_asked = sort_of(self.task) == _BY_ID and self.task.step is CkanStep.SEARCH
         return is_asked and bool(ids) and all(a < b for a, b in pairwise(ids))
 
-    def _lacks_last(self, page: Page) -> bool:
+    def _lacks_last(self, page: DatasetPage) -> bool:
         last = self.task.last
         return bool(last) and all(one.id != last for one in page.packages)
 
-    def _gone_back(self, page: Page) -> Outcome:
+    def _gone_back(self, page: DatasetPage) -> CkanOutcome:
         """Keep the page, and begin again where rows cannot have moved from."""
         task = self.task
         if sort_of(task) == _NEWEST_FIRST:  # where rows only move to later pages
@@ -238,7 +238,7 @@ class Paging:
 
     # -- which is next ---------------------------------------------------------------
 
-    def _next(self, page: Page) -> CkanTask | None:
+    def _next(self, page: DatasetPage) -> CkanTask | None:
         task = self.task
         done = task.start + page.n_rows
         if not page.n_rows:
@@ -258,7 +258,7 @@ class Paging:
             return self._next_by_time(page, done)
         return self._counted(page, done)
 
-    def _counted(self, page: Page, done: int) -> CkanTask:
+    def _counted(self, page: DatasetPage, done: int) -> CkanTask:
         """Return the next page by number; the last row comes once more."""
         task = self.task
         is_again = page.n_rows > 1 and bool(page.packages)
@@ -272,7 +272,7 @@ class Paging:
             n_backs=0 if self._is_by_id(page) else task.n_backs,
         )
 
-    def _next_by_time(self, page: Page, done: int) -> CkanTask:
+    def _next_by_time(self, page: DatasetPage, done: int) -> CkanTask:
         task = self.task
         times = [solr_time(one.modified) for one in page.packages]
         latest = times[-1]
@@ -297,7 +297,7 @@ class Paging:
         """Return the size of the next page: it grows again after a large dataset."""
         return max(self.task.rows, min(self.task.most, self.task.rows * 2))
 
-    def _is_before_since(self, page: Page) -> bool:
+    def _is_before_since(self, page: DatasetPage) -> bool:
         """Tell whether all that follows was modified earlier, newest first."""
         task = self.task
         if sort_of(task) != _NEWEST_FIRST or not page.packages:
@@ -308,20 +308,20 @@ class Paging:
 
     # -- answers that are no whole page ----------------------------------------------
 
-    def _refused(self, refusal: Refused) -> Outcome:
+    def _refused(self, refusal: RequestRefused) -> CkanOutcome:
         task = self.task
         is_failing = refusal.status >= 500 or not refusal.status
         self.log.note(Reason.BAD_ANSWER, refusal.fault.detail)
         if is_failing and task.rows > self.limits.least_rows:
             rows = max(self.limits.least_rows, task.rows // 4)
-            return Outcome(tasks=(replace(task, rows=rows, most=rows),))
+            return CkanOutcome(tasks=(replace(task, rows=rows, most=rows),))
         if (is_failing and task.page) or task.step is not CkanStep.SEARCH:
             raise refusal
         if task.order is not CkanOrder.PLAIN and refusal.status not in NOT_THERE:
-            return Outcome(tasks=(self._weaker(),))
+            return CkanOutcome(tasks=(self._weaker(),))
         if not self.portal.scope.is_whole:  # there is no other way to select
             raise refusal
-        return Outcome(tasks=(self._without_search(),))
+        return CkanOutcome(tasks=(self._without_search(),))
 
     def _weaker(self) -> CkanTask:
         """Return the first page in an order that needs less of the portal."""
@@ -348,26 +348,26 @@ class Paging:
             rows=self.limits.n_shown,
         )
 
-    def _smaller(self, fault: SourceFault) -> Outcome:
+    def _smaller(self, fault: SourceFault) -> CkanOutcome:
         """Ask for fewer rows; a single one that is too large is passed over."""
         task = self.task
         reason, detail = fault.fault.reason, fault.fault.detail
         is_too_large = reason is Reason.TOO_LARGE
-        if not is_too_large and not (isinstance(fault, Damaged) and fault.is_cut):
+        if not is_too_large and not (isinstance(fault, DamagedAnswer) and fault.is_cut):
             raise fault
         self.log.note(reason, detail)
         if task.rows > 1:
-            return Outcome(tasks=(replace(task, rows=max(1, task.rows // 4)),))
+            return CkanOutcome(tasks=(replace(task, rows=max(1, task.rows // 4)),))
         if not is_too_large:
             raise fault
         self.log.note(Reason.INCOMPLETE, f"row {task.start} is passed over")
         skipped = replace(task, start=task.start + 1, last="", page=task.page + 1)
-        return Outcome(tasks=(skipped,))
+        return CkanOutcome(tasks=(skipped,))
 
-    def _damaged(self, page: Page) -> Outcome:
+    def _damaged(self, page: DatasetPage) -> CkanOutcome:
         """Keep the rows before the damage, and ask for fewer at once."""
         task = self.task
         self.log.note(Reason.BAD_ANSWER, page.damage)
         rows = max(1, min(task.rows // 4, page.n_rows))
         packages = tuple(filter(self._is_wanted, page.packages))
-        return Outcome(packages=packages, tasks=(replace(task, rows=rows),))
+        return CkanOutcome(packages=packages, tasks=(replace(task, rows=rows),))

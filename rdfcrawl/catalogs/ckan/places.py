@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan.values import (
-    Fields,
+    PackageFields,
     decoded,
     is_empty,
     iter_objects,
@@ -23,7 +23,7 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, GEOSPARQL, HEALTH, LOCN, SKOS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.writing import Writer
+    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 MAX_POSITIONS: Final = 100_000  # of one geometry
 
@@ -57,7 +57,9 @@ _BOUNDS: Final = (
 )
 
 
-def iter_spatial(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
+def iter_spatial(
+    fields: PackageFields, dataset: str, writer: DatasetWriter
+) -> Iterator[str]:
     """Yield the lines of the places: IRIs, labels, GeoJSON, WKT, bounding boxes."""
     for one in iter_objects(fields.get("spatial_coverage")):
         yield from _place(one, dataset, writer)
@@ -85,7 +87,9 @@ def iter_spatial(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
         yield from _place(flat, dataset, writer)
 
 
-def iter_temporal(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]:
+def iter_temporal(
+    fields: PackageFields, dataset: str, writer: DatasetWriter
+) -> Iterator[str]:
     """Yield the lines of the periods that the data cover, or are kept for."""
     for one in iter_objects(fields.get("temporal_coverage")):
         yield from _period(one, dataset, f"{DCTERMS}temporal", writer)
@@ -101,7 +105,9 @@ def iter_temporal(fields: Fields, dataset: str, writer: Writer) -> Iterator[str]
     yield from iter_retention(fields, dataset, writer)
 
 
-def iter_retention(fields: Fields, subject: str, writer: Writer) -> Iterator[str]:
+def iter_retention(
+    fields: PackageFields, subject: str, writer: DatasetWriter
+) -> Iterator[str]:
     """Yield the lines of how long data are kept, of a dataset or distribution."""
     for one in iter_objects(fields.get("retention_period")):
         yield from _period(one, subject, f"{HEALTH}retentionPeriod", writer)
@@ -146,7 +152,7 @@ def _is_geometry(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def _sorted_out(place: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
+def _sorted_out(place: Mapping[str, Any], writer: DatasetWriter) -> dict[str, Any]:
     """Return a place whose geometry, if it is an IRI or a label, is called so."""
     found = dict(place)
     for key in ("geom", "text"):
@@ -163,8 +169,10 @@ def _sorted_out(place: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
     return found
 
 
-def _place(place: Mapping[str, Any], dataset: str, writer: Writer) -> Iterator[str]:
-    fields = Fields(place)
+def _place(
+    place: Mapping[str, Any], dataset: str, writer: DatasetWriter
+) -> Iterator[str]:
+    fields = PackageFields(place)
     lines: list[str] = []
     node = writer.node(fields.get("uri"))
     for text, language in iter_texts(fields.get("text", "label", "name")):
@@ -184,7 +192,7 @@ def _place(place: Mapping[str, Any], dataset: str, writer: Writer) -> Iterator[s
         yield from lines
 
 
-def _geometries(value: Any, writer: Writer) -> Iterator[str]:
+def _geometries(value: Any, writer: DatasetWriter) -> Iterator[str]:
     """Yield a geometry as WKT, and as GeoJSON if it is that."""
     value = decoded(value)
     if is_empty(value):
@@ -214,9 +222,9 @@ def _geometries(value: Any, writer: Writer) -> Iterator[str]:
 
 
 def _period(
-    period: Mapping[str, Any], subject: str, predicate: str, writer: Writer
+    period: Mapping[str, Any], subject: str, predicate: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    fields = Fields(period)
+    fields = PackageFields(period)
     start = fields.text("start", "from", "start_date", "startDate")
     end = fields.text("end", "to", "end_date", "endDate")
     if not (start or end):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.catalogs.ckan.catalogue import ACTION
 from rdfcrawl.catalogs.ckan.envelope import (
-    Answer,
-    Refused,
+    CkanAnswer,
+    RequestRefused,
     read_names,
     read_package,
     read_page,
@@ -25,22 +25,22 @@ from rdfcrawl.catalogs.ckan.envelope import (
 )
 from rdfcrawl.catalogs.ckan.outcome import (
     DEFAULT_PLAN_LIMITS,
-    Listing,
-    Outcome,
+    CkanOutcome,
+    DatasetListing,
     PlanLimits,
 )
-from rdfcrawl.catalogs.ckan.paging import NOT_THERE, Paging, sort_of
+from rdfcrawl.catalogs.ckan.paging import NOT_THERE, PageWork, sort_of
 from rdfcrawl.catalogs.ckan.times import solr_time
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.ckan.api import Portal, Request
+    from rdfcrawl.catalogs.ckan.api import CkanRequest, PortalAddress
     from rdfcrawl.faultlog import FaultLog
 
 
 def first_task(
-    portal: Portal,
+    portal: PortalAddress,
     *,
     since: str = "",
     has_known: bool = False,
@@ -70,7 +70,7 @@ def first_task(
     )
 
 
-def request_of(task: CkanTask, portal: Portal) -> Request:
+def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
     """Return what is to be sent for a task."""
     match task.step:
         case CkanStep.SEARCH:
@@ -93,13 +93,13 @@ def request_of(task: CkanTask, portal: Portal) -> Request:
 
 def advance(
     task: CkanTask,
-    answer: Answer,
-    portal: Portal,
+    answer: CkanAnswer,
+    portal: PortalAddress,
     log: FaultLog,
     *,
     n_known: int = 0,
     limits: PlanLimits = DEFAULT_PLAN_LIMITS,
-) -> Outcome:
+) -> CkanOutcome:
     """Return what the answer to a task brings.
 
     Args:
@@ -117,7 +117,7 @@ def advance(
     """
     match task.step:
         case CkanStep.SEARCH | CkanStep.CURRENT:
-            paging = Paging(task, portal, log, n_known=n_known, limits=limits)
+            paging = PageWork(task, portal, log, n_known=n_known, limits=limits)
             return paging.advance(answer)
         case CkanStep.NAMES:
             return _after_names(task, answer, log, limits)
@@ -126,7 +126,7 @@ def advance(
         case CkanStep.SHOW:
             outcome = _after_show(answer, log)
         case CkanStep.ABOUT:
-            outcome = Outcome(catalogue=_catalogue(answer, log))
+            outcome = CkanOutcome(catalogue=_catalogue(answer, log))
         case _ if task.is_alone:
             outcome = _after_confirm_alone(task, answer)
         case _:
@@ -135,35 +135,35 @@ def advance(
 
 
 def _after_names(
-    task: CkanTask, answer: Answer, log: FaultLog, limits: PlanLimits
-) -> Outcome:
+    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+) -> CkanOutcome:
     """One request for each name; the next page comes after them."""
     try:
         names = read_names(answer)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         if task.page:
             raise
         log.note(Reason.BAD_ANSWER, refusal.fault.detail)
         current = replace(task, step=CkanStep.CURRENT, order=CkanOrder.PLAIN)
-        return Outcome(tasks=(current,))
+        return CkanOutcome(tasks=(current,))
     following = _next_names(task, names, log, limits)
     # Whatever their time: one that fails must not be taken for old the next time.
     shows = (CkanTask(step=CkanStep.SHOW, ids=(name,)) for name in names)
     is_end = following is None
-    return Outcome(
+    return CkanOutcome(
         names=tuple(names),
         tasks=(*shows, *(() if following is None else (following,))),
         is_swept=is_end,
-        listing=Listing.NAMES if is_end and task.finds_deleted else None,
+        listing=DatasetListing.NAMES if is_end and task.finds_deleted else None,
     )
 
 
 def _after_listing(
-    task: CkanTask, answer: Answer, log: FaultLog, limits: PlanLimits
-) -> Outcome:
+    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+) -> CkanOutcome:
     try:
         names = read_names(answer)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         if task.page:
             raise
         # No list: walk over all by search, and write only what is new.
@@ -175,12 +175,12 @@ def _after_listing(
             is_listing=True,
             finds_deleted=True,
         )
-        return Outcome(tasks=(sweep,))
+        return CkanOutcome(tasks=(sweep,))
     following = _next_names(task, names, log, limits)
-    return Outcome(
+    return CkanOutcome(
         names=tuple(names),
         tasks=() if following is None else (following,),
-        listing=Listing.NAMES if following is None else None,
+        listing=DatasetListing.NAMES if following is None else None,
     )
 
 
@@ -201,25 +201,25 @@ def _next_names(
     )
 
 
-def _after_show(answer: Answer, log: FaultLog) -> Outcome:
+def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
     try:
         package = read_package(answer)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         if refusal.status not in NOT_THERE:
             raise
         log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, and not shown
-        return Outcome()
+        return CkanOutcome()
     modified = solr_time(package.modified)
     if package.state == "deleted":
-        return Outcome(deleted=(package.id,))
-    return Outcome(
+        return CkanOutcome(deleted=(package.id,))
+    return CkanOutcome(
         packages=(package,) if package.state == "active" else (),
         present=(package.id,),
         newest=modified,
     )
 
 
-def _catalogue(answer: Answer, log: FaultLog) -> dict[str, Any]:
+def _catalogue(answer: CkanAnswer, log: FaultLog) -> dict[str, Any]:
     """Return what a portal tells of itself; some tell it only to those who log in."""
     try:
         status = read_result(answer)
@@ -229,37 +229,37 @@ def _catalogue(answer: Answer, log: FaultLog) -> dict[str, Any]:
     return status if isinstance(status, dict) else {}
 
 
-def _after_confirm(task: CkanTask, answer: Answer, log: FaultLog) -> Outcome:
+def _after_confirm(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
     """Write the datasets again that answer, and take the others for deleted."""
     try:
         page = read_page(answer)
     except SourceFault as fault:
         log.note(Reason.BAD_ANSWER, fault.fault.detail)
-        return Outcome(tasks=_alone(task))
+        return CkanOutcome(tasks=_alone(task))
     alive = {one.id: one for one in page.packages if one.state == "active"}
     is_whole = not page.damage and page.count is not None
     if not is_whole or page.count != page.n_rows or alive.keys() - set(task.ids):
         log.note(Reason.BAD_ANSWER, "a search by id that has not just these")
-        return Outcome(tasks=_alone(task))
-    return Outcome(
+        return CkanOutcome(tasks=_alone(task))
+    return CkanOutcome(
         packages=tuple(alive.values()),
         present=tuple(alive),
         deleted=tuple(one for one in task.ids if one not in alive),
     )
 
 
-def _after_confirm_alone(task: CkanTask, answer: Answer) -> Outcome:
+def _after_confirm_alone(task: CkanTask, answer: CkanAnswer) -> CkanOutcome:
     try:
         package = read_package(answer)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         # A deleted dataset is not found or, for the anonymous, not authorized: but
         # only CKAN itself can say so, not what stands before it.
         if refusal.status in NOT_THERE and refusal.kind:
-            return Outcome(deleted=task.ids)
+            return CkanOutcome(deleted=task.ids)
         raise
     if package.state == "deleted":
-        return Outcome(deleted=task.ids)
-    return Outcome(packages=(package,), present=(package.id,))
+        return CkanOutcome(deleted=task.ids)
+    return CkanOutcome(packages=(package,), present=(package.id,))
 
 
 def _alone(task: CkanTask) -> tuple[CkanTask, ...]:

@@ -13,7 +13,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from rdfcrawl.catalogs.ckan.values import Fields, iter_objects, iter_values, text_of
+from rdfcrawl.catalogs.ckan.values import (
+    PackageFields,
+    iter_objects,
+    iter_values,
+    text_of,
+)
 from rdfcrawl.catalogs.ckan.vocabularies import word_of
 from rdfcrawl.formats import FORMATS, HTML
 from rdfcrawl.uri import BadUri, requestable
@@ -21,7 +26,7 @@ from rdfcrawl.uri import BadUri, requestable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.catalogs.ckan.api import Portal
+    from rdfcrawl.catalogs.ckan.api import PortalAddress
 
 
 class TargetKind(StrEnum):
@@ -52,7 +57,7 @@ FETCHED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DatasetTarget:
     """A URL of a dataset, and what it is.
 
     Attributes:
@@ -145,7 +150,7 @@ _EXAMPLE = re.compile(r"(?:example|mapping|meta|api)/", re.IGNORECASE).match
 
 def classify(
     url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
-) -> Target:
+) -> DatasetTarget:
     """Return what a URL leads to.
 
     Args:
@@ -159,11 +164,11 @@ def classify(
     """
     url = requestable(url)
     by_url = _by_url(url)
-    said: list[Target] = []
+    said: list[DatasetTarget] = []
     if kind := _by_word(file_format):
-        said.append(Target(url, kind, "format"))
+        said.append(DatasetTarget(url, kind, "format"))
     said += [
-        Target(url, kind, "media_type")
+        DatasetTarget(url, kind, "media_type")
         for text in (inner_type, media_type)
         if (kind := _by_word(text))
     ]
@@ -176,7 +181,9 @@ def classify(
     return next(iter((*sure, *known, *packed, by_url)))
 
 
-def iter_targets(package: Mapping[str, Any], portal: Portal) -> Iterator[Target]:
+def iter_targets(
+    package: Mapping[str, Any], portal: PortalAddress
+) -> Iterator[DatasetTarget]:
     """Yield where the data of a dataset are, each URL once, in the order of resources.
 
     The URL and the download of a resource are told by its format; its services are
@@ -198,18 +205,18 @@ def iter_targets(package: Mapping[str, Any], portal: Portal) -> Iterator[Target]
             yield target
 
 
-def _iter_all(package: Mapping[str, Any]) -> Iterator[Target]:
+def _iter_all(package: Mapping[str, Any]) -> Iterator[DatasetTarget]:
     resources = package.get("resources")
     for resource in resources if isinstance(resources, list) else ():
         if isinstance(resource, dict):
-            yield from _iter_resource(Fields(resource))
-    fields = Fields(package)
+            yield from _iter_resource(PackageFields(resource))
+    fields = PackageFields(package)
     for key in ("url", "landing_page", "documentation"):
         for one in iter_values(fields.get(key)):
             yield from _classified(text_of(one), file_format="HTML")
 
 
-def _iter_resource(fields: Fields) -> Iterator[Target]:
+def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
     file_format, media_type = fields.text("format"), fields.text("mimetype")
     inner_type = fields.text("mimetype_inner")
     for key in ("download_url", "url", "access_url"):
@@ -225,12 +232,12 @@ def _iter_resource(fields: Fields) -> Iterator[Target]:
                 kind = target.kind
                 if kind is not TargetKind.SPARQL:
                     kind = TargetKind.API
-                yield Target(target.url, kind, "service")
+                yield DatasetTarget(target.url, kind, "service")
 
 
 def _classified(
     url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
-) -> Iterator[Target]:
+) -> Iterator[DatasetTarget]:
     if url:
         try:
             yield classify(
@@ -267,15 +274,15 @@ def _by_word(text: str) -> TargetKind | None:
     return TargetKind.SPARQL if is_endpoint else TargetKind.FILE
 
 
-def _by_url(url: str) -> Target:
+def _by_url(url: str) -> DatasetTarget:
     parts = urlsplit(url.lower())
     if _SPARQL_PATH(parts.path) and "query=" not in parts.query:
-        return Target(url, TargetKind.SPARQL, "path")
+        return DatasetTarget(url, TargetKind.SPARQL, "path")
     if _API_PATH(parts.path) or _API_QUERY(parts.query):
-        return Target(url, TargetKind.API, "path")
+        return DatasetTarget(url, TargetKind.API, "path")
     name = parts.path.rpartition("/")[2]
     if _SITEMAP_NAME(name):
-        return Target(url, TargetKind.SITEMAP, "path")
+        return DatasetTarget(url, TargetKind.SITEMAP, "path")
     extensions = _EXTENSIONS.findall(name)
     is_packed = bool(extensions) and extensions[-1] in _PACKED
     while extensions and extensions[-1] in _PACKED:
@@ -283,6 +290,6 @@ def _by_url(url: str) -> Target:
     last = extensions[-1] if extensions else ""
     for known, kind in _KIND_OF_EXTENSION:
         if last in known:
-            return Target(url, kind, "extension")
+            return DatasetTarget(url, kind, "extension")
     kind = TargetKind.ARCHIVE if is_packed else TargetKind.UNKNOWN
-    return Target(url, kind, "extension" if is_packed else "none")
+    return DatasetTarget(url, kind, "extension" if is_packed else "none")

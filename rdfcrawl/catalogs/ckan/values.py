@@ -25,7 +25,7 @@ _CODE = re.compile(r"[^\s,;{}\"]{1,200}").fullmatch
 _HARVESTED = "dcat_"  # what older harvesters put before their keys
 
 
-class Fields:
+class PackageFields:
     """The fields of a dataset or resource: its members, then its extras.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyoxigraph import NamedNode
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import Shape
+from rdfcrawl.catalogs.ckan.fields import ValueShape
 from rdfcrawl.catalogs.ckan.times import date_time
 from rdfcrawl.catalogs.ckan.values import (
     is_empty,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from rdfcrawl.catalogs.ckan.fields import Field
-    from rdfcrawl.catalogs.ckan.values import Fields
+    from rdfcrawl.catalogs.ckan.fields import MappedField
+    from rdfcrawl.catalogs.ckan.values import PackageFields
     from rdfcrawl.faultlog import FaultLog
 
 TYPE: Final = f"<{RDF}type>"
@@ -63,7 +63,7 @@ class MappingLimits:
     literal_chars: int = 2**20
 
 
-class Writer:
+class DatasetWriter:
     """Makes the lines of one dataset.
 
     Args:
@@ -133,19 +133,21 @@ class Writer:
 
     # -- the objects of a field ----------------------------------------------------
 
-    def iter_objects(self, value: Any, shape: Shape) -> Iterator[tuple[str, list[str]]]:
+    def iter_objects(
+        self, value: Any, shape: ValueShape
+    ) -> Iterator[tuple[str, list[str]]]:
         """Yield the terms of one value of a field, with lines that belong to them."""
         match shape:
-            case Shape.TEXT:
+            case ValueShape.TEXT:
                 for text, language in iter_texts(value):
                     yield self.literal(text, language=language), []
-            case Shape.STATEMENT:
+            case ValueShape.STATEMENT:
                 yield from self._statement(value)
             case _ if shape in _NAMED and text_of(value):
                 yield self._named(text_of(value), shape)
-            case Shape.CONCEPT:
+            case ValueShape.CONCEPT:
                 yield from self._concept(value)
-            case Shape.IDENTIFIER:
+            case ValueShape.IDENTIFIER:
                 yield from self._identifier(value)
             case _:
                 text = text_of(value)
@@ -154,22 +156,27 @@ class Writer:
                 elif not is_empty(value):
                     self.log.note(Reason.BAD_TERM, f"no {shape}: {value!r:.200}")
 
-    def term(self, text: str, shape: Shape) -> str:
+    def term(self, text: str, shape: ValueShape) -> str:
         """Return a text as a term of this shape, or as a literal."""
         match shape:
-            case Shape.DATE:
+            case ValueShape.DATE:
                 return self.date(text)
-            case Shape.IRI:
+            case ValueShape.IRI:
                 return self.iri(text) or self.unsuitable(text, "no IRI")
-            case Shape.IRI_OR_TEXT:
+            case ValueShape.IRI_OR_TEXT:
                 return self.iri(text) or self.literal(text)
-            case Shape.COUNT | Shape.DECIMAL | Shape.DURATION | Shape.BOOLEAN:
+            case (
+                ValueShape.COUNT
+                | ValueShape.DECIMAL
+                | ValueShape.DURATION
+                | ValueShape.BOOLEAN
+            ):
                 return self._lexical(text, shape)
-            case Shape.MAIL:
+            case ValueShape.MAIL:
                 return self.mail(text)
         raise ValueError(shape)  # never: the others have lines of their own
 
-    def _named(self, text: str, shape: Shape) -> tuple[str, list[str]]:
+    def _named(self, text: str, shape: ValueShape) -> tuple[str, list[str]]:
         """Return what a vocabulary has a name for; else a node with this label."""
         name, kind = _NAMED[shape]
         known = name(text)
@@ -195,17 +202,17 @@ class Writer:
             return self.unsuitable(text, "no date")
         return self.literal(moment, datatype=f"{XSD}dateTime")
 
-    def _lexical(self, text: str, shape: Shape) -> str:
-        bare = text.removesuffix(".0") if shape is Shape.COUNT else text
+    def _lexical(self, text: str, shape: ValueShape) -> str:
+        bare = text.removesuffix(".0") if shape is ValueShape.COUNT else text
         is_right, datatype = {
-            Shape.COUNT: (bare.isascii() and bare.isdigit(), "nonNegativeInteger"),
-            Shape.DECIMAL: (_DECIMAL(text), "decimal"),
-            Shape.DURATION: (_DURATION(text), "duration"),
-            Shape.BOOLEAN: (text.lower() in {"true", "false"}, "boolean"),
+            ValueShape.COUNT: (bare.isascii() and bare.isdigit(), "nonNegativeInteger"),
+            ValueShape.DECIMAL: (_DECIMAL(text), "decimal"),
+            ValueShape.DURATION: (_DURATION(text), "duration"),
+            ValueShape.BOOLEAN: (text.lower() in {"true", "false"}, "boolean"),
         }[shape]
         if not is_right:
             return self.unsuitable(text, f"no {datatype}")
-        lexical = bare.lower() if shape is Shape.BOOLEAN else bare
+        lexical = bare.lower() if shape is ValueShape.BOOLEAN else bare
         return self.literal(lexical, datatype=XSD + datatype)
 
     def hex_binary(self, text: str) -> str:
@@ -252,11 +259,11 @@ class Writer:
 
 # Vocabularies, and the class of what they have no name for (DCAT-AP 3.0, ranges).
 _NAMED: Final = {
-    Shape.FREQUENCY: (vocabularies.frequency, "Frequency"),
-    Shape.LANGUAGE: (vocabularies.language, "LinguisticSystem"),
-    Shape.FILE_TYPE: (vocabularies.file_type, "MediaTypeOrExtent"),
-    Shape.MEDIA_TYPE: (vocabularies.media_type, "MediaType"),
-    Shape.LICENCE: (vocabularies.licence, "LicenseDocument"),
+    ValueShape.FREQUENCY: (vocabularies.frequency, "Frequency"),
+    ValueShape.LANGUAGE: (vocabularies.language, "LinguisticSystem"),
+    ValueShape.FILE_TYPE: (vocabularies.file_type, "MediaTypeOrExtent"),
+    ValueShape.MEDIA_TYPE: (vocabularies.media_type, "MediaType"),
+    ValueShape.LICENCE: (vocabularies.licence, "LicenseDocument"),
 }
 # What a text says where the range is no vocabulary.
 _CLASSES: Final = {
@@ -268,7 +275,10 @@ _CLASSES: Final = {
 
 
 def iter_fields(
-    fields: Fields, table: Iterable[Field], subject: str, writer: Writer
+    fields: PackageFields,
+    table: Iterable[MappedField],
+    subject: str,
+    writer: DatasetWriter,
 ) -> Iterator[str]:
     """Yield the lines of those fields of a table that are said."""
     for field in table:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CellKind = Literal["iri", "blank", "literal"]
 
 
-class Cell(NamedTuple):
+class ResultTerm(NamedTuple):
     """One RDF term of a row.
 
     Attributes:
@@ -28,11 +28,11 @@ class Cell(NamedTuple):
     language: str = ""
 
 
-Row = dict[str, Cell]
+Row = dict[str, ResultTerm]
 """One row: variable, without its question mark, to what it is bound to."""
 
 
-def term(cell: Cell, name_blank: Callable[[str], str]) -> str:
+def term(cell: ResultTerm, name_blank: Callable[[str], str]) -> str:
     """Return the N-Quads term of a field.
 
     Args:
@@ -40,7 +40,7 @@ def term(cell: Cell, name_blank: Callable[[str], str]) -> str:
         name_blank: label in the answer -> label that is written; whoever gives it
             decides how far a label reaches.
 
-    >>> term(Cell("literal", "x", language="en"), str)
+    >>> term(ResultTerm("literal", "x", language="en"), str)
     '"x"@en'
     """
     if cell.kind == "iri":

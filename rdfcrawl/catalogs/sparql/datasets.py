@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.pages import PageEnd
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
@@ -25,7 +25,7 @@ _BATCH_CHARS = 1_400  # of keys in one task
 _MAX_BATCH = 40
 
 
-def after_datasets(task: SparqlTask, rows: Iterable[Row], out: Out) -> None:
+def after_datasets(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Ask about each dataset of a list, some at a time, and list on."""
     batch: list[str] = []
     n_chars, n_rows, last = 0, 0, task.after
@@ -45,7 +45,7 @@ def after_datasets(task: SparqlTask, rows: Iterable[Row], out: Out) -> None:
     _list_on(task, n_rows, last, out)
 
 
-def _list_on(task: SparqlTask, n_rows: int, last: str, out: Out) -> None:
+def _list_on(task: SparqlTask, n_rows: int, last: str, out: OutcomeBuilder) -> None:
     total = task.got + n_rows
     if not n_rows or total == task.want:
         out.check(task, total)
@@ -59,7 +59,7 @@ def _list_on(task: SparqlTask, n_rows: int, last: str, out: Out) -> None:
 def after_about(
     task: SparqlTask,
     end: PageEnd,
-    out: Out,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
     *,
     is_broken: bool,
@@ -81,7 +81,9 @@ def after_about(
     about_less(replace(task, most=most), out, settings)
 
 
-def about_less(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def about_less(
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+) -> None:
     """Ask about half as many datasets, or one pattern at a time about the one."""
     keys = task.graphs
     if len(keys) > 1:

@@ -34,7 +34,7 @@ class DescribedGraph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class ServiceDescription:
     """What an endpoint says about itself; empty where it says nothing.
 
     Attributes:
@@ -63,7 +63,7 @@ class Description:
 
 def read_description(
     chunks: Iterable[bytes], log: FaultLog, *, endpoint: str = ""
-) -> Description:
+) -> ServiceDescription:
     """Return the description in some statements.
 
     Args:
@@ -85,7 +85,7 @@ def _endpoints_of(graph: _Statements, service: str) -> set[str]:
     return {iri for iris in found for iri in iris}
 
 
-def _describe(graph: _Statements, services: list[str]) -> Description:
+def _describe(graph: _Statements, services: list[str]) -> ServiceDescription:
     def told(name: str) -> tuple[str, ...]:
         found = {x for s in services for x in graph.objects(s, f"{SD}{name}")}
         return tuple(sorted(found))
@@ -104,7 +104,7 @@ def _describe(graph: _Statements, services: list[str]) -> Description:
         for x in graph.objects(s, f"{SD}{name}")
     }
     sizes = (graph.size(s) for s in graph.having(f"{VOID}triples"))
-    return Description(
+    return ServiceDescription(
         endpoints=tuple(sorted(x for x in endpoints if not x.startswith("_:"))),
         languages=told("supportedLanguage"),
         features=features,

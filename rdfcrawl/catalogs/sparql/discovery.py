@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.description import Description
-    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.description import ServiceDescription
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 _BATCH_CHARS = 1_200  # of graph names in one task
@@ -33,9 +33,9 @@ _MAX_UNORDERED = 100_000  # graphs of a list that cannot be gone on with
 
 def after_description(
     task: SparqlTask,
-    description: Description | None,
+    description: ServiceDescription | None,
     headers: Mapping[str, str],
-    out: Out,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
 ) -> None:
     """Go on to the blank nodes, or (as a last way) to the graphs it names."""
@@ -55,8 +55,8 @@ def after_description(
 
 def _take_described(
     task: SparqlTask,
-    description: Description | None,
-    out: Out,
+    description: ServiceDescription | None,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
 ) -> None:
     graphs = description.graphs if description else ()
@@ -69,7 +69,10 @@ def _take_described(
 
 
 def after_probe(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Decide how blank nodes are told apart."""
     row = next(iter_whole(rows, out), None)
@@ -96,7 +99,10 @@ def after_probe(
 
 
 def after_stable(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Compare the labels of two answers, of which the second begins a row later."""
     some = islice(iter_whole(rows, out), 10)
@@ -114,7 +120,7 @@ def after_stable(
     begin(task, out, settings)
 
 
-def begin(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def begin(task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings) -> None:
     """List the graphs, and see to the default graph."""
     fresh = SparqlTask(
         step="graphs",
@@ -141,7 +147,10 @@ def _count_step(settings: HarvestSettings) -> str:
 
 
 def after_default(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Leave the default graph out if it is the union of the named ones."""
     has_more = next(iter_whole(rows, out), None) is not None
@@ -152,7 +161,10 @@ def after_default(
 
 
 def after_graphs(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Plan the graphs of a list, small ones together, and list on."""
     batch = _Batch(task, out, settings)
@@ -179,7 +191,9 @@ def after_graphs(
 class _Batch:
     """Gathers graphs that fit into one answer."""
 
-    def __init__(self, task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+    def __init__(
+        self, task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+    ) -> None:
         self._settings, self._out = settings, out
         self._task = replace(
             task, part=SparqlPart(), after="", got=0, variant=0, fails=0
@@ -225,7 +239,7 @@ class _Batch:
 def after_whole(
     task: SparqlTask,
     n_rows: int,
-    out: Out,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
     *,
     is_broken: bool,
@@ -241,7 +255,7 @@ def after_whole(
 
 
 def apart(
-    task: SparqlTask, out: Out, settings: HarvestSettings, *, is_listed: bool
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings, *, is_listed: bool
 ) -> None:
     """Read the graphs of a `whole` in smaller parts.
 

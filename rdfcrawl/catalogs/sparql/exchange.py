@@ -33,7 +33,7 @@ ACCEPT_DESCRIPTION: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SparqlRequest:
     """What is sent.
 
     Attributes:
@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SparqlAnswer:
     """What came back.
 
     Attributes:
@@ -69,7 +69,7 @@ class Answer:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-class Failure(StrEnum):
+class SparqlFailure(StrEnum):
     """Why a request gave nothing that can be read."""
 
     TIMEOUT = "timeout"  # too much was asked for: a part of it may do
@@ -86,7 +86,7 @@ def query_request(
     *,
     extra: Sequence[tuple[str, str]] = (),
     max_get_chars: int = MAX_GET_CHARS,
-) -> Request:
+) -> SparqlRequest:
     """Return the request of a query: by GET if its URL is short, else as a form.
 
     Args:
@@ -102,10 +102,12 @@ def query_request(
     endpoint = endpoint.partition("#")[0]
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{fields}"
     if len(url) <= max_get_chars:
-        return Request(method="GET", url=url, headers={"accept": accept})
+        return SparqlRequest(method="GET", url=url, headers={"accept": accept})
     form = "application/x-www-form-urlencoded"
     headers = {"accept": accept, "content-type": form}
-    return Request(method="POST", url=endpoint, headers=headers, body=fields.encode())
+    return SparqlRequest(
+        method="POST", url=endpoint, headers=headers, body=fields.encode()
+    )
 
 
 # What endpoints write into their answers of 400 and 500; lower case.
@@ -122,7 +124,7 @@ _SAYS_SYNTAX = re.compile(
 )
 
 
-def judge(answer: Answer) -> Failure | None:
+def judge(answer: SparqlAnswer) -> SparqlFailure | None:
     """Return why the answer is not to be read; None if it is.
 
     An answer that an endpoint cut short on purpose (Virtuoso's "anytime" queries,
@@ -131,30 +133,32 @@ def judge(answer: Answer) -> Failure | None:
     status = answer.status
     state = answer.headers.get("x-sql-state", "").upper()
     if status == 206 or state.startswith("S1TA"):
-        return Failure.TIMEOUT
+        return SparqlFailure.TIMEOUT
     if 200 <= status < 300:
         return None
     if status == 503 and _SAYS_TIMEOUT.search(answer.body.head()[:2_000].lower()):
-        return Failure.TIMEOUT  # Jena's way to say it
+        return SparqlFailure.TIMEOUT  # Jena's way to say it
     if status in (400, 500):
         return _judge_text(status, answer.body.head()[:8_192].lower())
-    return _BY_STATUS.get(status, Failure.TIMEOUT if status > 500 else Failure.REFUSED)
+    return _BY_STATUS.get(
+        status, SparqlFailure.TIMEOUT if status > 500 else SparqlFailure.REFUSED
+    )
 
 
 _BY_STATUS: Final = (
-    dict.fromkeys((429, 503), Failure.BUSY)
-    | dict.fromkeys((408, 413, 502, 504, 509), Failure.TIMEOUT)
-    | dict.fromkeys((401, 403, 404, 407, 410, 451), Failure.CLOSED)
+    dict.fromkeys((429, 503), SparqlFailure.BUSY)
+    | dict.fromkeys((408, 413, 502, 504, 509), SparqlFailure.TIMEOUT)
+    | dict.fromkeys((401, 403, 404, 407, 410, 451), SparqlFailure.CLOSED)
 )
 
 
-def _judge_text(status: int, text: bytes) -> Failure:
+def _judge_text(status: int, text: bytes) -> SparqlFailure:
     # The query is often quoted after the message.
     message = text.partition(b"sparql query:")[0][:2_000]
     if _SAYS_ORDER.search(message) and b"order" in text:
-        return Failure.ORDER
+        return SparqlFailure.ORDER
     if _SAYS_SYNTAX.search(message):
-        return Failure.REFUSED
+        return SparqlFailure.REFUSED
     if _SAYS_TIMEOUT.search(message):
-        return Failure.TIMEOUT
-    return Failure.REFUSED if status == 400 else Failure.TIMEOUT
+        return SparqlFailure.TIMEOUT
+    return SparqlFailure.REFUSED if status == 400 else SparqlFailure.TIMEOUT

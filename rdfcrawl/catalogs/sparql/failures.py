@@ -6,30 +6,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql import datasets, discovery
-from rdfcrawl.catalogs.sparql.exchange import Failure
+from rdfcrawl.catalogs.sparql.exchange import SparqlFailure
 from rdfcrawl.catalogs.sparql.pages import after_failed_page, into_offset
 from rdfcrawl.catalogs.sparql.parts import can_split, plan_part
 from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
 
 def after_failure(
-    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    failure: SparqlFailure,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Add what follows a request that was not borne.
 
     A busy endpoint is asked the same later; one that is closed is left.
     """
-    if failure is Failure.BUSY:
+    if failure is SparqlFailure.BUSY:
         out.outcome.again = True
         return
-    if failure is Failure.CLOSED and task.step != "describe":
+    if failure is SparqlFailure.CLOSED and task.step != "describe":
         out.check(task, is_sure=False)
         return
     if task.step in ("describe", "probe", "stable", "graphs", "default"):
@@ -41,11 +44,14 @@ def after_failure(
 
 
 def _after_discovery(
-    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    failure: SparqlFailure,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     if task.step == "describe":
         discovery.after_description(task, None, {}, out, settings)
-    elif task.step == "probe" and failure is Failure.TIMEOUT:
+    elif task.step == "probe" and failure is SparqlFailure.TIMEOUT:
         # A blank node that is hard to find is rare; the counts will tell.
         discovery.begin(replace(task, naming="", variant=0), out, settings)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
@@ -60,7 +66,9 @@ def _after_discovery(
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
-def _after_count(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def _after_count(
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+) -> None:
     is_whole = task.naming in ("stable", "local") and not task.part.rows
     if can_split(task.part) and not is_whole:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
@@ -69,12 +77,15 @@ def _after_count(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
 
 
 def _after_part(
-    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    failure: SparqlFailure,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Go on without a number, or with smaller parts."""
     if task.step == "whole":
         less = replace(task, asked=max(settings.min_rows, task.asked // 2))
-        is_listed = failure is not Failure.REFUSED and less.asked < task.asked
+        is_listed = failure is not SparqlFailure.REFUSED and less.asked < task.asked
         discovery.apart(less, out, settings, is_listed=is_listed)
     elif task.step == "count":
         _after_count(task, out, settings)
@@ -95,7 +106,9 @@ def _after_part(
         out.check(task, is_sure=False)
 
 
-def _after_datasets(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def _after_datasets(
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+) -> None:
     less = max(settings.min_rows, task.asked // 4)
     if less < task.asked:
         out.follow(task, asked=less, fails=task.fails + 1)
@@ -103,7 +116,9 @@ def _after_datasets(task: SparqlTask, out: Out, settings: HarvestSettings) -> No
         out.check(task, is_sure=False)
 
 
-def _after_query(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def _after_query(
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+) -> None:
     query = settings.query
     less = max(settings.min_rows, task.asked // 2)
     is_paged = query is not None and query.paging != "once"
@@ -115,18 +130,21 @@ def _after_query(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
 
 
 def _after_rows(
-    task: SparqlTask, failure: Failure, out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    failure: SparqlFailure,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
-    elif task.step == "page" and failure is Failure.REFUSED:
+    elif task.step == "page" and failure is SparqlFailure.REFUSED:
         into_offset(task, task.after, out)
     elif task.step == "page":
-        is_order = failure is Failure.ORDER
+        is_order = failure is SparqlFailure.ORDER
         after_failed_page(task, out, settings, is_order=is_order)
     elif task.step == "knots":
         _after_knots(task, out, settings)
-    elif failure is not Failure.TIMEOUT and task.variant == 0:
+    elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
     elif task.fails < settings.max_fails:
         less = max(settings.min_rows, task.asked // 2)
@@ -137,7 +155,9 @@ def _after_rows(
         out.check(task, is_sure=False)
 
 
-def _after_knots(task: SparqlTask, out: Out, settings: HarvestSettings) -> None:
+def _after_knots(
+    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
+) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
     elif settings.n_roots >> task.fails > 1:

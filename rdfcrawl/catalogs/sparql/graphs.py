@@ -10,13 +10,13 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import GraphRule
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
     from rdfcrawl.faultlog import FaultLog
 
 _MAX_KNOWN = 4096  # names remembered
 
 
-class Graph(NamedTuple):
+class EndpointGraph(NamedTuple):
     """A graph.
 
     Attributes:
@@ -40,15 +40,15 @@ class GraphTerms:
         log: takes `FOREIGN_GRAPH`.
     """
 
-    def __init__(self, harvest: Harvest, log: FaultLog) -> None:
+    def __init__(self, harvest: EndpointPlan, log: FaultLog) -> None:
         settings = harvest.settings
         self._endpoint, self._log = harvest.endpoint, log
         self._rule = GraphRule(harvest.endpoint, settings.trust)
         name = settings.default_graph
-        self._default = Graph(terms.iri(name) if name else "")
-        self._known: dict[str, Graph] = {}
+        self._default = EndpointGraph(terms.iri(name) if name else "")
+        self._known: dict[str, EndpointGraph] = {}
 
-    def graph(self, name: str) -> Graph:
+    def graph(self, name: str) -> EndpointGraph:
         """Return a graph by its name in the endpoint; empty is the default graph."""
         if not name:
             return self._default
@@ -59,11 +59,11 @@ class GraphTerms:
             graph = self._known[name] = self._judge(name)
         return graph
 
-    def _judge(self, name: str) -> Graph:
+    def _judge(self, name: str) -> EndpointGraph:
         if self._rule.admits(name):
-            return Graph(terms.iri(name))
+            return EndpointGraph(terms.iri(name))
         own = f"{self._endpoint}#graph={quote(name, safe='')}"
-        return Graph(terms.iri(own), is_foreign=True)
+        return EndpointGraph(terms.iri(own), is_foreign=True)
 
     def note(self, name: str, n_statements: int = 1) -> None:
         """Note statements of a foreign graph."""

@@ -21,15 +21,17 @@ from rdfcrawl.tasks.sparql import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.catalogs.sparql.outcome import Out
-    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
 class KnotReader:
     """Reads one answer of the step `knots`."""
 
-    def __init__(self, harvest: Harvest, task: SparqlTask, out: Out) -> None:
+    def __init__(
+        self, harvest: EndpointPlan, task: SparqlTask, out: OutcomeBuilder
+    ) -> None:
         self._harvest, self._task, self._out = harvest, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:

@@ -11,12 +11,12 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.sparql.description import Description
+    from rdfcrawl.catalogs.sparql.description import ServiceDescription
     from rdfcrawl.faultlog import FaultLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class PartitionCheck:
     """Whether a partition came whole.
 
     Attributes:
@@ -38,7 +38,7 @@ class Check:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Outcome:
+class SparqlOutcome:
     """What follows from one request; complete once its statements are read.
 
     Attributes:
@@ -51,14 +51,14 @@ class Outcome:
     """
 
     tasks: list[SparqlTask] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
+    checks: list[PartitionCheck] = field(default_factory=list)
     again: bool = False
     failure: str = ""
     n_rows: int = 0
-    description: Description | None = None
+    description: ServiceDescription | None = None
 
 
-class Out:
+class OutcomeBuilder:
     """Gathers an outcome.
 
     Args:
@@ -66,7 +66,7 @@ class Out:
         log: takes `INCOMPLETE` for what does not come.
     """
 
-    def __init__(self, outcome: Outcome, log: FaultLog) -> None:
+    def __init__(self, outcome: SparqlOutcome, log: FaultLog) -> None:
         self.outcome, self.log = outcome, log
 
     def follow(self, task: SparqlTask, **changes: Any) -> None:
@@ -91,7 +91,7 @@ class Out:
     ) -> None:
         """Add the check of a partition; tell if some of it is missing."""
         got = task.got if got is None else got
-        check = Check(part=task.part, want=task.want, got=got, is_sure=is_sure)
+        check = PartitionCheck(part=task.part, want=task.want, got=got, is_sure=is_sure)
         self.outcome.checks.append(check)
         if not check.is_complete:
             total = "unknown" if task.want == UNKNOWN else task.want

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
 
 
-def after_group(task: SparqlTask, rows: Iterable[Row], out: Out) -> None:
+def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Read one subject (or object) that is larger than a page, and go on after it.
 
     `task` is the page's, with `after` the key of the group and `seen` the key before.
@@ -48,7 +48,7 @@ def group_part(task: SparqlTask) -> SparqlPart:
     return replace(task.part, obj=task.after)
 
 
-def into_offset(task: SparqlTask, after: str, out: Out) -> None:
+def into_offset(task: SparqlTask, after: str, out: OutcomeBuilder) -> None:
     """Read what comes after a key by numbers of rows, the last of all ways."""
     part = task.part
     if after and task.order == "s":
@@ -130,7 +130,7 @@ def _comes_before(first: str, second: str) -> bool:
 def after_page(
     task: SparqlTask,
     end: PageEnd,
-    out: Out,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
     *,
     is_broken: bool,
@@ -165,7 +165,7 @@ def after_page(
         _go_on(task, following, end, out, is_broken=is_broken)
 
 
-def _end_pages(task: SparqlTask, total: int, out: Out) -> None:
+def _end_pages(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
     """See whether the part came whole; if not, read it once more in another order."""
     if total < task.want and task.order == "s":
         out.follow(task, order="h", after="", got=0, fails=0)
@@ -174,7 +174,12 @@ def _end_pages(task: SparqlTask, total: int, out: Out) -> None:
 
 
 def _go_on(
-    task: SparqlTask, following: SparqlTask, end: PageEnd, out: Out, *, is_broken: bool
+    task: SparqlTask,
+    following: SparqlTask,
+    end: PageEnd,
+    out: OutcomeBuilder,
+    *,
+    is_broken: bool,
 ) -> None:
     # An answer with fewer rows than another had was not cut off by number.
     is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
@@ -214,7 +219,7 @@ def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
     return task.want - task.got > settings.pages_per_part * task.asked
 
 
-def _into_hashes(task: SparqlTask, out: Out) -> None:
+def _into_hashes(task: SparqlTask, out: OutcomeBuilder) -> None:
     """Sort by a hash from here on: it is short, and each endpoint sorts it alike."""
     if task.order != "s":
         into_offset(task, task.after, out)
@@ -225,7 +230,11 @@ def _into_hashes(task: SparqlTask, out: Out) -> None:
 
 
 def after_failed_page(
-    task: SparqlTask, out: Out, settings: HarvestSettings, *, is_order: bool = False
+    task: SparqlTask,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
+    *,
+    is_order: bool = False,
 ) -> None:
     """Decide what follows a page that the endpoint did not bear."""
     less = max(settings.min_rows, task.asked // 2)
@@ -244,7 +253,7 @@ def after_failed_page(
 def after_offset(
     task: SparqlTask,
     end: PageEnd,
-    out: Out,
+    out: OutcomeBuilder,
     settings: HarvestSettings,
     *,
     is_broken: bool,

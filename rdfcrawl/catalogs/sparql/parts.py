@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.outcome import Out
+    from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 LISTED_ROWS = 1_000  # names asked for at once
@@ -40,7 +40,11 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
 
 
 def plan_part(
-    task: SparqlTask, out: Out, settings: HarvestSettings, *, at_once: bool = True
+    task: SparqlTask,
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
+    *,
+    at_once: bool = True,
 ) -> None:
     """Add the tasks that read a part of which `want` is the size.
 
@@ -95,7 +99,10 @@ def read_count(rows: Iterable[Row], name: str = "n") -> int:
 
 
 def after_count(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Decide how a part is read, from its size."""
     plan_part(replace(task, want=read_count(rows)), out, settings)
@@ -105,7 +112,10 @@ def after_count(
 
 
 def after_split(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Plan each predicate (or class) by itself, and list on."""
     name = "o" if task.part.predicate else "p"
@@ -136,7 +146,7 @@ def after_split(
 
 
 def _end_split(
-    task: SparqlTask, total: int, out: Out, settings: HarvestSettings
+    task: SparqlTask, total: int, out: OutcomeBuilder, settings: HarvestSettings
 ) -> None:
     if task.part.predicate:  # classes that are no IRIs
         rest = replace(task.part, no_iri=True)
@@ -152,7 +162,10 @@ def _end_split(
 
 
 def after_pivot(
-    task: SparqlTask, rows: Iterable[Row], out: Out, settings: HarvestSettings
+    task: SparqlTask,
+    rows: Iterable[Row],
+    out: OutcomeBuilder,
+    settings: HarvestSettings,
 ) -> None:
     """Cut the part in two at a subject."""
     part = task.part
@@ -165,7 +178,7 @@ def after_pivot(
     out.follow(fresh, part=replace(part, low=key))
 
 
-def iter_whole(rows: Iterable[Row], out: Out) -> Iterator[Row]:
+def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
     """Yield rows; an answer that ends early has ended."""
     try:
         yield from rows

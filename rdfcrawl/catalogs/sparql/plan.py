@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.sparql import closures, queries
 from rdfcrawl.catalogs.sparql import exchange as ex
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure, Request, judge
+from rdfcrawl.catalogs.sparql.exchange import (
+    SparqlAnswer,
+    SparqlFailure,
+    SparqlRequest,
+    judge,
+)
 from rdfcrawl.catalogs.sparql.failures import after_failure
-from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
+from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.pages import group_part
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS
-from rdfcrawl.catalogs.sparql.reading import Reading
+from rdfcrawl.catalogs.sparql.reading import AnswerReader
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.faultlog import FaultLog
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
 
 
-class Harvest:
+class EndpointPlan:
     """The plan of one endpoint.
 
     Deterministic and without state: what a task needs to know is in it. Tasks
@@ -50,7 +55,7 @@ class Harvest:
         step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
         return (SparqlTask(step=step, asked=asked),)
 
-    def request(self, task: SparqlTask) -> Request:
+    def request(self, task: SparqlTask) -> SparqlRequest:
         """Return the request of a task.
 
         Raises:
@@ -58,7 +63,7 @@ class Harvest:
         """
         if task.step == "describe":
             accept = {"accept": ex.ACCEPT_DESCRIPTION}
-            return Request(method="GET", url=self.endpoint, headers=accept)
+            return SparqlRequest(method="GET", url=self.endpoint, headers=accept)
         return ex.query_request(
             self.endpoint,
             self._query(task),
@@ -66,15 +71,17 @@ class Harvest:
             max_get_chars=self.settings.max_get_chars,
         )
 
-    def read(self, task: SparqlTask, answer: Answer) -> Reading:
+    def read(self, task: SparqlTask, answer: SparqlAnswer) -> AnswerReader:
         """Return the reading of an answer: iterate it, then see its `outcome`."""
         failure = judge(answer)
         if failure is not None and task.step != "describe":
             outcome, faults = self.failed(task, failure)
-            return Reading.nothing(self, task, outcome, faults)
-        return Reading(self, task, answer)
+            return AnswerReader.nothing(self, task, outcome, faults)
+        return AnswerReader(self, task, answer)
 
-    def failed(self, task: SparqlTask, failure: Failure) -> tuple[Outcome, list[Fault]]:
+    def failed(
+        self, task: SparqlTask, failure: SparqlFailure
+    ) -> tuple[SparqlOutcome, list[Fault]]:
         """Return what follows a request that gave no answer to be read.
 
         Args:
@@ -82,8 +89,8 @@ class Harvest:
             failure: `TIMEOUT` also if the adapter waited in vain, `CLOSED` if it
                 may not or cannot ask.
         """
-        outcome, log = Outcome(failure=failure), FaultLog()
-        after_failure(task, failure, Out(outcome, log), self.settings)
+        outcome, log = SparqlOutcome(failure=failure), FaultLog()
+        after_failure(task, failure, OutcomeBuilder(outcome, log), self.settings)
         return outcome, log.all()
 
     def _accept(self, task: SparqlTask) -> str:

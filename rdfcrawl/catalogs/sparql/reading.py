@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
 from rdfcrawl.catalogs.sparql.description import read_description
-from rdfcrawl.catalogs.sparql.exchange import Failure, judge
+from rdfcrawl.catalogs.sparql.exchange import SparqlFailure, judge
 from rdfcrawl.catalogs.sparql.failures import after_failure
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.knots import KnotReader
-from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
+from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
 from rdfcrawl.catalogs.sparql.writing import RowWriter
 from rdfcrawl.codec import encode
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.exchange import Answer
-    from rdfcrawl.catalogs.sparql.plan import Harvest
+    from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer
+    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
-class Reading:
+class AnswerReader:
     """The statements of one answer; iterate it once, over chunks of N-Quads.
 
     Blank nodes have their final labels: where the endpoint's hold beyond one answer
@@ -46,17 +46,21 @@ class Reading:
     __slots__ = ("_answer", "_faults", "_harvest", "_log", "_task", "outcome")
 
     def __init__(
-        self, harvest: Harvest, task: SparqlTask, answer: Answer | None
+        self, harvest: EndpointPlan, task: SparqlTask, answer: SparqlAnswer | None
     ) -> None:
         self._harvest, self._task, self._answer = harvest, task, answer
         self._log = FaultLog()
         self._faults: list[Fault] = []
-        self.outcome = Outcome()
+        self.outcome = SparqlOutcome()
 
     @classmethod
     def nothing(
-        cls, harvest: Harvest, task: SparqlTask, outcome: Outcome, faults: list[Fault]
-    ) -> Reading:
+        cls,
+        harvest: EndpointPlan,
+        task: SparqlTask,
+        outcome: SparqlOutcome,
+        faults: list[Fault],
+    ) -> AnswerReader:
         """Return the reading of an answer that is not to be read."""
         reading = cls(harvest, task, None)
         reading.outcome, reading._faults = outcome, faults
@@ -86,14 +90,14 @@ class Reading:
 
     # -- tables --------------------------------------------------------------------
 
-    def _iter_lines(self, answer: Answer) -> Iterator[str]:
+    def _iter_lines(self, answer: SparqlAnswer) -> Iterator[str]:
         found = iter_rows(
             answer.body,
             media_type=answer.media_type,
             log=self._log,
             limits=self._harvest.settings.limits,
         )
-        out, settings = Out(self.outcome, self._log), self._harvest.settings
+        out, settings = OutcomeBuilder(self.outcome, self._log), self._harvest.settings
         task = self._task
         if task.step not in _STATEMENTS:
             try:
@@ -122,7 +126,7 @@ class Reading:
             case _:
                 yield from self._iter_statements(found, out)
 
-    def _after_no_table(self, out: Out) -> None:
+    def _after_no_table(self, out: OutcomeBuilder) -> None:
         """Go on after an answer that should have told something, and has not.
 
         It is not an empty table: an error page that comes as 200 does not say that a
@@ -132,11 +136,17 @@ class Reading:
         if self._task.step == "probe":
             self.outcome.again = True
             return
-        failure = Failure.REFUSED if self._task.step == "stable" else Failure.TIMEOUT
+        failure = (
+            SparqlFailure.REFUSED
+            if self._task.step == "stable"
+            else SparqlFailure.TIMEOUT
+        )
         self.outcome.failure = failure
         after_failure(self._task, failure, out, self._harvest.settings)
 
-    def _iter_statements(self, found: Iterator[Row], out: Out) -> Iterator[str]:
+    def _iter_statements(
+        self, found: Iterator[Row], out: OutcomeBuilder
+    ) -> Iterator[str]:
         harvest, task = self._harvest, self._task
         graphs = GraphTerms(harvest, self._log)
         writer = RowWriter(harvest.endpoint, task, graphs)
@@ -175,7 +185,7 @@ class Reading:
             yield from held
 
     def _finish(
-        self, end: pages.PageEnd, last: str, out: Out, *, is_broken: bool
+        self, end: pages.PageEnd, last: str, out: OutcomeBuilder, *, is_broken: bool
     ) -> None:
         task, settings, n_rows = self._task, self._harvest.settings, end.n_rows
         match task.step:
@@ -198,7 +208,7 @@ class Reading:
 
     # -- graphs --------------------------------------------------------------------
 
-    def _parse(self, answer: Answer) -> Iterator[bytes]:
+    def _parse(self, answer: SparqlAnswer) -> Iterator[bytes]:
         """Read the answer of a CONSTRUCT; its blank nodes are its own."""
         settings = self._harvest.settings
         reading = parse(
@@ -216,13 +226,13 @@ class Reading:
             yield chunk
         self._faults += reading.faults
         self.outcome.n_rows = reading.n_quads
-        out = Out(self.outcome, self._log)
+        out = OutcomeBuilder(self.outcome, self._log)
         is_broken = reading.is_partial
         mark = digest.hexdigest()
         self._after_query(reading.n_quads, mark, out, is_broken=is_broken)
 
     def _after_query(
-        self, n_rows: int, last: str, out: Out, *, is_broken: bool
+        self, n_rows: int, last: str, out: OutcomeBuilder, *, is_broken: bool
     ) -> None:
         task, query = self._task, self._harvest.settings.query
         total = task.got + n_rows
@@ -242,7 +252,7 @@ class Reading:
 
     # -- description ---------------------------------------------------------------
 
-    def _describe(self, answer: Answer) -> Iterator[bytes]:
+    def _describe(self, answer: SparqlAnswer) -> Iterator[bytes]:
         settings, endpoint = self._harvest.settings, self._harvest.endpoint
         chunks: list[bytes] = []
         if judge(answer) is None and "html" not in answer.media_type:
@@ -260,7 +270,7 @@ class Reading:
         if not description.is_service:
             chunks = []  # whatever it is, it is no description
         self.outcome.description = description
-        out = Out(self.outcome, self._log)
+        out = OutcomeBuilder(self.outcome, self._log)
         task = self._task
         discovery.after_description(task, description, answer.headers, out, settings)
         yield from chunks

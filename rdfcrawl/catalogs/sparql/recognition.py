@@ -38,7 +38,7 @@ ERROR_STATUSES: Final = frozenset({400, 404, 406, 415, 422, 500, 501})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recognized:
+class RecognizedEndpoint:
     """An endpoint.
 
     Attributes:
@@ -53,7 +53,7 @@ class Recognized:
 
 def recognize(
     url: str, *, status: int, headers: Mapping[str, str], head: bytes
-) -> Recognized | None:
+) -> RecognizedEndpoint | None:
     """Return the endpoint that gave an answer, or that its page has a form for.
 
     Args:
@@ -151,7 +151,9 @@ _is_tsv_table = re.compile(rb"\?\w+(?:\t\?\w+)*\r?(?:\n|\Z)").match
 _is_csv_header = re.compile(rb"\"?\w+\"?(?:,\"?\w+\"?)*\r?(?:\n|\Z)").match
 
 
-def _recognize_table(url: str, media_type: str, head: bytes) -> Recognized | None:
+def _recognize_table(
+    url: str, media_type: str, head: bytes
+) -> RecognizedEndpoint | None:
     """Recognize rows: of a query in the URL, or of one that the endpoint has itself.
 
     Results that lie in a file are no answer of an endpoint.
@@ -166,7 +168,7 @@ def _recognize_table(url: str, media_type: str, head: bytes) -> Recognized | Non
     else:
         is_table = bool(_is_json_table(head) or _is_xml_table(head))
     if is_table and (has_query or not is_file(url)):
-        return Recognized(endpoint=_without_query(url), by="table")
+        return RecognizedEndpoint(endpoint=_without_query(url), by="table")
     return None
 
 
@@ -195,11 +197,11 @@ _find_editor = re.compile(
 ).search
 
 
-def _recognize_page(url: str, head: bytes) -> Recognized | None:
+def _recognize_page(url: str, head: bytes) -> RecognizedEndpoint | None:
     if not any(name in head for name in _NAMES):  # as nearly all
         return None
     if _is_virtuoso(head):
-        return Recognized(endpoint=_without_query(url), by="virtuoso")
+        return RecognizedEndpoint(endpoint=_without_query(url), by="virtuoso")
     for found in _FORM.finditer(head):
         field = _find_field(found[2])
         if field and (target := _target_of_form(url, found[1])):
@@ -208,11 +210,11 @@ def _recognize_page(url: str, head: bytes) -> Recognized | None:
                 found[2]
             )
             if _is_sparql(target) or (is_area and is_form):
-                return Recognized(endpoint=_without_query(target), by="form")
+                return RecognizedEndpoint(endpoint=_without_query(target), by="form")
     if _is_editor(head):
         found_editor = _find_editor(head)
         if found_editor and (target := _of_same_site(url, found_editor[1])):
-            return Recognized(endpoint=_without_query(target), by="form")
+            return RecognizedEndpoint(endpoint=_without_query(target), by="form")
     return None
 
 
@@ -323,16 +325,16 @@ _says_sparql_query = re.compile(
 _says_types = re.compile(rb"application/sparql-(?:results\+|query)").search
 
 
-def _recognize_error(url: str, status: int, head: bytes) -> Recognized | None:
+def _recognize_error(url: str, status: int, head: bytes) -> RecognizedEndpoint | None:
     text = head[:4_096].lower()
     path = urlsplit(url).path
     for saying in _SAYINGS:
         if saying.find.search(text) and (
             saying.has_path is None or saying.has_path.search(path)
         ):
-            return Recognized(endpoint=_without_query(url), by=saying.store)
+            return RecognizedEndpoint(endpoint=_without_query(url), by=saying.store)
     if _is_unknown_store(url, status, text):
-        return Recognized(endpoint=_without_query(url), by="generic")
+        return RecognizedEndpoint(endpoint=_without_query(url), by="generic")
     return None
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rdfcrawl.catalogs.sparql.cells import Cell, Row
+from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -160,19 +160,19 @@ def _to_row(binding: Any, log: FaultLog) -> Row | None:
     return row
 
 
-def _to_cell(field: Any) -> Cell | None:
+def _to_cell(field: Any) -> ResultTerm | None:
     if not isinstance(field, dict):
         return None
     kind, text = field.get("type"), field.get("value")
     if not isinstance(text, str):
         return None
     if kind == "uri":
-        return Cell("iri", text)
+        return ResultTerm("iri", text)
     if kind == "bnode":
-        return Cell("blank", text.removeprefix("_:"))
+        return ResultTerm("blank", text.removeprefix("_:"))
     if kind in ("literal", "typed-literal"):  # the latter of the 2007 note
         datatype, language = field.get("datatype"), field.get("xml:lang")
-        return Cell(
+        return ResultTerm(
             "literal",
             text,
             datatype if isinstance(datatype, str) else "",

@@ -7,7 +7,7 @@ import csv
 import re
 from typing import TYPE_CHECKING, BinaryIO
 
-from rdfcrawl.catalogs.sparql.cells import Cell, Row
+from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.namespaces import XSD
 
@@ -151,15 +151,15 @@ def _iter_plain(
         raise SourceFault(Reason.SYNTAX, f"CSV: {error}") from error
 
 
-def _guess(name: str, text: str, log: FaultLog) -> Cell:
+def _guess(name: str, text: str, log: FaultLog) -> ResultTerm:
     if text.startswith("_:"):
-        return Cell("blank", text[2:])
+        return ResultTerm("blank", text[2:])
     if text.startswith("nodeID://"):  # Virtuoso
-        return Cell("blank", text)
+        return ResultTerm("blank", text)
     if name in ("s", "p", "g"):
-        return Cell("iri", text)
+        return ResultTerm("iri", text)
     log.note(Reason.REPAIRED, "kinds of values that the answer does not tell")
-    return Cell("iri" if _IRI.match(text) else "literal", text)
+    return ResultTerm("iri" if _IRI.match(text) else "literal", text)
 
 
 def _to_row(names: list[str], fields: list[str]) -> Row | None:
@@ -174,19 +174,19 @@ def _to_row(names: list[str], fields: list[str]) -> Row | None:
     return row
 
 
-def _parse_term(field: str) -> Cell | None:
+def _parse_term(field: str) -> ResultTerm | None:
     if field.startswith("<") and field.endswith(">"):
-        return Cell("iri", _unescape(field[1:-1]))
+        return ResultTerm("iri", _unescape(field[1:-1]))
     if field.startswith("_:"):
-        return Cell("blank", field[2:])
+        return ResultTerm("blank", field[2:])
     found = _LITERAL.match(field)
     if found:
         double, single, language, datatype = found.groups()
         text = _unescape(double if double is not None else single)
-        return Cell("literal", text, datatype or "", language or "")
+        return ResultTerm("literal", text, datatype or "", language or "")
     for pattern, name in _NUMBERS:
         if pattern.match(field):
-            return Cell("literal", field, XSD + name)
+            return ResultTerm("literal", field, XSD + name)
     return None
 
 

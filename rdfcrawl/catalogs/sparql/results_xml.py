@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from xml.parsers import expat
 
-from rdfcrawl.catalogs.sparql.cells import Cell, Row
+from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -154,13 +154,13 @@ class _Handler:
     def _finish_term(self, name: str) -> None:
         text = "".join(self._text).translate(_STAND_INS)
         if name == "uri":
-            self._row[self._name] = Cell("iri", text.strip())
+            self._row[self._name] = ResultTerm("iri", text.strip())
         elif name == "bnode":
             label = text.strip().removeprefix("_:")
-            self._row[self._name] = Cell("blank", label)
+            self._row[self._name] = ResultTerm("blank", label)
         elif name == "literal":
             datatype = self._attributes.get("datatype", "")
             language = self._attributes.get("xml:lang", "")
-            self._row[self._name] = Cell("literal", text, datatype, language)
+            self._row[self._name] = ResultTerm("literal", text, datatype, language)
         else:
             self._is_bad = True

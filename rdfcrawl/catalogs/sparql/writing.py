@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql import queries
-from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
+from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row, term
 from rdfcrawl.codec import encode
 from rdfcrawl.rdf import terms
 
@@ -71,9 +71,11 @@ class RowWriter:
             return ""
         label = row.get(f"{name}_label")
         if cell.kind == "blank" and label is not None and label.text:
-            cell = Cell("blank", label.text)
+            cell = ResultTerm("blank", label.text)
         elif cell.kind == "iri" and cell.text.startswith("nodeID://"):
-            cell = Cell("blank", cell.text)  # as older releases of Virtuoso say it
+            cell = ResultTerm(
+                "blank", cell.text
+            )  # as older releases of Virtuoso say it
         return term(cell, self.name_blank)
 
     def _fixed_subject(self, task: SparqlTask) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.dataweb.accesslog import AccessLog
     from rdfcrawl.dataweb.config import NodeKind
-    from rdfcrawl.dataweb.messages import Request, Response
+    from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 
 RDF_TYPE = f"<{_RDF_TYPE}>"
 LABEL = f"<{RDFS}label>"
@@ -52,7 +52,7 @@ class NodePlan:
         return origin_of(self.address, self.port)
 
 
-class Node(ABC):
+class WebNode(ABC):
     """One host of the web."""
 
     def __init__(self, plan: NodePlan) -> None:
@@ -69,7 +69,7 @@ class Node(ABC):
         return 0.0
 
     @abstractmethod
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer a request; what is wrong with it becomes a 4xx response."""
 
     @abstractmethod

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 import pyoxigraph as ox
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.site import (
     EPOCH,
     HTML,
     TURTLE,
-    Site,
+    ChangingSite,
     SiteOptions,
     pack,
     respond,
@@ -28,7 +28,7 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, MEDIA_TYPES, VOID
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 WELL_KNOWN_VOID = "/.well-known/void"
@@ -37,7 +37,7 @@ _DATA = re.compile(r"/data/([a-z-]+)(?:/([0-9]{1,6})|\.(nt\.gz|nt|ttl))\Z")
 _QUERY = re.compile(r"/sparql/([a-z-]+)\Z")
 
 
-class Offer(StrEnum):
+class DatasetOffer(StrEnum):
     """How one dataset is described, and nowhere else."""
 
     VOID_DUMP = "void-dump"  # void:dataDump
@@ -52,8 +52,8 @@ class Offer(StrEnum):
     ALL = "all"  # in each of the documents, by dump, endpoint and root
 
 
-_BY_SPARQL = (Offer.VOID_SPARQL, Offer.DCAT_SERVICE, Offer.ALL)
-_BY_LINKS = (Offer.VOID_ROOT, Offer.VOID_SPACE, Offer.ALL)
+_BY_SPARQL = (DatasetOffer.VOID_SPARQL, DatasetOffer.DCAT_SERVICE, DatasetOffer.ALL)
+_BY_LINKS = (DatasetOffer.VOID_ROOT, DatasetOffer.VOID_SPACE, DatasetOffer.ALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class CatalogOptions(SiteOptions["CatalogNode"]):
 
     kind: ClassVar[NodeKind] = NodeKind.CATALOG
     n_resources: int = 10
-    offers: tuple[Offer, ...] = tuple(Offer)
+    offers: tuple[DatasetOffer, ...] = tuple(DatasetOffer)
     has_well_known: bool = True
     links_pages: bool = True
 
@@ -78,7 +78,7 @@ class CatalogOptions(SiteOptions["CatalogNode"]):
         return CatalogNode(plan, self)
 
 
-class CatalogNode(Site):
+class CatalogNode(ChangingSite):
     """Dataset NAME has resources `/data/NAME/K` and a dump `/data/NAME.nt.gz`.
 
     Only where its offer says so they are there: a way that nobody states is 404.
@@ -87,7 +87,7 @@ class CatalogNode(Site):
     def __init__(self, plan: NodePlan, options: CatalogOptions) -> None:
         super().__init__(plan)
         self.options = options
-        self._endpoints: dict[Offer, _Endpoint] = {}
+        self._endpoints: dict[DatasetOffer, _Endpoint] = {}
 
     # -- what tests look at ----------------------------------------------------------
 
@@ -103,15 +103,15 @@ class CatalogNode(Site):
         """URL of the DCAT catalogue."""
         return self.origin + CATALOG_PATH
 
-    def dump_url(self, offer: Offer) -> str:
+    def dump_url(self, offer: DatasetOffer) -> str:
         """Give the URL of a dataset's dump."""
         return f"{self.origin}/data/{offer}.nt.gz"
 
-    def endpoint_url(self, offer: Offer) -> str:
+    def endpoint_url(self, offer: DatasetOffer) -> str:
         """Give the URL of a dataset's endpoint."""
         return f"{self.origin}{ENDPOINT_PATH}/{offer}"
 
-    def dataset(self, offer: Offer) -> list[Statement]:
+    def dataset(self, offer: DatasetOffer) -> list[Statement]:
         """Give the triples of one dataset."""
         numbers = range(self.options.n_resources)
         return [one for number in numbers for one in self._resource(offer, number)]
@@ -123,7 +123,7 @@ class CatalogNode(Site):
 
     # -- what clients see ------------------------------------------------------------
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer descriptions, dumps, resources and endpoints."""
         path = request.path
         if path == self.void_url.removeprefix(self.origin):
@@ -135,15 +135,15 @@ class CatalogNode(Site):
             return respond(request, body, content_type=HTML, modified=EPOCH)
         match = _QUERY.match(path)
         if match and match[1] in self.options.offers and match[1] in _BY_SPARQL:
-            return self._query(request, Offer(match[1]))
+            return self._query(request, DatasetOffer(match[1]))
         match = _DATA.match(request.target)
         if match and match[1] in self.options.offers:
-            return self._answer_data(request, Offer(match[1]), match)
+            return self._answer_data(request, DatasetOffer(match[1]), match)
         return NOT_FOUND
 
     def _answer_data(
-        self, request: Request, offer: Offer, match: re.Match[str]
-    ) -> Response:
+        self, request: NodeRequest, offer: DatasetOffer, match: re.Match[str]
+    ) -> NodeResponse:
         if match[2]:
             number = int(match[2])
             if offer not in _BY_LINKS or number >= self.options.n_resources:
@@ -151,15 +151,15 @@ class CatalogNode(Site):
             body = to_ntriples(self._resource(offer, number))
             return respond(request, body, content_type=TURTLE, modified=EPOCH)
         if match[3] != "nt.gz" or offer in (
-            Offer.VOID_ROOT,
-            Offer.VOID_SPARQL,
-            Offer.DCAT_SERVICE,
+            DatasetOffer.VOID_ROOT,
+            DatasetOffer.VOID_SPARQL,
+            DatasetOffer.DCAT_SERVICE,
         ):
             return NOT_FOUND
         body = pack(to_ntriples(self.dataset(offer)))
         return respond(request, body, content_type="application/gzip", modified=EPOCH)
 
-    def _query(self, request: Request, offer: Offer) -> Response:
+    def _query(self, request: NodeRequest, offer: DatasetOffer) -> NodeResponse:
         if offer not in self._endpoints:
             self._endpoints[offer] = _Endpoint(self, offer)
         target = ENDPOINT_PATH + request.target.removeprefix(f"{ENDPOINT_PATH}/{offer}")
@@ -174,38 +174,42 @@ class CatalogNode(Site):
         return self._endpoints[offer].answer(same)
 
     def _respond_rdf(
-        self, request: Request, statements: Iterator[Statement]
-    ) -> Response:
+        self, request: NodeRequest, statements: Iterator[Statement]
+    ) -> NodeResponse:
         body = serialize(statements, ox.RdfFormat.TURTLE)
         return respond(request, body, content_type=TURTLE, modified=EPOCH)
 
     # -- descriptions ----------------------------------------------------------------
 
-    def _has(self, *offers: Offer) -> bool:
+    def _has(self, *offers: DatasetOffer) -> bool:
         return any(one in self.options.offers for one in offers)
 
-    def _uri(self, offer: Offer) -> str:
+    def _uri(self, offer: DatasetOffer) -> str:
         return f"<{self.origin}/about#{offer}>"
 
     def _void(self) -> Iterator[Statement]:
         for offer in self.options.offers:
             dataset = self._uri(offer)
-            if not offer.startswith("void") and offer is not Offer.ALL:
+            if not offer.startswith("void") and offer is not DatasetOffer.ALL:
                 continue
             yield dataset, RDF_TYPE, f"<{VOID}Dataset>"
             holder = dataset
-            if offer is Offer.VOID_SUBSET:
+            if offer is DatasetOffer.VOID_SUBSET:
                 holder = self._uri(offer)[:-1] + "-part>"
                 yield dataset, f"<{VOID}subset>", holder
-            if offer in (Offer.VOID_DUMP, Offer.VOID_SUBSET, Offer.ALL):
+            if offer in (
+                DatasetOffer.VOID_DUMP,
+                DatasetOffer.VOID_SUBSET,
+                DatasetOffer.ALL,
+            ):
                 yield holder, f"<{VOID}dataDump>", f"<{self.dump_url(offer)}>"
-            if offer in (Offer.VOID_ROOT, Offer.ALL):
+            if offer in (DatasetOffer.VOID_ROOT, DatasetOffer.ALL):
                 yield dataset, f"<{VOID}rootResource>", self._iri(offer, 0)
-            if offer is Offer.VOID_SPACE:
+            if offer is DatasetOffer.VOID_SPACE:
                 yield dataset, f"<{VOID}uriSpace>", f'"{self.origin}/data/{offer}/"'
                 yield dataset, f"<{VOID}exampleResource>", self._iri(offer, 0)
                 yield dataset, f"<{VOID}dataDump>", f"<{self.dump_url(offer)}>"
-            if offer in (Offer.VOID_SPARQL, Offer.ALL):
+            if offer in (DatasetOffer.VOID_SPARQL, DatasetOffer.ALL):
                 yield (
                     dataset,
                     f"<{VOID}sparqlEndpoint>",
@@ -216,7 +220,7 @@ class CatalogNode(Site):
         catalog = f"<{self.catalog_url}>"
         yield catalog, RDF_TYPE, f"<{DCAT}Catalog>"
         for offer in self.options.offers:
-            if not offer.startswith("dcat") and offer is not Offer.ALL:
+            if not offer.startswith("dcat") and offer is not DatasetOffer.ALL:
                 continue
             dataset, distribution = self._uri(offer), f"_:{offer}"
             yield catalog, f"<{DCAT}dataset>", dataset
@@ -224,9 +228,9 @@ class CatalogNode(Site):
             yield dataset, f"<{DCAT}distribution>", distribution
             yield distribution, RDF_TYPE, f"<{DCAT}Distribution>"
             dump = f"<{self.dump_url(offer)}>"
-            if offer is Offer.DCAT_ACCESS:
+            if offer is DatasetOffer.DCAT_ACCESS:
                 yield distribution, f"<{DCAT}accessURL>", dump
-            elif offer is Offer.DCAT_SERVICE:
+            elif offer is DatasetOffer.DCAT_SERVICE:
                 service, url = f"_:{offer}-service", self.endpoint_url(offer)
                 yield distribution, f"<{DCAT}accessService>", service
                 yield service, RDF_TYPE, f"<{DCAT}DataService>"
@@ -250,7 +254,7 @@ class CatalogNode(Site):
                     "contentUrl": self.dump_url(offer),
                 },
             }
-            for offer in (Offer.SCHEMA_ORG, Offer.ALL)
+            for offer in (DatasetOffer.SCHEMA_ORG, DatasetOffer.ALL)
             if offer in self.options.offers
         ]
         value = json.dumps({"@context": "https://schema.org/", "@graph": graph})
@@ -276,10 +280,10 @@ class CatalogNode(Site):
 
     # -- the data --------------------------------------------------------------------
 
-    def _iri(self, offer: Offer, number: int) -> str:
+    def _iri(self, offer: DatasetOffer, number: int) -> str:
         return f"<{self.origin}/data/{offer}/{number}>"
 
-    def _resource(self, offer: Offer, number: int) -> Iterator[Statement]:
+    def _resource(self, offer: DatasetOffer, number: int) -> Iterator[Statement]:
         subject = self._iri(offer, number)
         yield subject, LABEL, f'"Resource {number} of {offer}"@en'
         if number + 1 < self.options.n_resources:
@@ -294,7 +298,7 @@ class CatalogNode(Site):
 class _Endpoint(SparqlNode):
     """The endpoint of one dataset."""
 
-    def __init__(self, site: CatalogNode, offer: Offer) -> None:
+    def __init__(self, site: CatalogNode, offer: DatasetOffer) -> None:
         super().__init__(site.plan, ())
         self._site, self._offer = site, offer
 

@@ -7,14 +7,14 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response, json_response
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE, Node, NodePlan
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse, json_response
+from rdfcrawl.dataweb.nodes.base import RDF_TYPE, NodePlan, WebNode
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import Statement
 
 DCT_TITLE = f"<{DCTERMS}title>"
@@ -39,7 +39,7 @@ class _ActionError(Exception):
         self.error = {"__type": kind, **details}
 
 
-class CkanNode(Node):
+class CkanNode(WebNode):
     """One dataset per link, as ORCA fills its portals."""
 
     def __init__(self, plan: NodePlan) -> None:
@@ -52,7 +52,7 @@ class CkanNode(Node):
             self._packages[name] = _package(name, url)
         self._by_id = {one["id"]: one for one in self._packages.values()}
         page = _FRONT_PAGE.format(count=len(self._packages)).encode()
-        self._front = Response(200, page, content_type="text/html; charset=utf-8")
+        self._front = NodeResponse(200, page, content_type="text/html; charset=utf-8")
         self._actions: dict[str, Callable[[dict[str, str]], object]] = {
             "package_list": self._package_list,
             "package_show": self._package_show,
@@ -61,7 +61,7 @@ class CkanNode(Node):
             "status_show": self._status_show,
         }
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer the front page and the actions of the API, else 404."""
         if request.path == "/":
             return self._front
@@ -169,7 +169,7 @@ def _package(name: str, url: str) -> dict[str, Any]:
     }
 
 
-def _parameters(request: Request) -> dict[str, str]:
+def _parameters(request: NodeRequest) -> dict[str, str]:
     """Query string, and the JSON object that a POST may carry."""
     try:
         parameters = {k: v[-1] for k, v in request.query_fields().items()}

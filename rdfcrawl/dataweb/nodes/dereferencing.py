@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, ROBOTS_PATH, Response
+from rdfcrawl.dataweb.messages import (
+    NOT_ACCEPTABLE,
+    NOT_FOUND,
+    ROBOTS_PATH,
+    NodeResponse,
+)
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan, serialize
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyoxigraph import RdfFormat
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import Statement
 
 _RESOURCE = re.compile(r"/dataset-0/resource-(0|[1-9][0-9]{0,8})\Z")
@@ -25,7 +30,7 @@ def resource_path(resource: int) -> str:
     return f"/dataset-0/resource-{resource}"
 
 
-class DereferencingNode(Node):
+class DereferencingNode(WebNode):
     """Linked Data by content negotiation; some resources may be disallowed.
 
     Args:
@@ -49,7 +54,7 @@ class DereferencingNode(Node):
         self._n_allowed = len(objects) - n_disallowed
         self._delay_secs = delay_secs
         self._base = plan.origin
-        self._cache: dict[tuple[str, RdfFormat], Response] = {}
+        self._cache: dict[tuple[str, RdfFormat], NodeResponse] = {}
         self._disallowed = frozenset(
             resource_path(k) for k in range(self._n_allowed, len(objects))
         )
@@ -65,7 +70,7 @@ class DereferencingNode(Node):
         """`Crawl-delay` that robots.txt states; 0 if it states none."""
         return self._delay_secs
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer 200 for a resource, 406 if no format suits, else 404."""
         target = request.target
         if target == ROBOTS_PATH:
@@ -80,7 +85,7 @@ class DereferencingNode(Node):
         if rdf_format is None:
             return NOT_ACCEPTABLE
         body = serialize(self._statements(int(match[1])), rdf_format)
-        response = Response(200, body, content_type=rdf_format.media_type)
+        response = NodeResponse(200, body, content_type=rdf_format.media_type)
         self._cache[target, rdf_format] = response
         return response
 
@@ -98,11 +103,13 @@ class DereferencingNode(Node):
             else:
                 yield subject, predicate, f"<{item}>"
 
-    def _encode_robots(self) -> Response:
+    def _encode_robots(self) -> NodeResponse:
         text = robots_text(sorted(self._disallowed), delay_secs=self._delay_secs)
         if not text:
             return NOT_FOUND
-        return Response(200, text.encode(), content_type="text/plain; charset=utf-8")
+        return NodeResponse(
+            200, text.encode(), content_type="text/plain; charset=utf-8"
+        )
 
 
 def robots_text(disallowed: Sequence[str], *, delay_secs: float) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rdfcrawl.dataweb.config import Profile
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan
+from rdfcrawl.dataweb.config import DumpProfile
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rdfcrawl.dataweb.config import WebConfig
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import Statement
     from rdfcrawl.dataweb.nodes.packings import DumpPacking
-    from rdfcrawl.dataweb.nodes.serializations import Serialization
+    from rdfcrawl.dataweb.nodes.serializations import DumpSerialization
 
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat:
     """Serialization and compression of one dump; `packing` unset is plain."""
 
-    serialization: Serialization
+    serialization: DumpSerialization
     packing: DumpPacking | None = None
 
     @property
@@ -55,7 +55,7 @@ def draw_dump_format(config: WebConfig, rng: random.Random, index: int) -> DumpF
     """
     serializations = SERIALIZATIONS[config.profile]
     packings = PACKINGS[config.profile]
-    if config.profile is Profile.EXTENDED:
+    if config.profile is DumpProfile.EXTENDED:
         rest, at = divmod(index, len(serializations))
         packing = (None, *packings)[rest % (len(packings) + 1)]
         return DumpFormat(serializations[at], packing)
@@ -65,7 +65,7 @@ def draw_dump_format(config: WebConfig, rng: random.Random, index: int) -> DumpF
     return DumpFormat(serialization, rng.choice(packings))
 
 
-class DumpNode(Node):
+class DumpNode(WebNode):
     """One file; the resources are its fragments."""
 
     def __init__(
@@ -79,7 +79,7 @@ class DumpNode(Node):
         self._objects = objects
         self._format = dump_format
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer 200 for the file, else 404."""
         return self._file if request.target == self._format.path else NOT_FOUND
 
@@ -94,8 +94,8 @@ class DumpNode(Node):
                 yield subject, predicate, f"<{iri}>"
 
     @cached_property
-    def _file(self) -> Response:
+    def _file(self) -> NodeResponse:
         body = self._format.serialization.write(self.iter_truth())
         if self._format.packing:
             body = self._format.packing.pack(body)
-        return Response(200, body, content_type=self._format.media_type)
+        return NodeResponse(200, body, content_type=self._format.media_type)

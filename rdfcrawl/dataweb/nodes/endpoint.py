@@ -14,7 +14,7 @@ from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import (
     NOT_ACCEPTABLE,
     NOT_FOUND,
-    Response,
+    NodeResponse,
     text_response,
 )
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
@@ -24,7 +24,7 @@ from rdfcrawl.dataweb.nodes.site import (
     FRONT_PAGE,
     HTML,
     TURTLE,
-    Site,
+    ChangingSite,
     SiteOptions,
     respond,
 )
@@ -42,7 +42,7 @@ from rdfcrawl.rdf.namespaces import SD, VOID, XSD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
     from rdfcrawl.dataweb.nodes.results import Term
 
@@ -122,7 +122,7 @@ class _TooBig(Exception):
     """A query that the endpoint does not bear."""
 
 
-class EndpointNode(Site):
+class EndpointNode(ChangingSite):
     """The store behind `/sparql`; the IRIs of its resources answer 404."""
 
     def __init__(self, plan: NodePlan, options: EndpointOptions) -> None:
@@ -186,7 +186,7 @@ class EndpointNode(Site):
 
     # -- what clients see ------------------------------------------------------------
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer queries, the service description and VoID."""
         if request.path == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
@@ -204,12 +204,14 @@ class EndpointNode(Site):
         except (SyntaxError, ValueError, RuntimeError) as error:
             return text_response(400, f"{type(error).__name__}: {error}")
 
-    def _answer_query(self, query: SparqlQuery, accept: str) -> Response:
+    def _answer_query(self, query: SparqlQuery, accept: str) -> NodeResponse:
         self._n_queries += 1
         every = self.options.unavailable_every
         if every and self._n_queries % every == 0:
             headers = (("Retry-After", str(self.options.retry_after_secs)),)
-            return Response(503, b"busy\n", content_type="text/plain", headers=headers)
+            return NodeResponse(
+                503, b"busy\n", content_type="text/plain", headers=headers
+            )
         try:
             self._check_size(query)
         except _TooBig as error:
@@ -220,7 +222,7 @@ class EndpointNode(Site):
             return self._evaluate(query, accept, cap, (("X-SQL-State", "S1TAT"),))
         return self._evaluate(query, accept, self.options.row_cap, ())
 
-    def _refuse(self, message: str) -> Response:
+    def _refuse(self, message: str) -> NodeResponse:
         match self.options.refusal:
             case "timeout":
                 return text_response(504, "Gateway Time-out")
@@ -283,7 +285,7 @@ class EndpointNode(Site):
         accept: str,
         cap: int,
         headers: tuple[tuple[str, str], ...],
-    ) -> Response:
+    ) -> NodeResponse:
         self._n_answers += 1
         answer = self._query(query)
         relabel = _Labels(self._n_answers if self.options.fresh_labels else 0)
@@ -294,7 +296,7 @@ class EndpointNode(Site):
             triples = list(islice(answer, cap + 1))
             headers += self._cap_headers(len(triples), cap)
             body = ox.serialize(relabel.triples(triples[:cap]), format=rdf_format)
-            return Response(
+            return NodeResponse(
                 200, body or b"", content_type=rdf_format.media_type, headers=headers
             )
         table_format = RESULTS.choose(accept)
@@ -307,19 +309,19 @@ class EndpointNode(Site):
         headers += self._cap_headers(len(rows), cap)
         text = WRITERS[table_format](variables, rows[:cap]).encode()
         media_type = table_format.media_type
-        return Response(200, text, content_type=media_type, headers=headers)
+        return NodeResponse(200, text, content_type=media_type, headers=headers)
 
     def _cap_headers(self, n_rows: int, cap: int) -> tuple[tuple[str, str], ...]:
         if self.options.states_cap and n_rows > cap:
             return (("X-SPARQL-MaxRows", str(cap)),)
         return ()
 
-    def _describe(self, request: Request) -> Response:
+    def _describe(self, request: NodeRequest) -> NodeResponse:
         chosen = FRONT.choose(request.accept)
         if chosen is None:
             return NOT_ACCEPTABLE
         if isinstance(chosen, str) or not self.options.describes:
-            return Response(200, FORM, content_type=HTML)
+            return NodeResponse(200, FORM, content_type=HTML)
         body = serialize(self._description(), chosen)
         return respond(request, body, content_type=chosen.media_type)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_FOUND, Request, Response
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeRequest, NodeResponse
 from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
-from rdfcrawl.dataweb.nodes.site import Site, SiteOptions, pack
+from rdfcrawl.dataweb.nodes.site import ChangingSite, SiteOptions, pack
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class FtpOptions(SiteOptions["FtpNode"]):
         return FtpNode(plan, self)
 
 
-class FtpNode(Site):
+class FtpNode(ChangingSite):
     """Dumps below `/pub/`, at their paths in a temporary folder while it is served."""
 
     def __init__(self, plan: NodePlan, options: FtpOptions) -> None:
@@ -122,7 +122,7 @@ class FtpNode(Site):
 
     # -- the server ------------------------------------------------------------------
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer nothing: HTTP is not spoken here."""
         del request
         return NOT_FOUND
@@ -203,7 +203,7 @@ def _make_handler(options: FtpOptions, folder: Path, log: AccessLog) -> Any:
     def log_cmd(_: Any, command: str, argument: str, status: int, __: str) -> None:
         argument = argument.removeprefix(str(folder)) if argument else ""
         secret = "" if command == "PASS" else argument
-        request = Request(command, secret)
+        request = NodeRequest(command, secret)
         log.request_started(request, "", time.monotonic())
         log.request_ended(status, 0, is_first=False)
         log.keep(request, status, 0)

@@ -16,7 +16,7 @@ import brotli  # type: ignore[import-untyped]
 import lz4.frame
 import py7zr
 
-from rdfcrawl.dataweb.config import Profile
+from rdfcrawl.dataweb.config import DumpProfile
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -83,9 +83,9 @@ _TAR_GZ = DumpPacking(
 _ZIP = DumpPacking(".zip", "application/zip", _zip)
 
 PACKINGS = {
-    Profile.ORCA_2020: (_GZIP, _BZIP2, _ZIP),
-    Profile.ORCA_2021: (_TAR, _TAR_GZ, _ZIP),
-    Profile.EXTENDED: (
+    DumpProfile.ORCA_2020: (_GZIP, _BZIP2, _ZIP),
+    DumpProfile.ORCA_2021: (_TAR, _TAR_GZ, _ZIP),
+    DumpProfile.EXTENDED: (
         *(_GZIP, _BZIP2, _ZIP, _TAR, _TAR_GZ),
         DumpPacking(".xz", "application/x-xz", lzma.compress),
         DumpPacking(".zst", "application/zstd", _zstd),

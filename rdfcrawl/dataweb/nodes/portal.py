@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pyoxigraph as ox
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response, json_response
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse, json_response
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.portal_datasets import (
     N_GROUPS,
     N_ORGANIZATIONS,
-    Datasets,
+    PortalDatasets,
     PortalRevision,
     describe_section,
     id_of_section,
     section_names,
 )
-from rdfcrawl.dataweb.nodes.portal_index import Index
+from rdfcrawl.dataweb.nodes.portal_index import DatasetIndex
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery
-from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, Site, SiteOptions, respond
+from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, ChangingSite, SiteOptions, respond
 from rdfcrawl.rdf.namespaces import DCAT, HYDRA, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 DEFAULT_ROWS = 10
@@ -100,20 +100,20 @@ class _Refusal(Exception):
         self.error = {"__type": kind, "message": message}
 
 
-class PortalNode(Site):
+class PortalNode(ChangingSite):
     """Dataset K is named `dataset-K`; all but its revision follows from K."""
 
     def __init__(self, plan: NodePlan, options: PortalOptions) -> None:
         super().__init__(plan)
         self.options = options
-        self._datasets = Datasets(
+        self._datasets = PortalDatasets(
             plan.origin,
             options.n_datasets,
             rdf_every=options.rdf_every,
             n_wide=options.n_wide,
             links=plan.links,
         )
-        self._index = Index(self._datasets)
+        self._index = DatasetIndex(self._datasets)
         self._n_calls = 0
         self._actions: dict[str, Callable[[dict[str, str]], object]] = {
             "package_list": self._package_list,
@@ -190,12 +190,12 @@ class PortalNode(Site):
         """`Crawl-Delay` of robots.txt."""
         return self.options.delay_secs
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer the API, pages, files and catalogues."""
         path = request.path
         if path == "/":
             page = _page("Welcome - CKAN", f"{self.n_datasets} datasets.")
-            return Response(200, page, content_type=HTML)
+            return NodeResponse(200, page, content_type=HTML)
         if path.startswith("/api"):
             return self._answer_api(request)
         if match := _CATALOG.match(path):
@@ -206,7 +206,7 @@ class PortalNode(Site):
             return self._answer_file(request, match)
         return NOT_FOUND
 
-    def _answer_api(self, request: Request) -> Response:
+    def _answer_api(self, request: NodeRequest) -> NodeResponse:
         if request.path in ("/api", "/api/3", "/api/3/"):
             return json_response(200, {"version": 3})
         match = _ACTION.match(request.path)
@@ -217,7 +217,9 @@ class PortalNode(Site):
         every = self.options.unavailable_every
         if every and self._n_calls % every == 0:
             headers = (("Retry-After", "1"),)
-            return Response(503, b"busy\n", content_type="text/plain", headers=headers)
+            return NodeResponse(
+                503, b"busy\n", content_type="text/plain", headers=headers
+            )
         help_url = f"{self.origin}/api/3/action/help_show?name={match[1]}"
         try:
             result = action(_parameters(request))
@@ -297,13 +299,15 @@ class PortalNode(Site):
 
     # -- pages, files, native DCAT ---------------------------------------------------
 
-    def _answer_dataset(self, request: Request, match: re.Match[str]) -> Response:
+    def _answer_dataset(
+        self, request: NodeRequest, match: re.Match[str]
+    ) -> NodeResponse:
         number = self._datasets.number_of(match[1])
         if number is None:
             return NOT_FOUND
         if not match[2]:
             page = _page(self._datasets.title(number), "A dataset.")
-            return Response(200, page, content_type=HTML)
+            return NodeResponse(200, page, content_type=HTML)
         if self.options.dcat == "no":
             return NOT_FOUND
         rdf_format = _FORMATS[match[2]]
@@ -311,7 +315,7 @@ class PortalNode(Site):
         when = self._datasets.modified(number)
         return respond(request, body, content_type=rdf_format.media_type, modified=when)
 
-    def _answer_catalog(self, request: Request, extension: str) -> Response:
+    def _answer_catalog(self, request: NodeRequest, extension: str) -> NodeResponse:
         pages = request.query_fields().get("page", ["1"])[-1]
         if self.options.dcat == "no" or not re.fullmatch("[0-9]{1,7}", pages):
             return NOT_FOUND
@@ -346,7 +350,7 @@ class PortalNode(Site):
             yield catalog, f"<{DCAT}dataset>", self._datasets.iri(number)
             yield from self._datasets.describe(number)
 
-    def _answer_file(self, request: Request, match: re.Match[str]) -> Response:
+    def _answer_file(self, request: NodeRequest, match: re.Match[str]) -> NodeResponse:
         number, nth = int(match[1]), int(match[2])
         if not self._datasets.is_there(number):
             return NOT_FOUND
@@ -385,7 +389,7 @@ def _hydra(
         yield view, f"<{HYDRA}nextPage>", f"<{base}{following}>"
 
 
-def _parameters(request: Request) -> dict[str, str]:
+def _parameters(request: NodeRequest) -> dict[str, str]:
     """Query string, and the JSON object that a POST may carry."""
     try:
         given = {k: v[-1] for k, v in request.query_fields().items()}

@@ -35,7 +35,7 @@ class PortalRevision:
     created: frozenset[str]
 
 
-class Datasets:
+class PortalDatasets:
     """All datasets of a portal; what is kept is which are there, and what changed.
 
     Args:

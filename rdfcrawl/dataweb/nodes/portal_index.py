@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from rdfcrawl.dataweb.nodes.portal_datasets import Datasets
+    from rdfcrawl.dataweb.nodes.portal_datasets import PortalDatasets
 
 MAX_REMEMBERED = 4  # searches whose rows are kept
 _BY_TIME = "metadata_modified asc"
 _SINCE = re.compile(r"\+?metadata_modified:\[(\S+) TO \*\]\Z")
 
 # Fields of the search index that are known; others have no values.
-_FIELDS: dict[str, Callable[[Datasets, int], Sequence[str]]] = {
+_FIELDS: dict[str, Callable[[PortalDatasets, int], Sequence[str]]] = {
     "metadata_modified": lambda all_, n: (_indexed(all_.modified(n)),),
     "metadata_created": lambda all_, n: (_indexed(all_.created(n)),),
     "id": lambda all_, n: (all_.id_of(n),),
@@ -48,10 +48,10 @@ _FIELDS: dict[str, Callable[[Datasets, int], Sequence[str]]] = {
 }
 
 
-class Index:
+class DatasetIndex:
     """Finds datasets; `forget` it when they have changed."""
 
-    def __init__(self, datasets: Datasets) -> None:
+    def __init__(self, datasets: PortalDatasets) -> None:
         self._datasets = datasets
         self._found: dict[tuple[str, str, str], list[int]] = {}
         self._orders: dict[str, list[int]] = {}
@@ -136,7 +136,7 @@ def _indexed(when: datetime) -> str:
 class _Row:
     """One dataset as the search sees it."""
 
-    index: Index
+    index: DatasetIndex
     number: int
 
     def values(self, field: str) -> Sequence[str]:

@@ -25,7 +25,7 @@ class BadQuery(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class RowCondition:
     """A condition on one row.
 
     Attributes:
@@ -35,7 +35,7 @@ class Test:
     holds: Callable[[Callable[[str], Sequence[str]]], bool]
 
 
-def parse_query(text: str) -> Test:
+def parse_query(text: str) -> RowCondition:
     """Parse a query; clauses in a row must all hold, as CKAN sets `q.op`.
 
     Ranges, phrases, terms, `field:(a OR b)`, `+`, `-`, NOT, AND, OR and brackets are
@@ -74,7 +74,7 @@ class _Parser:
     def _token(self, name: str) -> str:
         return (self._match[name] or "") if self._match else ""
 
-    def alternatives(self, field: str, depth: int) -> Test:
+    def alternatives(self, field: str, depth: int) -> RowCondition:
         """Parse clauses that OR parts."""
         if depth > MAX_DEPTH:
             raise BadQuery("too deep")
@@ -84,10 +84,10 @@ class _Parser:
             tests.append(self._required(field, depth))
         if len(tests) == 1:
             return tests[0]
-        return Test(lambda values: any(one.holds(values) for one in tests))
+        return RowCondition(lambda values: any(one.holds(values) for one in tests))
 
-    def _required(self, field: str, depth: int) -> Test:
-        tests: list[Test] = []
+    def _required(self, field: str, depth: int) -> RowCondition:
+        tests: list[RowCondition] = []
         while self.kind and self.kind != "close":
             if self.kind == "word" and self._token("word") in ("OR", "||"):
                 break
@@ -95,9 +95,9 @@ class _Parser:
                 self._advance()
                 continue
             tests.append(self._clause(field, depth))
-        return Test(lambda values: all(one.holds(values) for one in tests))
+        return RowCondition(lambda values: all(one.holds(values) for one in tests))
 
-    def _clause(self, field: str, depth: int) -> Test:
+    def _clause(self, field: str, depth: int) -> RowCondition:
         if self.kind == "sign" or (self.kind == "word" and self._token("word")):
             is_negated = self._token("sign") != "+"
             self._advance()
@@ -105,7 +105,7 @@ class _Parser:
                 raise BadQuery("a sign without a clause")
             test = self._clause(field, depth)
             if is_negated:
-                return Test(lambda values: not test.holds(values))
+                return RowCondition(lambda values: not test.holds(values))
             return test
         if self.kind == "group":
             field = self._token("group")
@@ -119,7 +119,7 @@ class _Parser:
             return test
         return self._leaf(field)
 
-    def _leaf(self, field: str) -> Test:
+    def _leaf(self, field: str) -> RowCondition:
         if self.kind == "range":
             test = _range_test(self._token("field"), self._token("range"))
         elif self.kind in ("phrase", "term"):
@@ -132,7 +132,7 @@ class _Parser:
         return test
 
 
-def _range_test(field: str, text: str) -> Test:
+def _range_test(field: str, text: str) -> RowCondition:
     match = _RANGE.match(text)
     if match is None:
         raise BadQuery(f"no range: {text!r}")
@@ -147,18 +147,20 @@ def _range_test(field: str, text: str) -> Test:
                 return True
         return False
 
-    return Test(holds)
+    return RowCondition(holds)
 
 
-def _value_test(field: str, value: str) -> Test:
+def _value_test(field: str, value: str) -> RowCondition:
     if value == "*":
         if field in ("", "*"):
-            return Test(lambda _: True)
-        return Test(lambda values: bool(values(field)))
+            return RowCondition(lambda _: True)
+        return RowCondition(lambda values: bool(values(field)))
     if field in ("", "text", "title", "notes"):
         word = value.lower()
-        return Test(lambda values: any(word in one.lower() for one in values(field)))
-    return Test(lambda values: value in values(field))
+        return RowCondition(
+            lambda values: any(word in one.lower() for one in values(field))
+        )
+    return RowCondition(lambda values: value in values(field))
 
 
 def parse_order(text: str) -> list[tuple[str, bool]]:

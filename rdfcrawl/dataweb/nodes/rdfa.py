@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response
-from rdfcrawl.dataweb.nodes.base import SEE_ALSO, Node, NodePlan
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
+from rdfcrawl.dataweb.nodes.base import SEE_ALSO, NodePlan, WebNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import Statement
 
 ENTRANCE_PATH = "/dataset-0/resource-0"
@@ -37,21 +37,21 @@ class RdfaPage:
     turtle: bytes
 
 
-class RdfaNode(Node):
+class RdfaNode(WebNode):
     """Pages with RDFa; the entrance links to all of them and to other nodes."""
 
     def __init__(self, plan: NodePlan, pages: Sequence[RdfaPage]) -> None:
         super().__init__(plan)
         self._pages = {page.path: page for page in pages}
         self._responses = {
-            page.path: Response(200, page.body, content_type=page.content_type)
+            page.path: NodeResponse(200, page.body, content_type=page.content_type)
             for page in pages
         }
-        self._responses[ENTRANCE_PATH] = Response(
+        self._responses[ENTRANCE_PATH] = NodeResponse(
             200, self._entrance().encode(), content_type="text/html; charset=utf-8"
         )
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer 200 for the entrance and the pages, else 404."""
         return self._responses.get(request.target, NOT_FOUND)
 

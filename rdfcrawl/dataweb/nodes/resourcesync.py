@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.nodes.resourcesync_documents import (
     WELL_KNOWN,
     Facts,
@@ -21,7 +21,7 @@ from rdfcrawl.dataweb.nodes.resourcesync_resources import (
     TYPES,
     ChangeKind,
     ChangingResources,
-    Event,
+    ResourceEvent,
     ResourceVersion,
     is_rdf,
 )
@@ -30,7 +30,7 @@ from rdfcrawl.dataweb.nodes.site import (
     FRONT_PAGE,
     HTML,
     XML,
-    Site,
+    ChangingSite,
     SiteOptions,
     respond,
     w3c_date,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 Way = Literal["well-known", "robots", "html", "http"]
@@ -94,7 +94,7 @@ class SourceChange:
     at: datetime
 
 
-class ResourceSyncNode(Site):
+class ResourceSyncNode(ChangingSite):
     """Resources at `/data/NAME`, the documents of ResourceSync below `/resync/`."""
 
     def __init__(self, plan: NodePlan, options: ResourceSyncOptions) -> None:
@@ -178,7 +178,7 @@ class ResourceSyncNode(Site):
             text += f"Sitemap: {self.origin}/resync/resourcelist.xml\n"
         return text
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer resources and documents."""
         path = request.target
         known = self._all.versions.get(path)
@@ -205,7 +205,7 @@ class ResourceSyncNode(Site):
         link = f'<link rel="resourcesync" href="{self.capability_list_url}">'
         return FRONT_PAGE.replace(b"<title>", link.encode() + b"<title>")
 
-    def _answer_document(self, request: Request) -> Response:
+    def _answer_document(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if not self._documents:
             self._documents = dict(self._iter_documents())
@@ -217,7 +217,7 @@ class ResourceSyncNode(Site):
         content_type = "application/zip" if path.endswith(".zip") else XML
         return respond(request, body, content_type=content_type, modified=self._all.now)
 
-    def _answer_patch(self, request: Request) -> Response:
+    def _answer_patch(self, request: NodeRequest) -> NodeResponse:
         number, _, revision = request.target[7:].partition("-")
         if not (number.isdecimal() and revision.isdecimal()):
             return NOT_FOUND
@@ -258,7 +258,7 @@ class ResourceSyncNode(Site):
         return write_document(items, md={"capability": "capabilitylist"}, links=[up])
 
     def _iter_lists(
-        self, name: str, items: list[str], md: Facts, events: Sequence[Event]
+        self, name: str, items: list[str], md: Facts, events: Sequence[ResourceEvent]
     ) -> Iterator[tuple[str, bytes]]:
         """Write a list, or an index of lists; only the last of changes is open."""
         up = {"rel": "up", "href": self.capability_list_url}
@@ -340,7 +340,7 @@ class ResourceSyncNode(Site):
             links=self._links(path, one),
         )
 
-    def _write_change(self, event: Event, inside: str = "") -> str:
+    def _write_change(self, event: ResourceEvent, inside: str = "") -> str:
         md = {"change": event.kind, "datetime": w3c_date(event.at)}
         url = self.origin + event.path
         lastmod = w3c_date(event.at)
@@ -370,7 +370,7 @@ class ResourceSyncNode(Site):
         return links
 
 
-def _span(events: Sequence[Event], start: int, end: int) -> Facts:
+def _span(events: Sequence[ResourceEvent], start: int, end: int) -> Facts:
     """Give `from` and `until` of some changes in a row; the last ones are open."""
     if not events:
         return {}

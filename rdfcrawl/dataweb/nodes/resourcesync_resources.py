@@ -46,7 +46,7 @@ class ResourceVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ResourceEvent:
     """One change: to a path, of what kind, when, and what is there since."""
 
     path: str
@@ -83,7 +83,7 @@ class ChangingResources:
         self.origin = origin
         self.now: datetime = EPOCH
         self.versions: dict[str, ResourceVersion] = {}
-        self.events: list[Event] = []
+        self.events: list[ResourceEvent] = []
         self._n_created, self._n_moves = n_resources, 0
         for number in range(n_resources):
             when = EPOCH - (n_resources - number) * SECOND
@@ -147,7 +147,7 @@ class ChangingResources:
 
     def _note(self, path: str, kind: ChangeKind, version: ResourceVersion) -> None:
         self.now += SECOND
-        self.events.append(Event(path, kind, self.now, version))
+        self.events.append(ResourceEvent(path, kind, self.now, version))
         if kind == "deleted":
             del self.versions[path]
         else:

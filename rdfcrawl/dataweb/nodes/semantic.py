@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyoxigraph as ox
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, Response, text_response
+from rdfcrawl.dataweb.messages import (
+    NOT_ACCEPTABLE,
+    NOT_FOUND,
+    NodeResponse,
+    text_response,
+)
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
 from rdfcrawl.dataweb.nodes.semantic_sitemap import (
@@ -25,7 +30,7 @@ from rdfcrawl.dataweb.nodes.site import (
     FRONT_PAGE,
     HTML,
     XML,
-    Site,
+    ChangingSite,
     SiteOptions,
     pack,
     respond,
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 SITEMAP_PATH = "/sitemap.xml"
@@ -118,7 +123,7 @@ class SemanticOptions(SiteOptions["SemanticNode"]):
         return SemanticNode(plan, self)
 
 
-class SemanticNode(Site):
+class SemanticNode(ChangingSite):
     """A dataset of `n_uris` resources, each linked to the next; every fifth has a part.
 
     A part is a blank node, so that descriptions by different slicings differ.
@@ -221,7 +226,7 @@ class SemanticNode(Site):
             text += f"Sitemap: {self.sitemap_url}\n"
         return text
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer the sitemap and all ways that there are."""
         path = request.target
         if path == "/":
@@ -236,7 +241,7 @@ class SemanticNode(Site):
             return self._answer_mirror(request, main)
         return self._answer_file(request)
 
-    def _answer_file(self, request: Request) -> Response:
+    def _answer_file(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if path == self.dump_path and self._has(DatasetWay.DUMP):
             return self.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
@@ -250,12 +255,14 @@ class SemanticNode(Site):
             return self._answer_uri(request, int(match[1]))
         return NOT_FOUND
 
-    def _answer_mirror(self, request: Request, main: SemanticNode) -> Response:
+    def _answer_mirror(self, request: NodeRequest, main: SemanticNode) -> NodeResponse:
         if request.target == main.dump_path and self._has(DatasetWay.DUMP):
             return main.answer_dump(request, is_broken=DatasetWay.DUMP in self.broken)
         return NOT_FOUND
 
-    def answer_dump(self, request: Request, *, is_broken: bool = False) -> Response:
+    def answer_dump(
+        self, request: NodeRequest, *, is_broken: bool = False
+    ) -> NodeResponse:
         """Answer with the whole dump."""
         if is_broken:
             return text_response(500)
@@ -269,7 +276,7 @@ class SemanticNode(Site):
         }.get(self.options.dump, "application/gzip")
         return respond(request, body, content_type=content_type, modified=self.now)
 
-    def _answer_fragment(self, request: Request, number: int) -> Response:
+    def _answer_fragment(self, request: NodeRequest, number: int) -> NodeResponse:
         if number >= N_FRAGMENTS:
             return NOT_FOUND
         size = -(-self.options.n_uris // N_FRAGMENTS)
@@ -279,7 +286,7 @@ class SemanticNode(Site):
         media_type = "application/n-triples"
         return respond(request, body, content_type=media_type, modified=self.now)
 
-    def _answer_uri(self, request: Request, number: int) -> Response:
+    def _answer_uri(self, request: NodeRequest, number: int) -> NodeResponse:
         if number >= self.options.n_uris:
             return NOT_FOUND
         rdf_format = RDF_NEGOTIATOR.choose(request.accept)
@@ -289,7 +296,7 @@ class SemanticNode(Site):
         media_type = rdf_format.media_type
         return respond(request, body, content_type=media_type, modified=self.now)
 
-    def _answer_endpoint(self, request: Request) -> Response:
+    def _answer_endpoint(self, request: NodeRequest) -> NodeResponse:
         if not self._has(DatasetWay.SPARQL):
             return NOT_FOUND
         if DatasetWay.SPARQL in self.broken:
@@ -297,7 +304,7 @@ class SemanticNode(Site):
         main = self.options.mirrors_of or self
         return main.query(request)
 
-    def query(self, request: Request) -> Response:
+    def query(self, request: NodeRequest) -> NodeResponse:
         """Answer a request for the endpoint."""
         with self._lock:
             if self._endpoint is None:

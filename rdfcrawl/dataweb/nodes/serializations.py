@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import pyoxigraph as ox
 
-from rdfcrawl.dataweb.config import Profile
+from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.base import serialize
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.namespaces import TRIX
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Serialization:
+class DumpSerialization:
     """How a dump is written: extension, media type, function.
 
     The function takes statements whose terms are all IRIs, in angle brackets.
@@ -75,25 +75,29 @@ def _hdt(statements: Iterable[Statement]) -> bytes:
 
 # The media types of Jena, which ORCA's dump nodes state.
 _ORCA = (
-    Serialization("ttl", "text/turtle", _by_oxigraph(ox.RdfFormat.TURTLE)),
-    Serialization("n3", "text/rdf+n3", _by_oxigraph(ox.RdfFormat.N3)),
-    Serialization("rdf", "application/rdf+xml", _by_oxigraph(ox.RdfFormat.RDF_XML)),
-    Serialization("nt", "application/n-triples", _by_oxigraph(ox.RdfFormat.N_TRIPLES)),
+    DumpSerialization("ttl", "text/turtle", _by_oxigraph(ox.RdfFormat.TURTLE)),
+    DumpSerialization("n3", "text/rdf+n3", _by_oxigraph(ox.RdfFormat.N3)),
+    DumpSerialization("rdf", "application/rdf+xml", _by_oxigraph(ox.RdfFormat.RDF_XML)),
+    DumpSerialization(
+        "nt", "application/n-triples", _by_oxigraph(ox.RdfFormat.N_TRIPLES)
+    ),
 )
 SERIALIZATIONS = {
-    Profile.ORCA_2020: _ORCA,
-    Profile.ORCA_2021: _ORCA,
-    Profile.EXTENDED: (
+    DumpProfile.ORCA_2020: _ORCA,
+    DumpProfile.ORCA_2021: _ORCA,
+    DumpProfile.EXTENDED: (
         *_ORCA,
-        Serialization("nq", "application/n-quads", _by_oxigraph(ox.RdfFormat.N_QUADS)),
-        Serialization("trig", "application/trig", _by_oxigraph(ox.RdfFormat.TRIG)),
-        Serialization(
+        DumpSerialization(
+            "nq", "application/n-quads", _by_oxigraph(ox.RdfFormat.N_QUADS)
+        ),
+        DumpSerialization("trig", "application/trig", _by_oxigraph(ox.RdfFormat.TRIG)),
+        DumpSerialization(
             "jsonld", "application/ld+json", _by_oxigraph(ox.RdfFormat.JSON_LD)
         ),
-        Serialization("trix", "application/trix", _trix),
-        Serialization("rj", "application/rdf+json", _rdf_json),
-        Serialization("hext", "application/octet-stream", _hextuples),
-        Serialization("hdt", "application/vnd.hdt", _hdt),
+        DumpSerialization("trix", "application/trix", _trix),
+        DumpSerialization("rj", "application/rdf+json", _rdf_json),
+        DumpSerialization("hext", "application/octet-stream", _hextuples),
+        DumpSerialization("hdt", "application/vnd.hdt", _hdt),
     ),
 }
 """What each profile writes."""

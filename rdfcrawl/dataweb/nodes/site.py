@@ -10,15 +10,15 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from rdfcrawl.dataweb.messages import ROBOTS_PATH, Response
-from rdfcrawl.dataweb.nodes.base import Node, NodePlan
+from rdfcrawl.dataweb.messages import ROBOTS_PATH, NodeResponse
+from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from rdfcrawl.dataweb.config import NodeKind
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
 
 EPOCH = datetime(2024, 5, 1, tzinfo=UTC)  # of all that was never changed
 DAY = timedelta(days=1)
@@ -32,7 +32,7 @@ FRONT_PAGE = (
 )
 
 
-class Site(Node):
+class ChangingSite(WebNode):
     """A node whose content may change while it is served.
 
     Requests are answered in the server's thread, changes are made in another one;
@@ -53,15 +53,15 @@ class Site(Node):
         """Text of robots.txt; empty if there is none."""
         return ""
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer robots.txt and the front page; what else there is is the node's."""
         with self._lock:
             if request.target == ROBOTS_PATH and self.robots:
-                return Response(200, self.robots.encode(), content_type=TEXT)
+                return NodeResponse(200, self.robots.encode(), content_type=TEXT)
             return self.answer_other(request)
 
     @abstractmethod
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer what is not robots.txt; the lock is held."""
 
     def change(self, **arguments: Any) -> object:
@@ -73,7 +73,7 @@ class Site(Node):
         raise NotImplementedError(f"{self.plan.kind} nodes do not change")
 
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=WebNode)
 
 
 class SiteOptions(ABC, Generic[N]):
@@ -92,14 +92,14 @@ class SiteOptions(ABC, Generic[N]):
 
 
 def respond(
-    request: Request,
+    request: NodeRequest,
     body: bytes,
     *,
     content_type: str,
     modified: datetime | None = None,
     etag: str = "",
     headers: Mapping[str, str] | None = None,
-) -> Response:
+) -> NodeResponse:
     """Answer with a document: 200, 304 if the client has it, 206 for a part.
 
     Args:
@@ -115,14 +115,14 @@ def respond(
     if modified is not None:
         fields.append(("Last-Modified", http_date(modified)))
     if _is_known(request, tag, modified):
-        return Response(304, headers=tuple(fields))
+        return NodeResponse(304, headers=tuple(fields))
     start = _range_start(request, tag)
     if start is not None and 0 < start < len(body):
         span = f"bytes {start}-{len(body) - 1}/{len(body)}"
         fields.append(("Content-Range", span))
         part = body[start:]
-        return Response(206, part, content_type=content_type, headers=tuple(fields))
-    return Response(200, body, content_type=content_type, headers=tuple(fields))
+        return NodeResponse(206, part, content_type=content_type, headers=tuple(fields))
+    return NodeResponse(200, body, content_type=content_type, headers=tuple(fields))
 
 
 def http_date(when: datetime) -> str:
@@ -140,7 +140,7 @@ def pack(body: bytes) -> bytes:
     return gzip.compress(body, compresslevel=6, mtime=0)
 
 
-def _is_known(request: Request, tag: str, modified: datetime | None) -> bool:
+def _is_known(request: NodeRequest, tag: str, modified: datetime | None) -> bool:
     wanted = request.fields.get("if-none-match")
     if wanted is not None:  # the other condition is ignored then, RFC 9110, 13.1.3
         tags = [one.strip().removeprefix("W/") for one in wanted.split(",")]
@@ -154,7 +154,7 @@ def _is_known(request: Request, tag: str, modified: datetime | None) -> bool:
         return False
 
 
-def _range_start(request: Request, tag: str) -> int | None:
+def _range_start(request: NodeRequest, tag: str) -> int | None:
     """Give the first byte of `Range: bytes=N-`; other ranges are not obeyed."""
     text = request.fields.get("range", "")
     if not (text.startswith("bytes=") and text.endswith("-")):

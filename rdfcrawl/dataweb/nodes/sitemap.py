@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import NOT_FOUND, Response
+from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
 from rdfcrawl.dataweb.nodes.site import (
     DAY,
@@ -18,16 +18,16 @@ from rdfcrawl.dataweb.nodes.site import (
     TEXT,
     TURTLE,
     XML,
-    Site,
+    ChangingSite,
     SiteOptions,
     pack,
     respond,
     w3c_date,
 )
 from rdfcrawl.dataweb.nodes.sitemap_formats import (
-    Damage,
     ListedUrl,
     SitemapSyntax,
+    UrlsetDamage,
     write_damaged,
     write_index,
     write_sitemap,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from rdfcrawl.dataweb.messages import Request
+    from rdfcrawl.dataweb.messages import NodeRequest
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 _PAGE = re.compile(r"/page/(0|[1-9][0-9]{0,8})(\?lang=en&v=1)?\Z")
@@ -80,7 +80,7 @@ class SitemapOptions(SiteOptions["SitemapNode"]):
     n_pages: int = 60
     formats: tuple[SitemapSyntax, ...] = tuple(SitemapSyntax)
     packed: Literal["no", "yes", "both"] = "both"
-    damages: tuple[Damage, ...] = ()
+    damages: tuple[UrlsetDamage, ...] = ()
     found_by: Literal["robots", "default"] = "robots"
     robots_sitemaps: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
@@ -101,11 +101,11 @@ class _Sitemap:
     format: SitemapSyntax
     pages: range
     is_packed: bool = False
-    damage: Damage | None = None
+    damage: UrlsetDamage | None = None
     is_foreign: bool = False
 
 
-class SitemapNode(Site):
+class SitemapNode(ChangingSite):
     """Pages are small documents in Turtle; nothing but a sitemap links to them.
 
     Page K is at `/page/K`, or at `/page/K?lang=en&v=1`: every seventh, and those of the
@@ -125,7 +125,7 @@ class SitemapNode(Site):
         self._with_query = frozenset(
             page
             for one in self._sitemaps
-            if one.damage in (Damage.RAW_AMPERSAND, Damage.CDATA)
+            if one.damage in (UrlsetDamage.RAW_AMPERSAND, UrlsetDamage.CDATA)
             for page in one.pages
         )
         self._disallowed = frozenset(map(self._path_of, range(options.disallowed)))
@@ -143,7 +143,7 @@ class SitemapNode(Site):
         """Give the URL of a page."""
         return self.origin + self._path_of(page)
 
-    def urls_of(self, what: SitemapSyntax | Damage) -> list[str]:
+    def urls_of(self, what: SitemapSyntax | UrlsetDamage) -> list[str]:
         """Give the pages that only the sitemaps of one format or damage have."""
         findable = set(self._iter_findable())
         return [
@@ -208,7 +208,7 @@ class SitemapNode(Site):
         """`Crawl-delay` of robots.txt."""
         return self.options.delay_secs
 
-    def answer_other(self, request: Request) -> Response:
+    def answer_other(self, request: NodeRequest) -> NodeResponse:
         """Answer pages and sitemaps."""
         match = _PAGE.match(request.target)
         if match and int(match[1]) < self.options.n_pages:
@@ -223,7 +223,7 @@ class SitemapNode(Site):
             return respond(request, FRONT_PAGE, content_type=HTML)
         return self._answer_sitemap(request)
 
-    def _answer_sitemap(self, request: Request) -> Response:
+    def _answer_sitemap(self, request: NodeRequest) -> NodeResponse:
         path = request.target
         if path == "/sitemap.xml" and self.options.found_by == "default":
             whole = range(self.options.n_pages)
@@ -238,13 +238,13 @@ class SitemapNode(Site):
         sitemap = self._by_path.get(path)
         return self._respond_sitemap(request, sitemap) if sitemap else NOT_FOUND
 
-    def _respond_sitemap(self, request: Request, sitemap: _Sitemap) -> Response:
+    def _respond_sitemap(self, request: NodeRequest, sitemap: _Sitemap) -> NodeResponse:
         body = self._bodies.get(sitemap.path)
         if body is None:
             body = self._write(sitemap)
             self._bodies[sitemap.path] = body
         content_type = _MEDIA_TYPES.get(sitemap.format, XML)
-        if sitemap.damage is Damage.WRONG_TYPE:
+        if sitemap.damage is UrlsetDamage.WRONG_TYPE:
             content_type = HTML
         if sitemap.is_packed:
             content_type = "application/gzip"
@@ -265,7 +265,7 @@ class SitemapNode(Site):
         lost = {
             one.pages[-1]
             for one in self._sitemaps
-            if one.damage is Damage.TRUNCATED and one.pages
+            if one.damage is UrlsetDamage.TRUNCATED and one.pages
         }
         listed = (page for one in self._sitemaps for page in one.pages)
         return (
@@ -338,7 +338,7 @@ def _split(index: _Sitemap) -> tuple[_Sitemap, _Sitemap]:
 def _plan_sitemaps(options: SitemapOptions) -> tuple[_Sitemap, ...]:
     packings = {"no": (False,), "yes": (True,), "both": (False, True)}[options.packed]
     kinds = [(one, packed, None) for one in options.formats for packed in packings]
-    wanted: list[tuple[SitemapSyntax, bool, Damage | None]] = [*kinds]
+    wanted: list[tuple[SitemapSyntax, bool, UrlsetDamage | None]] = [*kinds]
     wanted += [(SitemapSyntax.URLSET, False, damage) for damage in options.damages]
     planned = []
     for position, (one, is_packed, damage) in enumerate(wanted):

@@ -34,7 +34,7 @@ class SitemapSyntax(StrEnum):
     ATOM = "atom"
 
 
-class Damage(StrEnum):
+class UrlsetDamage(StrEnum):
     """What is wrong with a urlset."""
 
     BOM = "bom"
@@ -92,31 +92,31 @@ def write_index(sitemaps: Iterable[tuple[str, datetime]]) -> bytes:
     ).encode()
 
 
-def write_damaged(entries: Iterable[ListedUrl], damage: Damage) -> bytes:
+def write_damaged(entries: Iterable[ListedUrl], damage: UrlsetDamage) -> bytes:
     """Write a urlset that has one kind of damage."""
     body = _write_urlset(entries).decode()
     match damage:
-        case Damage.BOM:
+        case UrlsetDamage.BOM:
             body = "\ufeff" + body
-        case Damage.BLANKS:
+        case UrlsetDamage.BLANKS:
             body = "\n \t\n" + body
-        case Damage.NO_NAMESPACE:
+        case UrlsetDamage.NO_NAMESPACE:
             body = body.replace(f' xmlns="{NAMESPACE}"', "")
-        case Damage.WRONG_NAMESPACE:
+        case UrlsetDamage.WRONG_NAMESPACE:
             body = body.replace(NAMESPACE, "http://www.google.com/schemas/sitemap/0.84")
-        case Damage.RAW_AMPERSAND:
+        case UrlsetDamage.RAW_AMPERSAND:
             body = body.replace("&amp;", "&")
-        case Damage.ENTITY:
+        case UrlsetDamage.ENTITY:
             body = body.replace("<lastmod>", "<note>a&nbsp;page</note><lastmod>")
-        case Damage.UNCLOSED:
+        case UrlsetDamage.UNCLOSED:
             body = body.replace("</url>", "")
-        case Damage.CDATA:
+        case UrlsetDamage.CDATA:
             body = re.sub(
                 "<loc>(.*?)</loc>",
                 lambda m: f"<loc><![CDATA[{m[1].replace('&amp;', '&')}]]></loc>",
                 body,
             )
-        case Damage.TRUNCATED:
+        case UrlsetDamage.TRUNCATED:
             # Before the number of the last page: what is left of the URL is one too.
             body = body[: body.rindex("/page/") + 6]
     return body.encode()

@@ -12,13 +12,23 @@ import pyoxigraph as ox
 from rdfcrawl.dataweb.messages import (
     NOT_ACCEPTABLE,
     NOT_FOUND,
-    Request,
-    Response,
+    NodeRequest,
+    NodeResponse,
     parse_fields,
     text_response,
 )
-from rdfcrawl.dataweb.negotiation import RDF_MEDIA_TYPES, RDF_NEGOTIATOR, Negotiator
-from rdfcrawl.dataweb.nodes.base import RDF_TYPE, Node, NodePlan, serialize, to_ntriples
+from rdfcrawl.dataweb.negotiation import (
+    RDF_MEDIA_TYPES,
+    RDF_NEGOTIATOR,
+    MediaTypeChooser,
+)
+from rdfcrawl.dataweb.nodes.base import (
+    RDF_TYPE,
+    NodePlan,
+    WebNode,
+    serialize,
+    to_ntriples,
+)
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.rdf.namespaces import SD
 
@@ -30,7 +40,7 @@ if TYPE_CHECKING:
 ENDPOINT_PATH = "/sparql"
 MAX_ROWS = 10_000  # `ResultSetMaxRows` of a stock Virtuoso; what is beyond is cut off
 
-RESULTS = Negotiator(
+RESULTS = MediaTypeChooser(
     {
         "application/sparql-results+json": ox.QueryResultsFormat.JSON,
         "application/sparql-results+xml": ox.QueryResultsFormat.XML,
@@ -41,7 +51,7 @@ RESULTS = Negotiator(
     }
 )
 # Without a query: the service description, or a form for people.
-FRONT: Negotiator[ox.RdfFormat | str] = Negotiator(
+FRONT: MediaTypeChooser[ox.RdfFormat | str] = MediaTypeChooser(
     {"text/html": "text/html", **RDF_MEDIA_TYPES}
 )
 FORM = b"""<!DOCTYPE html>
@@ -60,7 +70,7 @@ class SparqlQuery:
     named_graphs: tuple[str, ...]
 
 
-class SparqlNode(Node):
+class SparqlNode(WebNode):
     """The graph behind `/sparql`; its resource IRIs answer 404.
 
     The data are in one named graph, and the default graph is the union of all.
@@ -71,7 +81,7 @@ class SparqlNode(Node):
         self._objects = objects
         self.graph = f"{plan.origin}/graph"
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: NodeRequest) -> NodeResponse:
         """Answer queries by GET, form and direct POST; elsewhere 404."""
         if request.path != ENDPOINT_PATH:
             return NOT_FOUND
@@ -104,7 +114,7 @@ class SparqlNode(Node):
         )
         return store
 
-    def _evaluate(self, query: SparqlQuery, accept: str) -> Response:
+    def _evaluate(self, query: SparqlQuery, accept: str) -> NodeResponse:
         # The lists' types are wider than their content: lists are invariant.
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
             ox.NamedNode(iri) for iri in query.default_graphs
@@ -128,16 +138,16 @@ class SparqlNode(Node):
         variables = [variable.value for variable in answer.variables]
         rows = ([row[i] for i in range(len(variables))] for row in answer)
         body = WRITERS[table_format](variables, islice(rows, MAX_ROWS)).encode()
-        return Response(200, body, content_type=table_format.media_type)
+        return NodeResponse(200, body, content_type=table_format.media_type)
 
-    def _describe(self, request: Request) -> Response:
+    def _describe(self, request: NodeRequest) -> NodeResponse:
         chosen = FRONT.choose(request.accept)
         if chosen is None:
             return NOT_ACCEPTABLE
         if isinstance(chosen, str):
-            return Response(200, FORM, content_type="text/html; charset=utf-8")
+            return NodeResponse(200, FORM, content_type="text/html; charset=utf-8")
         body = serialize(self._description(), chosen)
-        return Response(200, body, content_type=chosen.media_type)
+        return NodeResponse(200, body, content_type=chosen.media_type)
 
     def _description(self) -> Iterator[Statement]:
         """SPARQL 1.1 Service Description, as far as it holds for this endpoint."""
@@ -148,7 +158,7 @@ class SparqlNode(Node):
         yield service, f"<{SD}feature>", f"<{SD}UnionDefaultGraph>"
 
 
-def parse_request(request: Request) -> SparqlQuery | None:
+def parse_request(request: NodeRequest) -> SparqlQuery | None:
     """Read the three ways to send a query (SPARQL 1.1 Protocol, 2.1); None if none.
 
     Raises:
@@ -176,20 +186,20 @@ def parse_request(request: Request) -> SparqlQuery | None:
     )
 
 
-def _respond_triples(triples: ox.QueryTriples, accept: str) -> Response:
+def _respond_triples(triples: ox.QueryTriples, accept: str) -> NodeResponse:
     rdf_format = RDF_NEGOTIATOR.choose(accept)
     if rdf_format is None:
         return NOT_ACCEPTABLE
     body = ox.serialize(islice(triples, MAX_ROWS), format=rdf_format) or b""
-    return Response(200, body, content_type=rdf_format.media_type)
+    return NodeResponse(200, body, content_type=rdf_format.media_type)
 
 
 def respond_boolean(
     answer: ox.QueryBoolean, table_format: ox.QueryResultsFormat
-) -> Response:
+) -> NodeResponse:
     """Answer an ASK query."""
     # CSV and TSV define no boolean result.
     if table_format not in (ox.QueryResultsFormat.JSON, ox.QueryResultsFormat.XML):
         table_format = ox.QueryResultsFormat.JSON
     body = answer.serialize(format=table_format) or b""
-    return Response(200, body, content_type=table_format.media_type)
+    return NodeResponse(200, body, content_type=table_format.media_type)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.bodies import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import Ask, answer_in_turn
+from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn
 from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.verdict import RetryDecision, judge_answer
@@ -25,7 +25,7 @@ from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import Answer, Exchange
+    from rdfcrawl.fetch.answer import HttpClient, HttpResponse
     from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
@@ -83,7 +83,7 @@ class ContextDownloader:
     def __init__(
         self,
         *,
-        exchange: Exchange,
+        exchange: HttpClient,
         robots: RobotsCache | None,
         spool: Spool,
         fetch: FetchOptions,
@@ -173,7 +173,7 @@ class _ContextFetch:
                 raise SourceFault(Reason.REDIRECT_LIMIT, f"{len(asked)} redirects")
             url = target
 
-    async def _ask(self, url: str) -> Answer:
+    async def _ask(self, url: str) -> HttpResponse:
         """Ask for one hop, once more if that may help.
 
         Raises:
@@ -197,11 +197,11 @@ class _ContextFetch:
             raise SourceFault(answer.fault.reason, answer.fault.detail)
         return answer
 
-    def _is_unchanged(self, url: str, answer: Answer) -> bool:
+    def _is_unchanged(self, url: str, answer: HttpResponse) -> bool:
         known = self.known
         return answer.status == 304 and known is not None and known.url == url
 
-    async def _try(self, url: str, delay_secs: float) -> Answer:
+    async def _try(self, url: str, delay_secs: float) -> HttpResponse:
         getter = self._get
         answer = await answer_in_turn(
             partial(getter.exchange.get, url, self._ask_of(url)),
@@ -232,7 +232,7 @@ class _ContextFetch:
             raise SourceFault(fault.reason, fault.detail)
         return max(least_secs, rules.delay_secs)
 
-    def _ask_of(self, url: str) -> Ask:
+    def _ask_of(self, url: str) -> RequestOptions:
         headers = []
         known = self.known
         if known is not None and known.url == url:
@@ -240,7 +240,7 @@ class _ContextFetch:
                 headers.append(("If-None-Match", known.etag))
             if known.last_modified:
                 headers.append(("If-Modified-Since", known.last_modified))
-        return Ask(
+        return RequestOptions(
             accept=ACCEPT,
             max_bytes=MAX_CONTEXT_BYTES,
             spool_bytes=MAX_CONTEXT_BYTES,
@@ -249,7 +249,7 @@ class _ContextFetch:
             headers=tuple(headers),
         )
 
-    def _entry(self, url: str, answer: Answer) -> ContextEntry:
+    def _entry(self, url: str, answer: HttpResponse) -> ContextEntry:
         """Return what an answer says.
 
         Raises:
@@ -295,7 +295,7 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
     return min(max(secs, options.least_fresh_secs), options.most_fresh_secs)
 
 
-def _target(url: str, answer: Answer) -> str:
+def _target(url: str, answer: HttpResponse) -> str:
     """Return where an answer leads to; empty if it is the context.
 
     Raises:
@@ -310,7 +310,7 @@ def _target(url: str, answer: Answer) -> str:
     return "" if alternate == url else alternate
 
 
-def _content(answer: Answer) -> bytes:
+def _content(answer: HttpResponse) -> bytes:
     """Return the body of an answer.
 
     Text of another media type is taken if it is JSON: many hosts of files know no

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.local_turns import LocalTurns
-from rdfcrawl.leaving import Leaving
+from rdfcrawl.leaving import ForsakenHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.own_trouble import OwnTrouble
-    from rdfcrawl.turns import Turns
+    from rdfcrawl.turns import SoloTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class ContextHosts:
         leaving: hosts that nothing is asked of, not even robots.txt.
     """
 
-    turns: Turns = field(default_factory=LocalTurns)
+    turns: SoloTurns = field(default_factory=LocalTurns)
     is_denied: Callable[[str], bool] = lambda _: False
     trouble: OwnTrouble | None = None
-    leaving: Leaving = field(default_factory=Leaving)
+    leaving: ForsakenHosts = field(default_factory=ForsakenHosts)

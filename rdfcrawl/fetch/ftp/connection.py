@@ -20,19 +20,19 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.ftp.greeting import Terms, greet
+from rdfcrawl.fetch.ftp.greeting import FtpFeatures, greet
 from rdfcrawl.fetch.ftp.listing import Format, parse_facts, parse_time
-from rdfcrawl.fetch.ftp.protocol import Broken, Wire, epsv_port
+from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError, epsv_port
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.guard.gate import GuardBlocked
-from rdfcrawl.guard.policy import Use
+from rdfcrawl.guard.policy import ConnectionUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.ftp.address import FtpAddress
-    from rdfcrawl.fetch.ftp.logins import Login
-    from rdfcrawl.fetch.ftp.protocol import Manners
+    from rdfcrawl.fetch.ftp.logins import FtpLogin
+    from rdfcrawl.fetch.ftp.protocol import FtpSettings
 
 T = TypeVar("T")
 
@@ -74,15 +74,15 @@ class FtpConnection:
     """
 
     def __init__(
-        self, address: FtpAddress, login: Login, manners: Manners, at: str = ""
+        self, address: FtpAddress, login: FtpLogin, manners: FtpSettings, at: str = ""
     ) -> None:
         self._address = address
         self._login = login
         self._manners = manners
-        self._wire = Wire(address.host, manners, at)
+        self._wire = FtpProtocol(address.host, manners, at)
         self._data: socket.socket | None = None
         self._pending: Exception | None = None
-        self._terms = Terms()
+        self._terms = FtpFeatures()
         self._lacks: set[str] = set()  # commands
         # Path of a directory -> its `unique` fact, as far as it was asked for.
         self._uniques: dict[str, str] = {}
@@ -101,12 +101,12 @@ class FtpConnection:
         with self._busy:
             try:
                 if self._is_aborted:
-                    raise Broken("given up")
+                    raise FtpProtocolError("given up")
                 return function(*arguments)
             except (ftplib.error_temp, ftplib.error_perm, ftplib.error_reply) as exc:
                 raise FtpRefused(str(exc)) from exc
             except (ftplib.Error, EOFError, OSError, ValueError) as exc:
-                raise Broken(_detail(exc)) from exc
+                raise FtpProtocolError(_detail(exc)) from exc
             finally:
                 if self._is_aborted:
                     self._close()
@@ -284,7 +284,7 @@ class FtpConnection:
         address = (host, port, *peer[2:])
         try:
             return wire.open_socket(
-                wire.af, address, self._manners.stall_secs, Use.FTP_DATA
+                wire.af, address, self._manners.stall_secs, ConnectionUse.FTP_DATA
             )
         except GuardBlocked as exc:
             raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc

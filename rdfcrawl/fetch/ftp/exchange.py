@@ -15,30 +15,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.ftp.address import parse_address
 from rdfcrawl.fetch.ftp.connection import FtpConnection
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, anonymous
-from rdfcrawl.fetch.ftp.protocol import Broken, Manners, NoConnection
-from rdfcrawl.fetch.ftp.request import Course
+from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, FtpSettings, NoConnection
+from rdfcrawl.fetch.ftp.request import FtpRequest
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
-from rdfcrawl.fetch.watch import Watch
-from rdfcrawl.guard.gate import Gate
+from rdfcrawl.fetch.watch import TimeoutWatchdog
+from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.ftp.address import FtpAddress
-    from rdfcrawl.fetch.ftp.logins import FtpLogins, Login
+    from rdfcrawl.fetch.ftp.logins import FtpLogin, FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.fetch.watch import Transfer
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.fetch.watch import WatchedTransfer
+    from rdfcrawl.turns import SoloTurn
 
 T = TypeVar("T")
 _Key = tuple[str, str, int, str, str]
@@ -82,17 +82,17 @@ class FtpExchange:
         spool: Spool,
         *,
         logins: FtpLogins = NO_LOGINS,
-        gate: Gate | None = None,
+        gate: ConnectionGate | None = None,
         limits: FtpLimits | None = None,
     ) -> None:
         self.options = options
         self.spool = spool
         self.limits = limits or FtpLimits()
         self._logins = logins
-        self._gate = gate or Gate(options.guard)
+        self._gate = gate or ConnectionGate(options.guard)
         self._anonymous = anonymous(options.user_agent)
-        self._manners: Manners | None = None
-        self._watch: Watch | None = None
+        self._manners: FtpSettings | None = None
+        self._watch: TimeoutWatchdog | None = None
         self._room = asyncio.Semaphore(self.limits.n_transfers)
         self._threads = ThreadPoolExecutor(
             self.limits.n_transfers, thread_name_prefix="ftp"
@@ -120,12 +120,14 @@ class FtpExchange:
         """Return the tasks whose transfers come forward."""
         return self._watch.flowing() if self._watch is not None else frozenset()
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
         """See `Exchange.get`; the statuses are those of `ftp.replies`."""
-        answer = Answer()
+        answer = HttpResponse()
         async with self._room:
             if self._watch is None:
-                self._watch = Watch(self.options)
+                self._watch = TimeoutWatchdog(self.options)
             transfer = self._watch.begin(ask)
             try:
                 await self._get(url, ask, answer, transfer, turn)
@@ -146,7 +148,12 @@ class FtpExchange:
         return answer
 
     async def _get(
-        self, url: str, ask: Ask, answer: Answer, transfer: Transfer, turn: Turn
+        self,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+        turn: SoloTurn,
     ) -> None:
         if ask.data:
             answer.status = 405  # there is nothing that it could be sent to
@@ -155,14 +162,14 @@ class FtpExchange:
         if address.is_endless:
             detail = "the same directories three times in a row"
             raise SourceFault(Reason.PAGING_LOOP, detail)
-        course = Course(self, address, ask, answer, transfer, turn)
+        course = FtpRequest(self, address, ask, answer, transfer, turn)
         try:
             await course.run()
         finally:
             course.end()
 
     async def connect(
-        self, address: FtpAddress, login: Login, at: str = ""
+        self, address: FtpAddress, login: FtpLogin, at: str = ""
     ) -> FtpConnection:
         """Return a connection that is logged in: a kept one, or a new one.
 
@@ -179,7 +186,7 @@ class FtpExchange:
                 return connection
             connection.abort()
         if self._manners is None:
-            self._manners = Manners(
+            self._manners = FtpSettings(
                 connect_secs=self.options.connect_secs,
                 stall_secs=self.limits.stall_secs,
                 gate=self._gate,
@@ -210,7 +217,7 @@ class FtpExchange:
     def keep(
         self,
         address: FtpAddress,
-        login: Login,
+        login: FtpLogin,
         connection: FtpConnection,
         at: str = "",
     ) -> None:
@@ -227,7 +234,7 @@ class FtpExchange:
         self._used.discard(connection)
         connection.abort()
 
-    def login_for(self, address: FtpAddress) -> Login:
+    def login_for(self, address: FtpAddress) -> FtpLogin:
         """Return who the crawler is on a server."""
         return self._logins.of(address.host, address.port) or self._anonymous
 
@@ -238,7 +245,7 @@ class FtpExchange:
             kept[0].leave()
 
 
-def _key(address: FtpAddress, login: Login, at: str) -> _Key:
+def _key(address: FtpAddress, login: FtpLogin, at: str) -> _Key:
     return address.scheme, address.host, address.port, login.user, at
 
 
@@ -250,7 +257,7 @@ def _tls_context(*, verifies: bool) -> ssl.SSLContext:
     return context
 
 
-def _note_failure(answer: Answer, exc: Exception) -> bool:
+def _note_failure(answer: HttpResponse, exc: Exception) -> bool:
     """Set the fault of an answer; False if the web cannot have caused it."""
     answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
@@ -259,7 +266,7 @@ def _note_failure(answer: Answer, exc: Exception) -> bool:
         answer.fault = exc.fault
         answer.is_host_fault = True
         answer.is_untimely = is_untimely(exc)
-    elif isinstance(exc, Broken):
+    elif isinstance(exc, FtpProtocolError):
         answer.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
     else:
         answer.fault = Fault(Reason.INTERNAL, type(exc).__name__)

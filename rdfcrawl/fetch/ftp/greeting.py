@@ -17,22 +17,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.ftp.protocol import Broken, NoConnection
+from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rdfcrawl.fetch.ftp.address import FtpAddress
-    from rdfcrawl.fetch.ftp.logins import Login
-    from rdfcrawl.fetch.ftp.protocol import Wire
+    from rdfcrawl.fetch.ftp.logins import FtpLogin
+    from rdfcrawl.fetch.ftp.protocol import FtpProtocol
 
 EXPLICIT_PORT: Final = 21  # where ftps can only mean that TLS is asked for
 _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class FtpFeatures:
     """What holds for a connection once it has begun.
 
     Attributes:
@@ -46,7 +46,7 @@ class Terms:
     is_private: bool = False
 
 
-def greet(wire: Wire, address: FtpAddress, login: Login) -> Terms:
+def greet(wire: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFeatures:
     """Connect and log in.
 
     Raises:
@@ -73,10 +73,10 @@ def greet(wire: Wire, address: FtpAddress, login: Login) -> Terms:
     with suppress(*_REFUSALS, ftplib.error_reply):
         home = wire.pwd()
     wire.voidcmd("TYPE I")
-    return Terms(home if home.startswith("/") else "/", features, is_private)
+    return FtpFeatures(home if home.startswith("/") else "/", features, is_private)
 
 
-def _connect(wire: Wire, address: FtpAddress, login: Login) -> bool:
+def _connect(wire: FtpProtocol, address: FtpAddress, login: FtpLogin) -> bool:
     """Connect, with TLS where it is wanted; say whether the data are under TLS."""
     wire.dial(address.port)
     is_ftps = address.scheme == "ftps"
@@ -90,7 +90,7 @@ def _connect(wire: Wire, address: FtpAddress, login: Login) -> bool:
     return False
 
 
-def _is_implicit(wire: Wire, address: FtpAddress) -> bool:
+def _is_implicit(wire: FtpProtocol, address: FtpAddress) -> bool:
     """Begin TLS at once; if the server has greeted in the clear, connect anew."""
     try:
         wire.secure()
@@ -103,12 +103,12 @@ def _is_implicit(wire: Wire, address: FtpAddress) -> bool:
     return True
 
 
-def _welcome(wire: Wire) -> None:
+def _welcome(wire: FtpProtocol) -> None:
     try:
         wire.welcome = wire.getresp()
     except _REFUSALS:
         raise
-    except (ftplib.Error, Broken) as exc:
+    except (ftplib.Error, FtpProtocolError) as exc:
         raise NoConnection(Reason.BAD_HTTP, f"no FTP: {exc}") from exc
     except TimeoutError as exc:
         raise NoConnection(Reason.TIMEOUT, "no greeting") from exc
@@ -118,7 +118,7 @@ def _welcome(wire: Wire) -> None:
         raise FtpRefused(wire.welcome)
 
 
-def _ask_for_tls(wire: Wire, *, must: bool) -> bool:
+def _ask_for_tls(wire: FtpProtocol, *, must: bool) -> bool:
     """Turn to TLS (RFC 4217 4); say whether the server does."""
     try:
         wire.voidcmd("AUTH TLS")
@@ -133,13 +133,13 @@ def _ask_for_tls(wire: Wire, *, must: bool) -> bool:
     return True
 
 
-def _turns_to_tls(wire: Wire) -> bool:
+def _turns_to_tls(wire: FtpProtocol) -> bool:
     with suppress(NoConnection):
         return _ask_for_tls(wire, must=False)
     return False
 
 
-def _protect(wire: Wire, *, must: bool) -> bool:
+def _protect(wire: FtpProtocol, *, must: bool) -> bool:
     """Have the data under TLS as well (RFC 2228 3, RFC 4217 9); say whether they are.
 
     Raises:
@@ -155,7 +155,7 @@ def _protect(wire: Wire, *, must: bool) -> bool:
     return True
 
 
-def _ask_features(wire: Wire) -> dict[str, str]:
+def _ask_features(wire: FtpProtocol) -> dict[str, str]:
     """Return what the server can do (RFC 2389 3)."""
     try:
         reply = wire.sendcmd("FEAT")

@@ -20,7 +20,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9.-]+").match
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class FtpLogin:
     """A user and the password, which no text of the object shows."""
 
     user: str
@@ -28,14 +28,16 @@ class Login:
     is_anonymous: bool = False
 
 
-def anonymous(user_agent: str) -> Login:
+def anonymous(user_agent: str) -> FtpLogin:
     """Return the login of whoever has none; its password says who asks (RFC 1635).
 
     >>> anonymous("rdfcrawl/0.1 (+https://example.org)").password
     'rdfcrawl@'
     """
     token = _TOKEN(user_agent)
-    return Login("anonymous", f"{token[0] if token else 'guest'}@", is_anonymous=True)
+    return FtpLogin(
+        "anonymous", f"{token[0] if token else 'guest'}@", is_anonymous=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class FtpLogins:
             that no link to another port of a host gets a password.
     """
 
-    known: Mapping[tuple[str, int], Login] = field(default_factory=dict, repr=False)
+    known: Mapping[tuple[str, int], FtpLogin] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parse(cls, name: str, text: str) -> FtpLogins:
@@ -74,10 +76,10 @@ class FtpLogins:
                 )
             host = parts["host"].strip("[]").lower().removesuffix(".")
             user, password = parts["user"], parts["password"]
-            known[host, port] = Login(_octets(user), _octets(password))
+            known[host, port] = FtpLogin(_octets(user), _octets(password))
         return cls(known)
 
-    def of(self, host: str, port: int) -> Login | None:
+    def of(self, host: str, port: int) -> FtpLogin | None:
         """Return the login for a server, if there is one."""
         host = host.lower().removesuffix(".")
         login = self.known.get((host, port))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.system_errors import dns_reason
 from rdfcrawl.guard.gate import GuardBlocked
-from rdfcrawl.guard.policy import Use
+from rdfcrawl.guard.policy import ConnectionUse
 
 if TYPE_CHECKING:
-    from rdfcrawl.guard.gate import Gate
+    from rdfcrawl.guard.gate import ConnectionGate
 
 MAX_REPLY_CHARS: Final = 64 * 1024
 
@@ -28,12 +28,12 @@ class NoConnection(Exception):
         self.fault = Fault(reason, text[: Fault.MAX_DETAIL])
 
 
-class Broken(Exception):
+class FtpProtocolError(Exception):
     """The connection ended, or said what has no meaning, in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class FtpSettings:
     """How connections are made.
 
     Attributes:
@@ -45,14 +45,14 @@ class Manners:
 
     connect_secs: float
     stall_secs: float
-    gate: Gate
+    gate: ConnectionGate
     tls: ssl.SSLContext
 
 
-class Wire(ftplib.FTP):
+class FtpProtocol(ftplib.FTP):
     """The dialogue: `ftplib`'s, with bounds, the guard and TLS."""
 
-    def __init__(self, host: str, manners: Manners, at: str = "") -> None:
+    def __init__(self, host: str, manners: FtpSettings, at: str = "") -> None:
         super().__init__(encoding="latin-1")
         self.host = host
         self._at = at  # an address of the host; empty for any
@@ -77,7 +77,7 @@ class Wire(ftplib.FTP):
 
     def _dial(self, port: int) -> None:
         gate = self._manners.gate
-        gate.check_literal(self.host, port, Use.FTP)
+        gate.check_literal(self.host, port, ConnectionUse.FTP)
         try:
             found = socket.getaddrinfo(
                 self._at or self.host,
@@ -112,7 +112,11 @@ class Wire(ftplib.FTP):
         raise NoConnection(reason, failure) from failure
 
     def open_socket(
-        self, family: int, address: Any, timeout_secs: float, use: Use = Use.FTP
+        self,
+        family: int,
+        address: Any,
+        timeout_secs: float,
+        use: ConnectionUse = ConnectionUse.FTP,
     ) -> socket.socket:
         """Return a connection to an address.
 
@@ -167,7 +171,7 @@ class Wire(ftplib.FTP):
             lines.append(line)
             n_chars += len(line) + 1
             if n_chars > MAX_REPLY_CHARS:
-                raise Broken("a reply without an end")
+                raise FtpProtocolError("a reply without an end")
         return "\n".join(lines)
 
 
@@ -176,8 +180,8 @@ def epsv_port(reply: str) -> int:
     begin, end = reply.find("("), reply.rfind(")")
     parts = reply[begin + 1 : end].split(reply[begin + 1 : begin + 2] or "|")
     if begin < 0 or len(parts) != 5 or not parts[3].isdecimal():
-        raise Broken(f"no port: {reply[:100]}")
+        raise FtpProtocolError(f"no port: {reply[:100]}")
     port = int(parts[3])
     if not 0 < port <= 0xFFFF:
-        raise Broken(f"no port: {reply[:100]}")
+        raise FtpProtocolError(f"no port: {reply[:100]}")
     return port

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES
 from rdfcrawl.fetch.ftp.container import MEDIA_TYPE, ContainerWriter
-from rdfcrawl.fetch.ftp.protocol import Broken, NoConnection
+from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.fetch.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
 from rdfcrawl.fetch.retry_after import backoff_secs
@@ -20,30 +20,30 @@ from rdfcrawl.turns import NotSentError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.ftp.address import FtpAddress
     from rdfcrawl.fetch.ftp.connection import FileFacts, FtpConnection
     from rdfcrawl.fetch.ftp.exchange import FtpExchange
     from rdfcrawl.fetch.ftp.listing import Format
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.spool import Sink
-    from rdfcrawl.fetch.watch import Transfer
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.fetch.spool import SpoolSink
+    from rdfcrawl.fetch.watch import WatchedTransfer
+    from rdfcrawl.turns import SoloTurn
 
 T = TypeVar("T")
 
 
-class Course:
+class FtpRequest:
     """One request under way."""
 
     def __init__(
         self,
         exchange: FtpExchange,
         address: FtpAddress,
-        ask: Ask,
-        answer: Answer,
-        transfer: Transfer,
-        turn: Turn,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+        turn: SoloTurn,
     ) -> None:
         self._turn = turn
         self._exchange = exchange
@@ -204,7 +204,7 @@ class Course:
 
     async def _read(
         self,
-        copy: Callable[[Sink], Any],
+        copy: Callable[[SpoolSink], Any],
         n_expected: int = 0,
         facts: PartFacts | None = None,
     ) -> None:
@@ -234,7 +234,7 @@ class Course:
             raise
         sink.keep(answer)
 
-    def _keep_part(self, sink: Sink, exc: Exception | None) -> None:
+    def _keep_part(self, sink: SpoolSink, exc: Exception | None) -> None:
         """Keep what has come for a later request to go on with.
 
         Args:
@@ -249,12 +249,12 @@ class Course:
             self._answer.has_gone_on = has_much
 
     async def _copy(
-        self, connection: FtpConnection, sink: Sink, path: str, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FileFacts
     ) -> None:
         """Read a file to its end, over as many connections as it takes.
 
         Raises:
-            SourceFault: `TRUNCATED_BODY`, or what `Sink.write` raises.
+            SourceFault: `TRUNCATED_BODY`, or what `SpoolSink.write` raises.
             UnfitPart: it is not the file that there is a part of.
         """
         options = self._exchange.options
@@ -271,7 +271,7 @@ class Course:
                 await self._copy_rest(connection, sink)
                 if await self._is_whole(connection, sink, facts):
                     return
-            except (Broken, FtpRefused, NoConnection) as exc:
+            except (FtpProtocolError, FtpRefused, NoConnection) as exc:
                 why = str(exc)
             self._hang_up()
             if not facts.can_be_compared or n_breaks == options.retry_times:
@@ -292,7 +292,7 @@ class Course:
             self._connection = None
 
     async def _go_on(
-        self, connection: FtpConnection, sink: Sink, path: str, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FileFacts
     ) -> None:
         """Begin where the last connection broke, and see that nothing has changed.
 
@@ -310,7 +310,7 @@ class Course:
             sink.forget_part()
             raise _truncated("what was read before is not there any more")
 
-    async def _is_same(self, connection: FtpConnection, sink: Sink) -> bool:
+    async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
         """Read the last bytes once more, and tell whether they are the same.
 
         Raises:
@@ -326,25 +326,25 @@ class Course:
             self._take(sink, seen[len(tail) :])
             return True
         if tail.startswith(seen):
-            raise Broken("the transfer broke again")
+            raise FtpProtocolError("the transfer broke again")
         return False
 
-    async def _copy_rest(self, connection: FtpConnection, sink: Sink) -> None:
+    async def _copy_rest(self, connection: FtpConnection, sink: SpoolSink) -> None:
         while block := await self._call(connection, connection.read):
             self._take(sink, block)
 
-    def _take(self, sink: Sink, block: bytes) -> None:
+    def _take(self, sink: SpoolSink, block: bytes) -> None:
         self._transfer.n_bytes += len(block)
         self._tail = (self._tail + block[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
         sink.write(block)
 
     async def _is_whole(
-        self, connection: FtpConnection, sink: Sink, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, facts: FileFacts
     ) -> bool:
         """Tell whether all has come; the size counts more than a lost reply."""
         try:
             await self._call(connection, connection.finish)
-        except Broken:
+        except FtpProtocolError:
             # A long silence on the control connection makes firewalls forget it.
             return sink.n_bytes == facts.size
         self._is_between = True
@@ -358,7 +358,7 @@ class Course:
         self._answer.status = 200
         self._answer.media_type = MEDIA_TYPE
 
-        async def copy(sink: Sink) -> None:
+        async def copy(sink: SpoolSink) -> None:
             writer = self._writer(path, form, above)
             sink.write(writer.head())
             await self._copy_listing(connection, sink, writer)
@@ -388,7 +388,7 @@ class Course:
         )
 
     async def _copy_listing(
-        self, connection: FtpConnection, sink: Sink, writer: ContainerWriter
+        self, connection: FtpConnection, sink: SpoolSink, writer: ContainerWriter
     ) -> None:
         """Read a listing to its end; a last line that may be cut is not taken.
 
@@ -407,13 +407,13 @@ class Course:
                 self._transfer.n_bytes += n_bytes
                 self._write_whole(sink, statements, writer)
             await self._call(connection, connection.finish)
-        except (Broken, FtpRefused) as exc:
+        except (FtpProtocolError, FtpRefused) as exc:
             raise _truncated(str(exc)) from exc
         self._is_between = True
         self._write_whole(sink, writer.end(), writer)
 
     def _write_whole(
-        self, sink: Sink, statements: bytes, writer: ContainerWriter
+        self, sink: SpoolSink, statements: bytes, writer: ContainerWriter
     ) -> None:
         room = self._ask.max_bytes - sink.n_bytes
         is_over = len(statements) > room
@@ -434,7 +434,7 @@ def _truncated(why: str) -> SourceFault:
     return SourceFault(Reason.TRUNCATED_BODY, " ".join(why.split())[: Fault.MAX_DETAIL])
 
 
-def _note_facts(answer: Answer, facts: FileFacts) -> None:
+def _note_facts(answer: HttpResponse, facts: FileFacts) -> None:
     """Set the validators of an answer, in the words of HTTP."""
     if not facts.modified:
         return
@@ -444,7 +444,7 @@ def _note_facts(answer: Answer, facts: FileFacts) -> None:
         answer.etag = f'W/"{facts.size:x}-{facts.modified}"'
 
 
-def _is_unchanged(answer: Answer, ask: Ask) -> bool:
+def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
     """Tell whether the file is the one that is known (RFC 9110 13.2.2)."""
     headers = {name.lower(): value for name, value in ask.headers}
     if "if-none-match" in headers:

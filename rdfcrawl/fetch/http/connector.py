@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from rdfcrawl.fetch.answer import Answer
-from rdfcrawl.turns import FREE, NotSentError, Turn
+from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
-    from rdfcrawl.fetch.answer import Ask, Exchange
+    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.spool import Spool
 
 SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
@@ -31,7 +31,7 @@ MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 MAX_SILENT: Final = 10_000
 
 # The request that is being made by this task.
-connecting_for: Final[ContextVar[Turn]] = ContextVar("connecting_for", default=FREE)
+connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", default=FREE)
 
 
 class TurnConnector(aiohttp.TCPConnector):
@@ -112,17 +112,19 @@ class OtherAddresses:
         spool: keeps the bodies.
     """
 
-    def __init__(self, exchange: Exchange, spool: Spool) -> None:
+    def __init__(self, exchange: HttpClient, spool: Spool) -> None:
         self._exchange = exchange
         self._spool = spool
         self._silent: dict[tuple[str, str], float] = {}  # host, address -> until
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
-        """See `Exchange.get`."""
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
         place, now = (host_of(url), turn.address), time.monotonic()
         if self._silent.get(place, 0.0) > now:
             if not await turn.elsewhere(url) and not await turn.again():
-                return Answer(is_own_fault=True)
+                return HttpResponse(is_own_fault=True)
             return await self._exchange.get(url, ask, turn)
         answer = await self._exchange.get(url, ask, turn)
         is_unanswered = answer.is_host_fault and not answer.status and not turn.sent_at

@@ -12,15 +12,15 @@ from rdfcrawl.unpack.limits import RATIO_FREE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.unpack.codecs import Codec
+    from rdfcrawl.unpack.codecs import StreamCodec
 
-__all__ = ["PIECE_BYTES", "Decoder"]
+__all__ = ["PIECE_BYTES", "BodyDecoder"]
 
 ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: a content coding's windows are <= 8 MiB
 MAX_CODINGS: Final = 2  # more is an attack, not a server
 
 
-class Decoder:
+class BodyDecoder:
     """The decoded pieces of one body, as its bytes arrive.
 
     Raises:
@@ -82,7 +82,7 @@ def _codings(content_encoding: str) -> list[str]:
     return names
 
 
-def _codec(name: str) -> Codec:
+def _codec(name: str) -> StreamCodec:
     match name:
         case "gzip" | "x-gzip":  # RFC 9110 8.4.1.3: x-gzip is equivalent
             return codecs.gzip()

@@ -13,17 +13,17 @@ from yarl import URL
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse
 from rdfcrawl.fetch.http.bounded_handler import BoundedHandler
 from rdfcrawl.fetch.http.connector import TurnConnector, TurnNames, connecting_for
-from rdfcrawl.fetch.http.content_encoding import Decoder
+from rdfcrawl.fetch.http.content_encoding import BodyDecoder
 from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
-from rdfcrawl.fetch.http.receiving import Receiving
+from rdfcrawl.fetch.http.receiving import ResponseReceiver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.retry_after import by_its_own_clock
-from rdfcrawl.fetch.watch import Transfer, Watch
-from rdfcrawl.guard.gate import Gate
+from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
+from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.resolver import NameResolver
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
     from multidict import MultiMapping
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 
@@ -71,14 +71,14 @@ class HttpExchange:
         options: FetchOptions,
         spool: Spool,
         *,
-        gate: Gate | None = None,
+        gate: ConnectionGate | None = None,
         known: KnownNames | None = None,
         clock: ClockCheck | None = None,
         goes_by_address: bool = False,
     ) -> None:
         self._options = options
         self._spool = spool
-        self._gate = gate or Gate(options.guard)
+        self._gate = gate or ConnectionGate(options.guard)
         self._known = known
         self._clock = clock
         self._goes_by_address = goes_by_address
@@ -93,7 +93,7 @@ class HttpExchange:
     def open(self) -> None:
         """Make the pool; needs a running loop."""
         options = self._options
-        self._watch = Watch(options)
+        self._watch = TimeoutWatchdog(options)
         names = TurnNames(NameResolver(self._known.found if self._known else None))
         self._names = GuardedResolver(names, self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
@@ -136,9 +136,11 @@ class HttpExchange:
         """Return the tasks whose transfers come forward."""
         return self._watch.flowing()
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
         """See `Exchange.get`."""
-        answer = Answer()
+        answer = HttpResponse()
         transfer = self._watch.begin(ask)
         token = connecting_for.set(turn)
         try:
@@ -162,10 +164,14 @@ class HttpExchange:
         return answer
 
     async def _get(
-        self, url: str, ask: Ask, answer: Answer, transfer: Transfer
+        self,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
     ) -> None:
         max_ratio = self._options.max_ratio
-        receiving = Receiving(
+        receiving = ResponseReceiver(
             self._spool, url, ask, answer, transfer, max_ratio=max_ratio
         )
         try:
@@ -176,7 +182,11 @@ class HttpExchange:
             receiving.end()
 
     async def _receive(
-        self, url: str, receiving: Receiving, answer: Answer, transfer: Transfer
+        self,
+        url: str,
+        receiving: ResponseReceiver,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
     ) -> None:
         response = await self._answer(url, receiving.ask)
         transfer.response = response
@@ -199,7 +209,7 @@ class HttpExchange:
                 response.close()
 
     async def _answer(
-        self, url: str, ask: Ask
+        self, url: str, ask: RequestOptions
     ) -> aiohttp.ClientResponse | PlainResponse:
         """Return the answer once its headers are there."""
         if not (ask.data or ask.headers):
@@ -252,7 +262,7 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
     """Return the begin of what the begin of a body decodes to, as far as it does."""
     begin = b""
     try:
-        for piece in Decoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):
+        for piece in BodyDecoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):
             begin += piece
             if len(begin) >= MAX_ERROR_BODY_BYTES:
                 break
@@ -262,7 +272,7 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
 
 
 def note_headers(
-    answer: Answer,
+    answer: HttpResponse,
     status: int,
     headers: MultiMapping[str],
     kept: tuple[str, ...] = (),
@@ -273,7 +283,7 @@ def note_headers(
         answer: to be set.
         status: of HTTP.
         headers: of the response.
-        kept: names of further headers, see `Ask.kept_headers`.
+        kept: names of further headers, see `RequestOptions.kept_headers`.
     """
     get = headers.get
     answer.status = status

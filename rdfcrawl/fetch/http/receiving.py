@@ -15,7 +15,7 @@ from aiohttp import hdrs
 from multidict import CIMultiDict
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.http.content_encoding import Decoder
+from rdfcrawl.fetch.http.content_encoding import BodyDecoder
 from rdfcrawl.fetch.parts import UnfitPart, check_rest, facts_of
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from multidict import MultiMapping
 
-    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.http.plain_get import PlainResponse
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.spool import Sink, Spool
-    from rdfcrawl.fetch.watch import Transfer
+    from rdfcrawl.fetch.spool import Spool, SpoolSink
+    from rdfcrawl.fetch.watch import WatchedTransfer
 
     Response = aiohttp.ClientResponse | PlainResponse
 
@@ -38,7 +38,7 @@ _ENDLESS: Final = 2**62
 _PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
-class Receiving:
+class ResponseReceiver:
     """One answer being received. `end` it.
 
     Args:
@@ -57,9 +57,9 @@ class Receiving:
         self,
         spool: Spool,
         url: str,
-        ask: Ask,
-        answer: Answer,
-        transfer: Transfer,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
         *,
         max_ratio: float,
     ) -> None:
@@ -74,9 +74,9 @@ class Receiving:
         self._is_anew = False  # a part was of no use
         self._rest: PartialBody | None = None  # the part, if the answer goes on with it
         self._overlap = b""  # that comes once more
-        self._sink: Sink
-        self._wire: Sink | None = None  # what is sent, if that is not the body
-        self._decoder: Decoder | None = None
+        self._sink: SpoolSink
+        self._wire: SpoolSink | None = None  # what is sent, if that is not the body
+        self._decoder: BodyDecoder | None = None
 
     def begin(self, response: Response) -> tuple[int, MultiMapping[str]]:
         """Return the status and the headers of the answer as a whole.
@@ -181,7 +181,7 @@ class Receiving:
 
     async def _begin_decoding(self, coding: str) -> None:
         """Make the decoder, and decode what there is of the body."""
-        self._decoder = Decoder(coding, max_ratio=self._max_ratio)
+        self._decoder = BodyDecoder(coding, max_ratio=self._max_ratio)
         wire = self._wire
         if wire is None or wire.path is None:
             return

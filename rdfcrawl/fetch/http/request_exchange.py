@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from rdfcrawl.fetch.answer import Answer, Ask
+    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
 
 _OF_VISITS = {"download_slot": "visits"}  # their delay is that of the host
 
@@ -22,13 +22,15 @@ _OF_VISITS = {"download_slot": "visits"}  # their delay is that of the host
 class RequestExchange(ScrapyExchange):
     """Sends what a record's task says; keeps the whole answer, whatever its status."""
 
-    def _request(self, url: str, ask: Ask) -> Request:
+    def _request(self, url: str, ask: RequestOptions) -> Request:
         if ask.request is None:
             raise TypeError(f"no request for {url}")
         request = request_of(url, ask.request, None)
         return request.replace(meta={**_OF_VISITS, **request.meta})
 
-    def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
+    def _take(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> None:
         note_response(answer, response, ask)
         sink = self._spool.sink(ask, response.url, len(response.body))
         try:
@@ -44,7 +46,7 @@ class RequestExchange(ScrapyExchange):
         sink.keep(answer)
 
 
-def _as_sent(request: Request, ask: Ask) -> Request:
+def _as_sent(request: Request, ask: RequestOptions) -> Request:
     """Return a request as it was sent, without what only concerns its visit."""
     own = meta_of(ask.request) if ask.request else {}
     meta = {

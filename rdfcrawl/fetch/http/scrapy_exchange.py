@@ -20,12 +20,12 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, Answer
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse
 from rdfcrawl.fetch.http.exchange import note_headers
 from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
-from rdfcrawl.fetch.watch import Watch
+from rdfcrawl.fetch.watch import TimeoutWatchdog
 from rdfcrawl.turns import FREE
 from rdfcrawl.uri import host_of
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.fetch.answer import Ask
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.fetch.watch import Transfer
-    from rdfcrawl.turns import Turn
+    from rdfcrawl.fetch.watch import WatchedTransfer
+    from rdfcrawl.turns import SoloTurn
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {
@@ -77,7 +77,7 @@ class ScrapyExchange:
         self._crawler = crawler
         self._spool = spool
         self._known = known
-        self._watch = Watch(options)
+        self._watch = TimeoutWatchdog(options)
         crawler.signals.connect(self._begun, signals.headers_received)
         crawler.signals.connect(self._received, signals.bytes_received)
 
@@ -89,9 +89,11 @@ class ScrapyExchange:
         """Watch over nothing any more."""
         self._watch.close()
 
-    async def get(self, url: str, ask: Ask, turn: Turn = FREE) -> Answer:
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
         """See `Exchange.get`."""
-        answer = Answer()
+        answer = HttpResponse()
         transfer = self._watch.begin(ask)
         try:
             await self._get(url, ask, turn, answer, transfer)
@@ -116,7 +118,12 @@ class ScrapyExchange:
             transfer.n_bytes += len(data)
 
     async def _get(
-        self, url: str, ask: Ask, turn: Turn, answer: Answer, transfer: Transfer
+        self,
+        url: str,
+        ask: RequestOptions,
+        turn: SoloTurn,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
     ) -> None:
         request = self._request(url, ask)
         request.meta.setdefault("download_timeout", ask.timeout_secs)
@@ -143,7 +150,7 @@ class ScrapyExchange:
                 self._known.add(host_of(url), str(response.ip_address))
             self._take(response, ask, answer)
 
-    def _request(self, url: str, ask: Ask) -> Request:
+    def _request(self, url: str, ask: RequestOptions) -> Request:
         return Request(
             url,
             method="POST" if ask.data else "GET",
@@ -153,7 +160,9 @@ class ScrapyExchange:
             dont_filter=True,
         )
 
-    def _take(self, response: Response, ask: Ask, answer: Answer) -> None:
+    def _take(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> None:
         note_response(answer, response, ask)
         if not 200 <= response.status < 300:
             if response.status >= 400:
@@ -172,7 +181,9 @@ class ScrapyExchange:
             answer.is_partial = True
 
 
-def note_response(answer: Answer, response: Response, ask: Ask) -> None:
+def note_response(
+    answer: HttpResponse, response: Response, ask: RequestOptions
+) -> None:
     """Bring status and headers of a response into an answer."""
     headers = _text_headers(response)
     note_headers(answer, response.status, headers, ask.kept_headers)

@@ -16,10 +16,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.guard.gate import Gate, GuardBlocked
+from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.options import guard_of
-from rdfcrawl.guard.policy import Why, literal_address
-from rdfcrawl.turns import FREE, HostRestsError, NotSentError, Turn, Turns
+from rdfcrawl.guard.policy import RefusalCause, literal_address
+from rdfcrawl.turns import FREE, HostRestsError, NotSentError, SoloTurn, SoloTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 TURN: Final = "rdfcrawl_turn"  # in `meta`: the turn of a request
 # The turn of what is being sent, and the address that is to be connected to.
-_connecting_for: Final[ContextVar[tuple[Turn, str]]] = ContextVar(
+_connecting_for: Final[ContextVar[tuple[SoloTurn, str]]] = ContextVar(
     "connecting_for", default=(FREE, "")
 )
 _MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
@@ -70,7 +70,7 @@ class ScrapyHttpHandler:
 
     lazy = True
 
-    def __init__(self, handler: Any, gate: Gate, crawler: Crawler) -> None:
+    def __init__(self, handler: Any, gate: ConnectionGate, crawler: Crawler) -> None:
         self._handler = handler
         self._gate = gate
         self._crawler = crawler
@@ -98,7 +98,7 @@ class ScrapyHttpHandler:
         pool.retryAutomatically = False
         # The place where a request is about to be sent.
         handler._pool.getConnection = partial(_connection, pool.getConnection)  # noqa: SLF001
-        gate = Gate(_guard_of(crawler), count=partial(_count, crawler.stats))
+        gate = ConnectionGate(_guard_of(crawler), count=partial(_count, crawler.stats))
         return cls(handler, gate, crawler)
 
     async def download_request(self, request: Request) -> Response:
@@ -118,7 +118,7 @@ class ScrapyHttpHandler:
     async def _send_in_turn(self, request: Request) -> Response:
         """Send a request that is no visit's, such as one that a spider yields."""
         spider: Any = self._crawler.spider
-        turns: Turns = spider.request_turns()
+        turns: SoloTurns = spider.request_turns()
         while True:
             try:
                 turn = await turns.of_url(request.url)
@@ -133,7 +133,7 @@ class ScrapyHttpHandler:
             finally:
                 turn.end()
 
-    async def _send(self, request: Request, turn: Turn) -> Response:
+    async def _send(self, request: Request, turn: SoloTurn) -> Response:
         # A proxy is where it is, whatever the address of the host.
         address = "" if request.meta.get("proxy") else turn.address
         token = _connecting_for.set((turn, address))
@@ -178,7 +178,7 @@ class ScrapyHttpHandler:
         """
         host = urlsplit(url).hostname or ""
         if self._gate.guard.is_confined and not literal_address(host):
-            raise self._gate.blocked(host, "", 0, Why.NO_CONTACT)
+            raise self._gate.blocked(host, "", 0, RefusalCause.NO_CONTACT)
 
     def _check(self, url: str) -> None:
         parts = urlsplit(url)
@@ -208,7 +208,7 @@ def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[
     return get(*arguments).addCallback(use)
 
 
-def _count(stats: StatsCollector | None, why: Why) -> None:
+def _count(stats: StatsCollector | None, why: RefusalCause) -> None:
     if stats is not None:
         stats.inc_value(f"guard/{why}")
 

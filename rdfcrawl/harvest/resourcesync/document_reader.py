@@ -13,9 +13,9 @@ from rdfcrawl.harvest.resourcesync.step_runner import StepRunner
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
-from rdfcrawl.sitemaps.resourcesync.documents import Reading
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, Verifier
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
 from rdfcrawl.sitemaps.resourcesync.records import source_id
 from rdfcrawl.tasks.sync import SyncMode, SyncTask
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document, FollowUp
-    from rdfcrawl.sitemaps.resourcesync.documents import Heading
-    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, State
+    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
+    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, MirrorState
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 _PIECE_BYTES = 256 * 1024
@@ -76,7 +76,7 @@ class DocumentReader:
         memory = page.memory(task.source)
         is_done = False
         if page.is_whole and await self._is_sound(
-            page, Fixity.stated(task.hashes, task.length)
+            page, ExpectedBytes.stated(task.hashes, task.length)
         ):
             state, _ = await memory.state_of(task.run)
             begin = partial(_unpack, page, task, state)
@@ -88,7 +88,7 @@ class DocumentReader:
             await _fall_back(page, task, memory)
         yield document
 
-    async def _is_sound(self, page: SyncResponse, fixity: Fixity) -> bool:
+    async def _is_sound(self, page: SyncResponse, fixity: ExpectedBytes) -> bool:
         if page.source is None:
             return False
         try:
@@ -110,7 +110,11 @@ async def _fall_back(page: SyncResponse, task: SyncTask, memory: MirrorIndex) ->
 
 
 def _follow(
-    page: SyncResponse, task: SyncTask, source: ByteSource, state: State, lookup: Lookup
+    page: SyncResponse,
+    task: SyncTask,
+    source: ByteSource,
+    state: MirrorState,
+    lookup: Lookup,
 ) -> Iterator[Step]:
     return follow(
         source,
@@ -125,7 +129,7 @@ def _follow(
 
 
 def _unpack(
-    page: SyncResponse, task: SyncTask, state: State, lookup: Lookup
+    page: SyncResponse, task: SyncTask, state: MirrorState, lookup: Lookup
 ) -> Iterator[Step]:
     source = page.source
     if source is None:
@@ -145,29 +149,29 @@ def _unpacked(page: SyncResponse) -> ByteSource | None:
     return next(iter_unpacked(page.document, page.log), None)
 
 
-def heading_of(source: ByteSource, document: Document) -> Heading | None:
+def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None:
     """Return what a document says of itself; None if it is none of ResourceSync."""
     if not source.can_reopen:
         return None
-    reading = Reading(
+    reading = DocumentEntries(
         source, url=document.url, log=FaultLog(), charset=document.response.charset
     )
     return reading.heading if reading.is_document else None
 
 
-def _lines(heading: Heading | None, *, is_first: bool) -> Iterator[str]:
+def _lines(heading: DocumentHeading | None, *, is_first: bool) -> Iterator[str]:
     """Yield what a document says of itself, once for all of its pages."""
     if heading is not None and is_first:
         yield from describe_document(heading)
 
 
-def check(source: ByteSource, fixity: Fixity) -> None:
+def check(source: ByteSource, fixity: ExpectedBytes) -> None:
     """Hold bytes against what was stated of them.
 
     Raises:
         SourceFault: `BAD_FIXITY`.
     """
-    verifier = Verifier(fixity)
+    verifier = FixityVerifier(fixity)
     with source.open() as stream:
         while piece := stream.read(_PIECE_BYTES):
             verifier.update(piece)

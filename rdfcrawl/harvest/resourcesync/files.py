@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
+from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
+    from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
 
 _MAX_NAME: Final = 200  # file systems take 255 bytes
 _PIECE_BYTES: Final = 256 * 1024
@@ -54,7 +54,7 @@ class ResourceFiles:
         """Return where the bytes of a resource are kept."""
         return path_of(self._folder, uri)
 
-    def write(self, uri: str, source: ByteSource, fixity: Fixity) -> Path:
+    def write(self, uri: str, source: ByteSource, fixity: ExpectedBytes) -> Path:
         """Keep the bytes of a resource in place of those before; return where.
 
         Raises:
@@ -65,7 +65,7 @@ class ResourceFiles:
         if self._partial is None:
             self._partial = Spool(self._folder / PARTIAL, memory_limit_bytes=0)
         partial, path = self._partial.new_path(), self.path(uri)
-        verifier = Verifier(fixity)
+        verifier = FixityVerifier(fixity)
         try:
             with partial.open("xb") as file, source.open() as stream:
                 while piece := stream.read(_PIECE_BYTES):

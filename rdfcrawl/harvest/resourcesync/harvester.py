@@ -17,7 +17,7 @@ from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.fetch.answer import Question
+    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, FollowUp, Record
 
@@ -42,7 +42,7 @@ class ResourceSyncHarvester:
         """Return False: robots.txt holds for ResourceSync."""
         return False
 
-    async def question(self, record: Record) -> Question | None:
+    async def question(self, record: Record) -> HttpRequest | None:
         """Ask for a resource as what it is said to be, and for the rest as it is."""
         task = read_task(record).payload
         if not isinstance(task, SyncTask) or task.do is not SyncStep.GET:

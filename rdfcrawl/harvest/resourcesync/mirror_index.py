@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
-from rdfcrawl.sitemaps.resourcesync.mirror import Known, State
-from rdfcrawl.sitemaps.resourcesync.runs import Part, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart, n_outstanding
 from rdfcrawl.tasks.sync import SyncTask  # noqa: TC001  read by the codec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
     from rdfcrawl.frontier.state_store import StateStore
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 
 # Tables of a set of resources; and one for the parts of each run.
 _STATE: Final = "state"  # "" -> state
@@ -46,7 +46,7 @@ class BegunRun:
         has_some: resources were known although not all were ever read.
     """
 
-    state: State
+    state: MirrorState
     has_some: bool = False
 
 
@@ -84,12 +84,12 @@ class MirrorIndex:
 
     # -- the source ------------------------------------------------------------------
 
-    async def state(self) -> State:
+    async def state(self) -> MirrorState:
         """Return what is known of the source now."""
         text = await self._store.get(self._source, _STATE, "")
-        return decode(text, State) if text else State()
+        return decode(text, MirrorState) if text else MirrorState()
 
-    async def state_of(self, run: str) -> tuple[State, bool]:
+    async def state_of(self, run: str) -> tuple[MirrorState, bool]:
         """Return what was known of the source when a run began.
 
         Returns:
@@ -107,7 +107,7 @@ class MirrorIndex:
         begun = decode(text, BegunRun)
         return begun.state, begun.has_some
 
-    async def keep(self, state: State) -> None:
+    async def keep(self, state: MirrorState) -> None:
         """Know this of the source from now on."""
         await self._store.put(self._source, _STATE, {"": encode(state)})
 
@@ -135,7 +135,7 @@ class MirrorIndex:
 
     # -- parts of a run --------------------------------------------------------------
 
-    async def put_part(self, part: Part) -> dict[str, Part]:
+    async def put_part(self, part: RunPart) -> dict[str, RunPart]:
         """Keep a part; return all parts by place if the run is complete, else none."""
         source, table = self._source, f"parts {part.run}"
         await self._store.put(source, table, {part.place: encode(part)})
@@ -143,25 +143,25 @@ class MirrorIndex:
         if root is None:
             return {}
         # Most often it is not, and that is seen without looking at all of them.
-        least = 1 + decode(root, Part).n_children
+        least = 1 + decode(root, RunPart).n_children
         if await self._store.size(source, table) < least:
             return {}
         entries = self._store.entries(source, table)
-        parts = {place: decode(text, Part) async for place, text in entries}
+        parts = {place: decode(text, RunPart) async for place, text in entries}
         return {} if n_outstanding(parts.values()) else parts
 
     # -- resources -------------------------------------------------------------------
 
-    async def known(self, uris: Sequence[str]) -> dict[str, Known]:
+    async def known(self, uris: Sequence[str]) -> dict[str, KnownResource]:
         """Return what is known of resources, if it is sure that it was written."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
-            uri: decode(_what(text), Known)
+            uri: decode(_what(text), KnownResource)
             for uri, text in zip(uris, texts, strict=True)
             if text is not None and not text.startswith(self._distrusted)
         }
 
-    async def remember(self, versions: Iterable[Version]) -> None:
+    async def remember(self, versions: Iterable[StatedResource]) -> None:
         """Know that the mirror has these."""
         latest = {version.uri: version.known() for version in versions}
         if not latest:
@@ -169,7 +169,7 @@ class MirrorIndex:
         texts = await self._store.get_many(self._source, _KNOWN, latest)
         entries = {}
         for (uri, known), text in zip(latest.items(), texts, strict=True):
-            run = known.run or (decode(_what(text), Known).run if text else "")
+            run = known.run or (decode(_what(text), KnownResource).run if text else "")
             entries[uri] = f"{self._own} {encode(replace(known, run=run))}"
         await self._store.put(self._source, _KNOWN, entries)
 
@@ -180,19 +180,19 @@ class MirrorIndex:
         for uri, text in zip(uris, texts, strict=True):
             if text is not None:
                 own, _, what = text.partition(" ")
-                known = replace(decode(what, Known), run=run)
+                known = replace(decode(what, KnownResource), run=run)
                 entries[uri] = f"{own} {encode(known)}"
         if entries:
             await self._store.put(self._source, _KNOWN, entries)
 
-    async def resources(self) -> AsyncIterator[dict[str, Known]]:
+    async def resources(self) -> AsyncIterator[dict[str, KnownResource]]:
         """Yield all that is known, some at a time.
 
         What this record has buried is given as alive: it buries it again.
         """
-        group: dict[str, Known] = {}
+        group: dict[str, KnownResource] = {}
         async for uri, text in self._store.entries(self._source, _KNOWN):
-            known = decode(_what(text), Known)
+            known = decode(_what(text), KnownResource)
             if known.is_gone and text.startswith(self._own):
                 known = replace(known, is_gone=False, run="")
             group[uri] = known

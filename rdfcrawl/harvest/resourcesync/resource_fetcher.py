@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.answer import Question
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.resourcesync.document_reader import check
 from rdfcrawl.harvest.resourcesync.reading import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
 from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
     from rdfcrawl.tasks.sync import SyncTask
 
 _SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
@@ -39,7 +39,7 @@ class ResourceFetcher:
     def __init__(self, files: ResourceFiles | None) -> None:
         self._files = files
 
-    def question(self, url: str, task: SyncTask) -> Question:
+    def question(self, url: str, task: SyncTask) -> HttpRequest:
         """Return how a resource is asked for: as what its source says that it is.
 
         What was hashed is one representation; another one of the same resource would
@@ -47,7 +47,7 @@ class ResourceFetcher:
         """
         media_type = task.media_type
         accept = f"{media_type}, */*;q=0.1" if media_type else "*/*"
-        return Question(url=url, accept=accept)
+        return HttpRequest(url=url, accept=accept)
 
     async def get(self, page: SyncResponse, task: SyncTask) -> AsyncIterator[Document]:
         """Yield a resource, if it is still wanted and is what was stated."""
@@ -102,7 +102,7 @@ class ResourceFetcher:
         yield document
 
     async def _is_kept(
-        self, page: SyncResponse, version: Version, source: ByteSource
+        self, page: SyncResponse, version: StatedResource, source: ByteSource
     ) -> bool:
         """Hold the bytes against what was stated, and keep them if they are right."""
         if page.document.faults:
@@ -122,7 +122,7 @@ class ResourceFetcher:
         return True
 
     async def _patched(
-        self, page: SyncResponse, task: SyncTask, version: Version
+        self, page: SyncResponse, task: SyncTask, version: StatedResource
     ) -> bytes:
         patch = page.source
         if self._files is None or patch is None or page.document.faults:
@@ -130,7 +130,11 @@ class ResourceFetcher:
         return await asyncio.to_thread(_patch, self._files, patch, task, version)
 
     async def _try_next(
-        self, page: SyncResponse, task: SyncTask, version: Version, memory: MirrorIndex
+        self,
+        page: SyncResponse,
+        task: SyncTask,
+        version: StatedResource,
+        memory: MirrorIndex,
     ) -> None:
         """Ask somewhere else; at last, again in the next run of the crawl."""
         following = next_attempt(task, page.asked)
@@ -141,14 +145,14 @@ class ResourceFetcher:
         await memory.owe(version.uri, page.asked, task)
 
 
-async def _is_settled(memory: MirrorIndex, version: Version) -> bool:
+async def _is_settled(memory: MirrorIndex, version: StatedResource) -> bool:
     known = (await memory.known([version.uri])).get(version.uri)
     wanted_us = await memory.wanted(version.uri)
     return is_settled(version, known, wanted_us=wanted_us)
 
 
 def _patch(
-    files: ResourceFiles, patch: ByteSource, task: SyncTask, version: Version
+    files: ResourceFiles, patch: ByteSource, task: SyncTask, version: StatedResource
 ) -> bytes:
     """Return the bytes after a patch, which are kept by then.
 
@@ -163,7 +167,7 @@ def _patch(
         raise SourceFault(Reason.INCOMPLETE, detail) from error
     with patch.open() as stream:
         data = stream.read(limit)
-    check_bytes(data, Fixity.stated(task.patch_hashes, task.patch_length))
+    check_bytes(data, ExpectedBytes.stated(task.patch_hashes, task.patch_length))
     after = apply_patch(before, data, media_type=task.media_type, fixity=version.fixity)
     files.write(version.uri, ByteSource(after), version.fixity)
     return after

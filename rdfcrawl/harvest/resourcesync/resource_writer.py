@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.files import ResourceFiles
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
-    from rdfcrawl.sitemaps.resourcesync.steps import Content
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
+    from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource
 
 _PIECE_BYTES: Final = 256 * 1024
 
@@ -36,14 +36,14 @@ class ResourceWriter:
         self._files = files
         self._spool = spool
 
-    async def remove(self, page: SyncResponse, version: Version) -> Document:
+    async def remove(self, page: SyncResponse, version: StatedResource) -> Document:
         """Return the tombstone of a resource."""
         if self._files is not None:
             await asyncio.to_thread(self._files.remove, version.uri)
         return page.derived(version.uri, is_deleted=True)
 
     async def add(
-        self, page: SyncResponse, content: Content
+        self, page: SyncResponse, content: DumpedResource
     ) -> AsyncIterator[Document]:
         """Yield a resource of a dump; nothing if its bytes could not be kept."""
         document = page.derived(content.version.uri)
@@ -64,7 +64,9 @@ class ResourceWriter:
             if spooled is not None:
                 spooled.unlink(missing_ok=True)
 
-    def _keep(self, document: Document, content: Content, spooled: Path | None) -> None:
+    def _keep(
+        self, document: Document, content: DumpedResource, spooled: Path | None
+    ) -> None:
         """Put the bytes of a resource where they are kept or read."""
         version = content.version
         path = spooled

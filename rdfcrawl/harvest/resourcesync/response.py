@@ -14,7 +14,7 @@ from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
 from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.sitemaps.resourcesync.policy import Policy
+from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.records import fitted
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.uri import host_of, registered_domain
@@ -74,13 +74,13 @@ class SyncResponse:
         own = blake2b(name, digest_size=6).hexdigest()
         return MirrorIndex(self.context.state_store, source, own, self.run)
 
-    def policy(self) -> Policy:
+    def policy(self) -> SyncPolicy:
         """Return how its source is read."""
         options = self.context.options
         # One that was come upon has no word in what the operator has named.
         named = self.context.arguments.sources if is_named(self.record) else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
-        return Policy(
+        return SyncPolicy(
             sites=frozenset(map(registered_domain, hosts)),
             trusted=self.context.arguments.trust,
             wants_patches=options.files is not None,

@@ -27,7 +27,7 @@ from rdfcrawl.sitemaps.resourcesync.discovery import (
     of_sitemaps,
 )
 from rdfcrawl.tasks.source import SourceTask
-from rdfcrawl.tasks.sync import Capability, SyncMode, SyncSearch, SyncTask
+from rdfcrawl.tasks.sync import SyncCapability, SyncMode, SyncSearch, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.resourcesync.documents import Heading
+    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
 
-_ABOVE: Final = frozenset({Capability.DESCRIPTION, Capability.CAPABILITY_LIST})
+_ABOVE: Final = frozenset({SyncCapability.DESCRIPTION, SyncCapability.CAPABILITY_LIST})
 _HEAD_BYTES: Final = 256 * 1024  # of a page that may name a source
 _MAX_SITEMAPS: Final = 100
 
@@ -121,7 +121,7 @@ class SourceFinder:
             yield each
 
     def _is_found(
-        self, page: SyncResponse, find: SyncSearch, heading: Heading | None
+        self, page: SyncResponse, find: SyncSearch, heading: DocumentHeading | None
     ) -> bool:
         """Tell whether an answer is to be read; if not, what comes next is queued."""
         capability = heading.facts.capability if heading is not None else None
@@ -145,7 +145,7 @@ class SourceFinder:
                 page.log.note(Reason.BAD_ANSWER, "no document of ResourceSync")
         return False
 
-    def _is_top(self, page: SyncResponse, heading: Heading) -> bool:
+    def _is_top(self, page: SyncResponse, heading: DocumentHeading) -> bool:
         """Tell whether there is nothing above a document that is to be read first."""
         if heading.facts.capability in _ABOVE:
             return True
@@ -156,7 +156,7 @@ class SourceFinder:
         return False
 
     def _page(
-        self, page: SyncResponse, find: SyncSearch, heading: Heading | None
+        self, page: SyncResponse, find: SyncSearch, heading: DocumentHeading | None
     ) -> bool:
         urls = named_by(page.document)
         for url in urls:
@@ -187,7 +187,7 @@ class SourceFinder:
             page.note(error)
 
 
-def _heading(page: SyncResponse) -> Heading | None:
+def _heading(page: SyncResponse) -> DocumentHeading | None:
     """Return what a document says of itself; None if it is none of ResourceSync."""
     if page.source is None:
         return None

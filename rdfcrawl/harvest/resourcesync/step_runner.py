@@ -9,15 +9,15 @@ from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.mirror import version_of
 from rdfcrawl.sitemaps.resourcesync.plan import superfluous
-from rdfcrawl.sitemaps.resourcesync.runs import Part, commit
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit
 from rdfcrawl.sitemaps.resourcesync.steps import (
-    Content,
-    Follow,
-    Listed,
-    Opened,
-    Recorded,
-    Related,
-    Tombstone,
+    DeletedResource,
+    DumpedResource,
+    FollowStep,
+    ListedResources,
+    OpenedSet,
+    RelatedLink,
+    UnfetchedResource,
 )
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document, FollowUp
-    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State, Version
+    from rdfcrawl.sitemaps.resourcesync.mirror import (
+        KnownResource,
+        Lookup,
+        MirrorState,
+        StatedResource,
+    )
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 
@@ -54,7 +59,7 @@ class StepRunner:
     ) -> None:
         self._writer, self._page, self._task = writer, page, task
         self._memory = memory
-        self._done: list[Version] = []
+        self._done: list[StatedResource] = []
         self._wanted: dict[str, int] = {}
         self.is_done = False
 
@@ -78,15 +83,15 @@ class StepRunner:
     async def _do(self, step: Step) -> AsyncIterator[Document]:
         page, writer = self._page, self._writer
         match step:
-            case Tombstone(version):
+            case DeletedResource(version):
                 yield await writer.remove(page, version)
                 self._done.append(version)
-            case Recorded(version, entry):
+            case UnfetchedResource(version, entry):
                 document = page.derived(version.uri)
                 page.describe(document, describe(version, entry=entry))
                 yield document
                 self._done.append(version)
-            case Content(version):
+            case DumpedResource(version):
                 is_kept = False
                 async for document in writer.add(page, step):
                     is_kept = True
@@ -95,7 +100,7 @@ class StepRunner:
                     self._done.append(version)
                 else:
                     self._follow(_fetch(version, self._task))
-            case Part():
+            case RunPart():
                 async for document in self._end(step):
                     yield document
             case _:
@@ -103,19 +108,19 @@ class StepRunner:
 
     async def _note(self, step: Step) -> None:
         match step:
-            case Listed(run, uris):
+            case ListedResources(run, uris):
                 await self._memory.remember(self._done)
                 self._done.clear()
                 await self._memory.mark(run, uris)
-            case Related(_, link):
+            case RelatedLink(_, link):
                 self._page.document.links.add(link)
-            case Opened(_, url):
+            case OpenedSet(_, url):
                 await self._memory.open(url)
                 await self._ask_again()
-            case Follow():
+            case FollowStep():
                 self._follow(step)
 
-    def _follow(self, step: Follow) -> None:
+    def _follow(self, step: FollowStep) -> None:
         task = step.task
         if task.do in (SyncStep.GET, SyncStep.PATCH):
             if task.as_of_us is not None:
@@ -137,7 +142,7 @@ class StepRunner:
         for url, task in await self._memory.owed():
             self._page.queue(url, task)
 
-    async def _end(self, part: Part) -> AsyncIterator[Document]:
+    async def _end(self, part: RunPart) -> AsyncIterator[Document]:
         """Keep a part, and if it was the last one, what the run has led to."""
         self.is_done = True
         memory, page = self._memory, self._page
@@ -158,12 +163,14 @@ class StepRunner:
         await memory.keep(state)
 
 
-def _gone(known: dict[str, Known], run: str, state: State) -> list[Version]:
+def _gone(
+    known: dict[str, KnownResource], run: str, state: MirrorState
+) -> list[StatedResource]:
     """Return the resources that an audit has not come by."""
     return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))
 
 
-def _fetch(version: Version, task: SyncTask) -> Follow:
+def _fetch(version: StatedResource, task: SyncTask) -> FollowStep:
     """Return the record of a resource that a dump has, but not so that it helps."""
     following = SyncTask(
         do=SyncStep.GET,
@@ -179,4 +186,4 @@ def _fetch(version: Version, task: SyncTask) -> Follow:
         media_type=version.media_type,
         encoding=version.encoding,
     )
-    return Follow(version.uri, following)
+    return FollowStep(version.uri, following)

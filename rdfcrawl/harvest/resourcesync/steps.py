@@ -7,13 +7,17 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.sitemaps.resourcesync.steps import Content, Recorded, Tombstone
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    DeletedResource,
+    DumpedResource,
+    UnfetchedResource,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
-    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup
+    from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 _AT_ONCE: Final = 200
@@ -24,16 +28,16 @@ async def iter_steps(
 ) -> AsyncIterator[list[Step]]:
     """Yield steps, some at a time; all of them are to be acted on before the next.
 
-    A `Content` is the last of those that it comes with.
+    A `DumpedResource` is the last of those that it comes with.
 
     Args:
         begin: starts reading; is given what looks resources up.
         memory: what is looked up.
     """
     loop = asyncio.get_running_loop()
-    told: dict[str, Known] = {}  # by steps that were not acted on yet
+    told: dict[str, KnownResource] = {}  # by steps that were not acted on yet
 
-    def look_up(uris: Sequence[str]) -> Mapping[str, Known]:
+    def look_up(uris: Sequence[str]) -> Mapping[str, KnownResource]:
         known = asyncio.run_coroutine_threadsafe(memory.known(uris), loop).result()
         known.update((uri, told[uri]) for uri in uris if uri in told)
         return known
@@ -42,9 +46,9 @@ async def iter_steps(
         group: list[Step] = []
         for step in islice(steps, _AT_ONCE):
             group.append(step)
-            if isinstance(step, Recorded | Tombstone):
+            if isinstance(step, UnfetchedResource | DeletedResource):
                 told[step.version.uri] = step.version.known()
-            elif isinstance(step, Content):
+            elif isinstance(step, DumpedResource):
                 break
         return group
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _URLS: Final = frozenset(("cite", "data", "href", "poster", "src"))
 
 
-class Authored:
+class ContentRecorder:
     """Recorder of the content of elements, which may nest, while a page passes by.
 
     URLs in the markup are resolved against `base`; at most `max_chars` are kept in all.

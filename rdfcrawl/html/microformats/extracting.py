@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mf2py
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.html.microformats.gathering import Gatherer
+from rdfcrawl.html.microformats.gathering import ItemGatherer
 from rdfcrawl.html.microformats.writing import MicroformatWriter
 from rdfcrawl.html.walking import walk
 
@@ -31,7 +31,7 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     Source: the microformats2 parsing specification, and its rules for classic
     microformats.
     """
-    gatherer = Gatherer(page.default_language, page.base, log)
+    gatherer = ItemGatherer(page.default_language, page.base, log)
     walk(page.tree, gatherer)
     writer = MicroformatWriter(page.url.partition("#")[0], gatherer.authored)
     for soup in gatherer.items:

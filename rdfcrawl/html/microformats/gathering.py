@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.language import language_tag
-from rdfcrawl.html.microformats.authored import Authored
+from rdfcrawl.html.microformats.authored import ContentRecorder
 from rdfcrawl.html.microformats.mapping import classic_roots, item_types
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _Frame:
         classic: what property classes of microformats 1 mean in it.
         weight: how often mf2py will read its content.
         began: pieces and characters of text before it.
-        markup: number of its content in `Authored`, if that is a value.
+        markup: number of its content in `ContentRecorder`, if that is a value.
         is_dated: has a property that is a time.
     """
 
@@ -97,7 +97,7 @@ class _Frame:
         self.began: tuple[int, int] | None = None
 
 
-class Gatherer:
+class ItemGatherer:
     """Handler that keeps the outermost items of a page.
 
     Attributes:
@@ -107,7 +107,7 @@ class Gatherer:
 
     def __init__(self, language: str, base: str, log: FaultLog) -> None:
         self.items: list[BeautifulSoup] = []
-        self.authored = Authored(base, MAX_CHARS)
+        self.authored = ContentRecorder(base, MAX_CHARS)
         self._log = log
         self._frames = [_Frame("", None)]
         self._frames[0].language = language_tag(language)

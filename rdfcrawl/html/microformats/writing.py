@@ -15,7 +15,7 @@ from rdfcrawl.rdf.terms import statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.html.microformats.authored import Authored
+    from rdfcrawl.html.microformats.authored import ContentRecorder
     from rdfcrawl.html.microformats.mapping import ItemType, MicroformatProperty
 
 Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
@@ -51,7 +51,7 @@ class MicroformatWriter:
     `url` is that of the page, without fragment; `authored` has the markup of values.
     """
 
-    def __init__(self, url: str, authored: Authored) -> None:
+    def __init__(self, url: str, authored: ContentRecorder) -> None:
         self._url = url
         self._authored = authored
         self._n_blank = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Overflow(Exception):
+class OutputOverflow(Exception):
     """The output limit is reached: reading ends."""
 
 
@@ -27,4 +27,4 @@ class RdfaBudget:
         """
         self.n_left -= n_chars
         if self.n_left < 0:
-            raise Overflow
+            raise OutputOverflow

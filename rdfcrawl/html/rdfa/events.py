@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from xml.parsers import expat
 
 if TYPE_CHECKING:
-    from rdfcrawl.html.walking import Attributes, Handler
+    from rdfcrawl.html.walking import Attributes, PageHandler
 
 # Entities of HTML that a document of XML may use if it names a document type.
 _NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
@@ -33,13 +33,13 @@ class EndTag(NamedTuple):
     """The end of the innermost element."""
 
 
-class Comment(NamedTuple):
+class CommentEvent(NamedTuple):
     """A comment, which only XML literals keep."""
 
     text: str
 
 
-Event = StartTag | EndTag | Comment | str
+Event = StartTag | EndTag | CommentEvent | str
 END = EndTag()
 
 
@@ -103,7 +103,7 @@ class _XmlReader:
         self.events.append(text)
 
     def _comment(self, text: str) -> None:
-        self.events.append(Comment(text))
+        self.events.append(CommentEvent(text))
 
     def _spend(self, n_chars: int) -> None:
         self._n_left -= n_chars
@@ -111,7 +111,7 @@ class _XmlReader:
             raise _TooMuch
 
 
-def replay(events: list[Event], handler: Handler) -> None:
+def replay(events: list[Event], handler: PageHandler) -> None:
     """Hand the events of a page to a handler."""
     for event in events:
         if type(event) is str:

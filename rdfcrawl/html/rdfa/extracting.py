@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.host import HostMarkup, sniff_host
 from rdfcrawl.html.rdfa import events
-from rdfcrawl.html.rdfa.budget import Overflow, RdfaBudget
+from rdfcrawl.html.rdfa.budget import OutputOverflow, RdfaBudget
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.marked import walk_marked
 from rdfcrawl.html.rdfa.patterns import copy_patterns
-from rdfcrawl.html.rdfa.processor import Processor
+from rdfcrawl.html.rdfa.processor import RdfaProcessor
 from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf import terms
 
@@ -53,7 +53,7 @@ def extract_rdfa(
     read = events.read_xml(text) if host.is_xml else None
     document = page.url.partition("#")[0]
     budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
-    processor = Processor(
+    processor = RdfaProcessor(
         host,
         document=document,
         base=_base(page, host, read) or document,
@@ -69,7 +69,7 @@ def extract_rdfa(
         else:
             walk_marked(page.tree, processor)
         processor.close()
-    except Overflow:
+    except OutputOverflow:
         log.note(Reason.TOO_LARGE, "RDFa that repeats itself")
     found: Iterable[Triple] = processor.statements
     if processor.has_patterns:
@@ -77,7 +77,7 @@ def extract_rdfa(
     try:
         for triple in found:
             yield terms.statement(*triple)
-    except Overflow:
+    except OutputOverflow:
         log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
 
 

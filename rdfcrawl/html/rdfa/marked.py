@@ -13,7 +13,7 @@ from rdfcrawl.html.walking import walk_node
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from rdfcrawl.html.rdfa.processor import Processor
+    from rdfcrawl.html.rdfa.processor import RdfaProcessor
 
 # Without one of these an element states nothing (RDFa Core 1.1 section 7.5), unless
 # a relation around it waits for an object or a subject: then the others name one.
@@ -21,11 +21,11 @@ _STATING: Final = "[property],[rel],[rev],[typeof],[vocab]"
 _NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
 
 
-def walk_marked(tree: LexborHTMLParser, processor: Processor) -> None:
+def walk_marked(tree: LexborHTMLParser, processor: RdfaProcessor) -> None:
     """Hand the elements that matter to RDFa 1.1 to its processor.
 
     The result is the same as after `walking.walk`. Elements are left open at the end,
-    for `Processor.close`.
+    for `RdfaProcessor.close`.
     """
     walk = _MarkedWalk(processor)
     for node in tree.css(_STATING):
@@ -35,7 +35,7 @@ def walk_marked(tree: LexborHTMLParser, processor: Processor) -> None:
 class _MarkedWalk:
     """A walk through one tree in document order."""
 
-    def __init__(self, processor: Processor) -> None:
+    def __init__(self, processor: RdfaProcessor) -> None:
         self._processor = processor
         self._n_open = 0  # elements that the processor was given
         # By element that was looked at: how many of these are around its content.

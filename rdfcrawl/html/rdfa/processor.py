@@ -12,7 +12,7 @@ from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.patterns import PATTERN
 from rdfcrawl.html.rdfa.plain import is_plain, plain_value
-from rdfcrawl.html.rdfa.recorder import Form, Mark, Recorder
+from rdfcrawl.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
 from rdfcrawl.html.rdfa.scope import RdfaNames, RdfaScope
 from rdfcrawl.html.rdfa.subjects import RdfaElement, find_subject, find_subject_first
 from rdfcrawl.html.rdfa.times import time_datatype
@@ -36,7 +36,7 @@ _REST = terms.iri(RDF + "rest")
 _NIL = terms.iri(RDF + "nil")
 _XML_LITERAL = RDF + "XMLLiteral"
 _HTML_LITERAL = RDF + "HTML"
-_FORMS = {_XML_LITERAL: Form.XML, _HTML_LITERAL: Form.HTML}
+_FORMS = {_XML_LITERAL: KeptContent.XML, _HTML_LITERAL: KeptContent.HTML}
 _USES_VOCABULARY = terms.iri(RDFA + "usesVocabulary")
 
 # An element without any of these (and without `xmlns`) changes nothing.
@@ -68,7 +68,7 @@ class _Literal:
         self.language = language
         self.is_time = is_time
         self.text: str | None = None
-        self.marks: dict[Form, Mark] = {}
+        self.marks: dict[KeptContent, Mark] = {}
         self.predicates: list[str] = []
         self.slots: list[tuple[list[str], int]] = []
 
@@ -87,7 +87,7 @@ class _Frame:
         self.undo: Undo = []
 
 
-class Processor:
+class RdfaProcessor:
     """Handler that gathers the RDFa statements of a page.
 
     Args:
@@ -125,7 +125,7 @@ class Processor:
             default_namespace="" if is_xml else XHTML,
             budget=budget,
         )
-        self._recorder = Recorder(budget)
+        self._recorder = LiteralRecorder(budget)
         self._spend = budget.spend
         self._document = terms.iri(base)
         scope = RdfaScope(base, self._document)
@@ -375,17 +375,17 @@ class Processor:
         datatype = self._datatype(element) if has_datatype else None
         is_time = self._has_html_rules and element.name == "time" and not has_datatype
         literal = _Literal(datatype, element.scope.language, is_time=is_time)
-        form = _FORMS.get(datatype or "", Form.TEXT)
-        if form is Form.TEXT and read_text is not None:
+        form = _FORMS.get(datatype or "", KeptContent.TEXT)
+        if form is KeptContent.TEXT and read_text is not None:
             literal.text = self._read_text(read_text)
             return literal
         forms = {form}
         if self._is_first and datatype is None:
-            forms = {Form.TEXT, Form.XML}
+            forms = {KeptContent.TEXT, KeptContent.XML}
         for one in sorted(forms):
             names = self._names
             spaces: dict[str, str] = {}
-            if one is Form.XML:
+            if one is KeptContent.XML:
                 # Each literal carries all: a page may not declare too many.
                 self._spend(_LINE * (len(names.prefixes) + len(names.namespaces)))
                 spaces = {**names.prefixes, **names.namespaces}
@@ -409,7 +409,7 @@ class Processor:
                 form: self._recorder.end(form, mark)
                 for form, mark in reversed(literal.marks.items())
             }
-            text = texts[_FORMS.get(literal.datatype or "", Form.TEXT)]
+            text = texts[_FORMS.get(literal.datatype or "", KeptContent.TEXT)]
         else:
             self._text_depth -= 1
         datatype = literal.datatype or ""

@@ -45,7 +45,7 @@ _XML_ATTRIBUTE_ESCAPES = str.maketrans(
 )
 
 
-class Form(StrEnum):
+class KeptContent(StrEnum):
     """Form in which the content of an element is kept."""
 
     TEXT = "text"
@@ -83,7 +83,7 @@ class _XmlRecording:
 Mark = tuple[int, int] | _XmlRecording
 
 
-class Recorder:
+class LiteralRecorder:
     """Recorder of the content between `begin` and `end` of elements, which may nest.
 
     `budget` is for all content that is kept more than once.
@@ -96,19 +96,19 @@ class Recorder:
         self._xml: list[_XmlRecording] = []
         self.n_open = 0
 
-    def begin(self, form: Form, namespaces: Mapping[str, str]) -> Mark:
+    def begin(self, form: KeptContent, namespaces: Mapping[str, str]) -> Mark:
         """Return a mark for `end`; recordings end in the reverse order."""
         self.n_open += 1
-        if form is Form.XML:
+        if form is KeptContent.XML:
             recording = _XmlRecording(namespaces)
             self._spend(sum(map(len, namespaces.values())))
             self._xml.append(recording)
             return recording
-        shared = self._text if form is Form.TEXT else self._html
+        shared = self._text if form is KeptContent.TEXT else self._html
         shared.n_open += 1
         return len(shared.chunks), shared.n_chars
 
-    def end(self, form: Form, mark: Mark) -> str:
+    def end(self, form: KeptContent, mark: Mark) -> str:
         """Return the content since the mark.
 
         Raises:
@@ -118,7 +118,7 @@ class Recorder:
         if isinstance(mark, _XmlRecording):
             self._xml.pop()
             return "".join(mark.chunks)
-        shared = self._text if form is Form.TEXT else self._html
+        shared = self._text if form is KeptContent.TEXT else self._html
         shared.n_open -= 1
         self._spend(shared.n_chars - mark[1])
         text = "".join(shared.chunks[mark[0] :])

@@ -9,8 +9,8 @@ The time of a selector can grow with the square of the page: rules are applied i
 process with limits.
 """
 
-from rdfcrawl.html.rules.load import Refusal, RuleSet, load_rules
-from rdfcrawl.html.rules.model import Rule
+from rdfcrawl.html.rules.load import RefusedRule, RuleSet, load_rules
+from rdfcrawl.html.rules.model import PageRule
 from rdfcrawl.html.rules.scraping import scrape
 
-__all__ = ["Refusal", "Rule", "RuleSet", "load_rules", "scrape"]
+__all__ = ["PageRule", "RefusedRule", "RuleSet", "load_rules", "scrape"]

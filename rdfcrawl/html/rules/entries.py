@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from rdfcrawl.html.rules.nodes import Misfit, Node, Sequence, Table, TextNode
+from rdfcrawl.html.rules.nodes import Node, RuleError, SequenceNode, TableNode, TextNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,26 +26,26 @@ def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
     Raises:
         Misfit: `node` is no mapping, or a key is unknown.
     """
-    if not isinstance(node, Table):
-        raise Misfit(node.line, f"{what} is a mapping")
+    if not isinstance(node, TableNode):
+        raise RuleError(node.line, f"{what} is a mapping")
     entries = node.entries()
     for key, (line, _) in entries.items():
         if keys is not None and key not in keys:
             known = ", ".join(keys)
-            raise Misfit(line, f"{key!r} is unknown in {what}; there are {known}")
+            raise RuleError(line, f"{key!r} is unknown in {what}; there are {known}")
     return entries
 
 
 def table_of(key: str, node: Node) -> Node:
     """Return a mapping; text becomes one with a single key."""
     if isinstance(node, TextNode):
-        return Table(node.line, ((TextNode(node.line, key), node),))
+        return TableNode(node.line, ((TextNode(node.line, key), node),))
     return node
 
 
 def members(node: Node) -> tuple[Node, ...]:
     """Return the members of a list; any other node is its only member."""
-    return node.members if isinstance(node, Sequence) else (node,)
+    return node.members if isinstance(node, SequenceNode) else (node,)
 
 
 def text_at(line: int, node: Node) -> str:
@@ -55,9 +55,9 @@ def text_at(line: int, node: Node) -> str:
         Misfit: the node is no text, or empty.
     """
     if not isinstance(node, TextNode):
-        raise Misfit(line, "must be text; quote what begins with [ or {")
+        raise RuleError(line, "must be text; quote what begins with [ or {")
     if not node.text:
-        raise Misfit(line, "is empty; quote what begins with #")
+        raise RuleError(line, "is empty; quote what begins with #")
     return node.text
 
 
@@ -69,7 +69,7 @@ def choice(entry: Entry, choices: tuple[str, ...]) -> str:
     """
     text = text_at(*entry)
     if text not in choices:
-        raise Misfit(entry[0], f"{text!r} must be one of {', '.join(choices)}")
+        raise RuleError(entry[0], f"{text!r} must be one of {', '.join(choices)}")
     return text
 
 
@@ -83,7 +83,7 @@ def boolean(entry: Entry | None) -> bool:
         return False
     text = text_at(*entry).lower()
     if text not in _BOOLEANS:
-        raise Misfit(entry[0], f"{text!r} must be true or false")
+        raise RuleError(entry[0], f"{text!r} must be true or false")
     return _BOOLEANS[text]
 
 
@@ -101,4 +101,4 @@ def made(
     try:
         return make(*given, **named)
     except ValueError as error:
-        raise Misfit(line, str(error)) from error
+        raise RuleError(line, str(error)) from error

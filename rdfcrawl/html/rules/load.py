@@ -11,7 +11,7 @@ from rdfcrawl.html.rules import squirrel
 from rdfcrawl.html.rules.entries import entries_of, made, text_at
 from rdfcrawl.html.rules.model import RulePlace
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
-from rdfcrawl.html.rules.nodes import Misfit, Table, read_yaml
+from rdfcrawl.html.rules.nodes import RuleError, TableNode, read_yaml
 from rdfcrawl.html.rules.notation import read_rule
 from rdfcrawl.uri import host_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.html.rules.model import Rule
+    from rdfcrawl.html.rules.model import PageRule
     from rdfcrawl.html.rules.nodes import Node
 
 MAX_FILE_BYTES: Final = 2**20
@@ -29,7 +29,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedRule:
     """A rule of Squirrel that cannot be converted.
 
     Attributes:
@@ -55,14 +55,14 @@ class RuleSet:
         refused: rules of Squirrel's files that were left out.
     """
 
-    rules: tuple[Rule, ...]
-    refused: tuple[Refusal, ...] = field(default=())
+    rules: tuple[PageRule, ...]
+    refused: tuple[RefusedRule, ...] = field(default=())
 
     def __bool__(self) -> bool:
         """Return whether there is a rule."""
         return bool(self.rules)
 
-    def matching(self, url: str) -> tuple[Rule, ...]:
+    def matching(self, url: str) -> tuple[PageRule, ...]:
         """Return the rules for a page, with the captured parts of its URL."""
         if not self.rules:
             return ()
@@ -94,8 +94,8 @@ def load_rules(path: Path) -> RuleSet:
     Raises:
         ConfigError: one line with file, line, rule and the mistake.
     """
-    rules: list[Rule] = []
-    refused: list[Refusal] = []
+    rules: list[PageRule] = []
+    refused: list[RefusedRule] = []
     for file in _files(path):
         own, left_out = _read_file(file)
         rules += own
@@ -117,7 +117,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _read_file(path: Path) -> tuple[list[Rule], list[Refusal]]:
+def _read_file(path: Path) -> tuple[list[PageRule], list[RefusedRule]]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -127,39 +127,39 @@ def _read_file(path: Path) -> tuple[list[Rule], list[Refusal]]:
         raise ConfigError(f"{path}: longer than {MAX_FILE_BYTES} bytes")
     try:
         root = read_yaml(content)
-        if isinstance(root, Table) and squirrel.FILE_KEY in root.entries():
+        if isinstance(root, TableNode) and squirrel.FILE_KEY in root.entries():
             return _squirrel_rules(path, root.entries()[squirrel.FILE_KEY][1])
         return list(_own_rules(path, root)), []
-    except Misfit as misfit:
+    except RuleError as misfit:
         raise ConfigError(_line(path, misfit)) from misfit
 
 
-def _own_rules(path: Path, root: Node) -> Iterator[Rule]:
+def _own_rules(path: Path, root: Node) -> Iterator[PageRule]:
     entries = entries_of(root, ("prefixes", "rules"), "a rule file")
     prefixes = dict(default_prefixes())
     if "prefixes" in entries:
         prefixes |= _prefixes(entries["prefixes"][1])
     if "rules" not in entries:
-        raise Misfit(root.line, "`rules` is missing")
+        raise RuleError(root.line, "`rules` is missing")
     rules = entries_of(entries["rules"][1], None, "`rules`")
     if not rules:
-        raise Misfit(entries["rules"][0], "there are no rules")
+        raise RuleError(entries["rules"][0], "there are no rules")
     for name, (line, node) in rules.items():
         try:
             yield read_rule(name, RulePlace(path, line), node, prefixes)
-        except Misfit as misfit:
+        except RuleError as misfit:
             raise ConfigError(_line(path, misfit, name)) from misfit
 
 
-def _squirrel_rules(path: Path, node: Node) -> tuple[list[Rule], list[Refusal]]:
-    rules: list[Rule] = []
-    refused: list[Refusal] = []
+def _squirrel_rules(path: Path, node: Node) -> tuple[list[PageRule], list[RefusedRule]]:
+    rules: list[PageRule] = []
+    refused: list[RefusedRule] = []
     for name, place, read in squirrel.iter_rules(path, node):
         try:
             rules.append(read())
-        except Misfit as misfit:
+        except RuleError as misfit:
             at = replace(place, line=misfit.line)
-            refused.append(Refusal(rule=name, place=at, reason=misfit.message))
+            refused.append(RefusedRule(rule=name, place=at, reason=misfit.message))
     return rules, refused
 
 
@@ -167,11 +167,11 @@ def _prefixes(node: Node) -> dict[str, str]:
     prefixes = {}
     for prefix, (line, value) in entries_of(node, None, "`prefixes`").items():
         if not is_prefix(prefix):
-            raise Misfit(line, f"{prefix!r} is no prefix")
+            raise RuleError(line, f"{prefix!r} is no prefix")
         prefixes[prefix] = made(line, expand, text_at(line, value), {})
     return prefixes
 
 
-def _line(path: Path, misfit: Misfit, rule: str = "") -> str:
+def _line(path: Path, misfit: RuleError, rule: str = "") -> str:
     name = f"rule {rule}: " if rule else ""
     return " ".join(f"{RulePlace(path, misfit.line)}: {name}{misfit.message}".split())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.html.rules.selectors import Selector
-    from rdfcrawl.html.rules.templates import Template
+    from rdfcrawl.html.rules.templates import TextTemplate
     from rdfcrawl.records import Relation
 
 
@@ -27,7 +27,7 @@ class RulePlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class ValueRule:
     """Where the texts of a property come from, and the steps to its values.
 
     The steps are taken in the order of the attributes.
@@ -53,7 +53,7 @@ class Value:
     split: str = ""
     pattern: re.Pattern[str] | None = None
     mapping: Mapping[str, str] | None = None
-    template: Template | None = None
+    template: TextTemplate | None = None
     is_iri: bool = False
     datatype: str = ""
     language: str = ""
@@ -67,7 +67,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class ResourceRule:
     """A resource to make of the page, of its items, or of parts of these.
 
     Attributes:
@@ -81,8 +81,8 @@ class Resource:
     """
 
     items: Selector | None = None
-    subject: Value | None = None
-    fields: tuple[tuple[str, Value], ...] = ()
+    subject: ValueRule | None = None
+    fields: tuple[tuple[str, ValueRule], ...] = ()
     properties: tuple[RuleProperty, ...] = ()
     is_first: bool = False
     is_required: bool = False
@@ -102,7 +102,7 @@ class RuleProperty:
     label: str
     predicate: str
     is_inverse: bool
-    source: Value | Resource
+    source: ValueRule | ResourceRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,7 @@ class SquirrelResource:
         return any(each.is_numbered for each in self.properties)
 
 
-class Pattern(Protocol):
+class PagePattern(Protocol):
     """A test whether a rule is for a page."""
 
     @property
@@ -169,7 +169,7 @@ class Pattern(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class PageRule:
     """A rule: statements and links of certain pages.
 
     Attributes:
@@ -185,9 +185,9 @@ class Rule:
 
     name: str
     place: RulePlace
-    patterns: tuple[Pattern, ...]
-    resource: Resource | None = None
+    patterns: tuple[PagePattern, ...]
+    resource: ResourceRule | None = None
     squirrel: tuple[SquirrelResource, ...] = ()
     cuts_query: bool = False
-    links: tuple[tuple[Relation, Value], ...] = ()
+    links: tuple[tuple[Relation, ValueRule], ...] = ()
     captured: Mapping[str, str] = field(default_factory=dict)

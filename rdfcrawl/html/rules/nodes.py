@@ -23,7 +23,7 @@ _TAGS = frozenset(
 )
 
 
-class Misfit(Exception):
+class RuleError(Exception):
     """Something in a rule file is wrong; whoever knows file and rule says so."""
 
     def __init__(self, line: int, message: str) -> None:
@@ -41,7 +41,7 @@ class TextNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceNode:
     """A list."""
 
     line: int
@@ -49,7 +49,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableNode:
     """A mapping, in order; keys may be doubled."""
 
     line: int
@@ -64,12 +64,12 @@ class Table:
         found: dict[str, tuple[int, Node]] = {}
         for key, value in self.pairs:
             if key.text in found:
-                raise Misfit(key.line, f"{key.text!r} is here twice")
+                raise RuleError(key.line, f"{key.text!r} is here twice")
             found[key.text] = key.line, value
         return found
 
 
-Node = TextNode | Sequence | Table
+Node = TextNode | SequenceNode | TableNode
 
 
 def read_yaml(content: bytes) -> Node:
@@ -83,16 +83,16 @@ def read_yaml(content: bytes) -> Node:
         root = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Misfit(
+        raise RuleError(
             mark.line + 1 if mark else 1, f"not YAML: {error.problem or error.context}"
         ) from error
     except (yaml.YAMLError, ValueError) as error:
-        raise Misfit(1, f"not YAML: {' '.join(str(error).split())}") from error
+        raise RuleError(1, f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise Misfit(1, "nested too deep") from error
+        raise RuleError(1, "nested too deep") from error
     finally:
         loader.dispose()
-    return Table(1, ()) if root is None else _Conversion().convert(root, 0)
+    return TableNode(1, ()) if root is None else _Conversion().convert(root, 0)
 
 
 def _decoded(content: bytes) -> str:
@@ -100,11 +100,11 @@ def _decoded(content: bytes) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Misfit(line, "not UTF-8") from error
+        raise RuleError(line, "not UTF-8") from error
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if found:
         line = text.count("\n", 0, found.start()) + 1
-        raise Misfit(line, f"not YAML: character U+{ord(found[0]):04X}")
+        raise RuleError(line, f"not YAML: character U+{ord(found[0]):04X}")
     return text
 
 
@@ -118,16 +118,18 @@ class _Conversion:
         line = node.start_mark.line + 1
         self._n_nodes += 1
         if self._n_nodes > MAX_NODES:
-            raise Misfit(line, f"more than {MAX_NODES} values, aliases included")
+            raise RuleError(line, f"more than {MAX_NODES} values, aliases included")
         if depth > MAX_DEPTH:
-            raise Misfit(line, f"nested deeper than {MAX_DEPTH} levels")
+            raise RuleError(line, f"nested deeper than {MAX_DEPTH} levels")
         if isinstance(node, yaml.ScalarNode) and node.tag in _TAGS:
             return TextNode(line, node.value)
         if isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
-            return Sequence(line, tuple(self.convert(x, depth + 1) for x in node.value))
+            return SequenceNode(
+                line, tuple(self.convert(x, depth + 1) for x in node.value)
+            )
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
-            return Table(line, tuple(self._pairs(node, depth + 1)))
-        raise Misfit(line, f"tags have no meaning here: {node.tag}")
+            return TableNode(line, tuple(self._pairs(node, depth + 1)))
+        raise RuleError(line, f"tags have no meaning here: {node.tag}")
 
     def _pairs(
         self, node: yaml.MappingNode, depth: int
@@ -139,7 +141,7 @@ class _Conversion:
             key = self.convert(key_node, depth)
             value = self.convert(value_node, depth)
             if not isinstance(key, TextNode):
-                raise Misfit(
+                raise RuleError(
                     key.line, "a key must be text; quote what begins with { or ["
                 )
             if key_node.tag == _TAG + "merge":
@@ -154,7 +156,7 @@ class _Conversion:
 
 
 def _merged(value: Node) -> Iterator[tuple[TextNode, Node]]:
-    for table in value.members if isinstance(value, Sequence) else (value,):
-        if not isinstance(table, Table):
-            raise Misfit(value.line, "<< takes a mapping or a list of mappings")
+    for table in value.members if isinstance(value, SequenceNode) else (value,):
+        if not isinstance(table, TableNode):
+            raise RuleError(value.line, "<< takes a mapping or a list of mappings")
         yield from table.pairs

@@ -15,13 +15,13 @@ from rdfcrawl.html.rules.entries import (
     table_of,
     text_at,
 )
-from rdfcrawl.html.rules.model import Resource, Rule, RuleProperty, Value
-from rdfcrawl.html.rules.nodes import Misfit, Node, Table, TextNode
+from rdfcrawl.html.rules.model import PageRule, ResourceRule, RuleProperty, ValueRule
+from rdfcrawl.html.rules.nodes import Node, RuleError, TableNode, TextNode
 from rdfcrawl.html.rules.patterns import UrlPattern, glob, regex
 from rdfcrawl.html.rules.templates import PAGE_NAMES
 from rdfcrawl.html.rules.values import (
     SELECTORS,
-    Context,
+    RuleScope,
     read_iri,
     read_selector,
     read_value,
@@ -48,7 +48,7 @@ _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 
 def read_rule(
     name: str, place: RulePlace, node: Node, prefixes: Mapping[str, str]
-) -> Rule:
+) -> PageRule:
     """Parse a rule.
 
     Raises:
@@ -56,14 +56,16 @@ def read_rule(
     """
     entries = entries_of(node, _RULE_KEYS, "a rule")
     if "match" not in entries:
-        raise Misfit(place.line, "`match` says for which pages it is, and is missing")
+        raise RuleError(
+            place.line, "`match` says for which pages it is, and is missing"
+        )
     patterns = tuple(_patterns(entries.pop("match")[1]))
     captured = {name for x in patterns for name in x.expression.groupindex}
-    context = Context(prefixes, PAGE_NAMES | captured)
+    context = RuleScope(prefixes, PAGE_NAMES | captured)
     links = tuple(_links(entries.pop("links", None), context))
     if not links and not entries.keys() & {"type", "properties"}:
-        raise Misfit(place.line, "it has neither `properties` nor `links`")
-    return Rule(
+        raise RuleError(place.line, "it has neither `properties` nor `links`")
+    return PageRule(
         name=name,
         place=place,
         patterns=patterns,
@@ -74,35 +76,37 @@ def read_rule(
 
 def _patterns(node: Node) -> Iterator[UrlPattern]:
     if not members(node):
-        raise Misfit(node.line, "`match` is empty")
+        raise RuleError(node.line, "`match` is empty")
     for member in members(node):
         if isinstance(member, TextNode):
             yield made(member.line, glob, member.text)
             continue
         entries = entries_of(member, ("regex",), "`match`")
         if "regex" not in entries:
-            raise Misfit(member.line, "`match` is a pattern, or has a `regex`")
+            raise RuleError(member.line, "`match` is a pattern, or has a `regex`")
         line, text = entries["regex"]
         expression = made(line, regex, text_at(line, text))
         if taken := expression.groupindex.keys() & _TAKEN_NAMES:
-            raise Misfit(line, f"{min(taken)!r} has a meaning in templates already")
+            raise RuleError(line, f"{min(taken)!r} has a meaning in templates already")
         yield UrlPattern(expression)
 
 
-def _links(entry: Entry | None, context: Context) -> Iterator[tuple[Relation, Value]]:
+def _links(
+    entry: Entry | None, context: RuleScope
+) -> Iterator[tuple[Relation, ValueRule]]:
     if entry is None:
         return
     for name, (line, node) in entries_of(entry[1], tuple(Relation), "`links`").items():
         for member in members(node):
             value = read_value(member, context, line, is_iri=True)
             if not value.is_iri:
-                raise Misfit(line, "a link is an IRI")
+                raise RuleError(line, "a link is an IRI")
             yield Relation(name), value
 
 
-def _resource(entries: Entries, context: Context, line: int) -> Resource:
+def _resource(entries: Entries, context: RuleScope, line: int) -> ResourceRule:
     if context.depth >= MAX_NESTING:
-        raise Misfit(line, f"resources are nested deeper than {MAX_NESTING}")
+        raise RuleError(line, f"resources are nested deeper than {MAX_NESTING}")
     context = replace(context, depth=context.depth + 1)
     items = None
     if "items" in entries:
@@ -113,9 +117,9 @@ def _resource(entries: Entries, context: Context, line: int) -> Resource:
         at, node = entries["subject"]  # a selector needs a mapping here
         subject = read_value(table_of("iri", node), context, at, is_iri=True)
         if not subject.is_iri:
-            raise Misfit(at, "a subject is an IRI")
+            raise RuleError(at, "a subject is an IRI")
     inner = replace(context, names=context.names | {"parent"})
-    return Resource(
+    return ResourceRule(
         items=items,
         subject=subject,
         fields=fields,
@@ -128,44 +132,44 @@ def _resource(entries: Entries, context: Context, line: int) -> Resource:
     )
 
 
-def _items(entry: Entry, context: Context) -> tuple[Selector, Context]:
+def _items(entry: Entry, context: RuleScope) -> tuple[Selector, RuleScope]:
     line, node = entry
     selector = read_selector(
         entries_of(table_of("css", node), SELECTORS, "`items`"), context, line
     )
     if selector is None:
-        raise Misfit(line, "`items` is a selector: css, xpath or json")
+        raise RuleError(line, "`items` is a selector: css, xpath or json")
     return selector, replace(context, kind="json" if selector.query else "element")
 
 
 def _fields(
-    entry: Entry | None, context: Context
-) -> tuple[tuple[tuple[str, Value], ...], Context]:
+    entry: Entry | None, context: RuleScope
+) -> tuple[tuple[tuple[str, ValueRule], ...], RuleScope]:
     """Return the fields, which can use those before, and a context with their names."""
-    fields: list[tuple[str, Value]] = []
+    fields: list[tuple[str, ValueRule]] = []
     if entry is not None:
         for name, (line, node) in entries_of(entry[1], None, "`fields`").items():
             if not name.isidentifier() or not name.isascii():
-                raise Misfit(line, f"{name!r} cannot be a name in templates")
+                raise RuleError(line, f"{name!r} cannot be a name in templates")
             if name in _TAKEN_NAMES:
-                raise Misfit(line, f"{name!r} has a meaning in templates already")
+                raise RuleError(line, f"{name!r} has a meaning in templates already")
             fields.append((name, read_value(node, context, line)))
             context = replace(context, names=context.names | {name})
     return tuple(fields), context
 
 
-def _types(entry: Entry | None, context: Context) -> Iterator[RuleProperty]:
+def _types(entry: Entry | None, context: RuleScope) -> Iterator[RuleProperty]:
     if entry is None:
         return
     for member in members(entry[1]):
         node = table_of("iri", member)
         value = read_value(node, context, member.line, is_iri=True)
         if not value.is_iri:
-            raise Misfit(member.line, "a type is an IRI")
+            raise RuleError(member.line, "a type is an IRI")
         yield RuleProperty("type", RDF_TYPE, is_inverse=False, source=value)
 
 
-def _properties(entry: Entry | None, context: Context) -> Iterator[RuleProperty]:
+def _properties(entry: Entry | None, context: RuleScope) -> Iterator[RuleProperty]:
     if entry is None:
         return
     for label, (line, node) in entries_of(entry[1], None, "`properties`").items():
@@ -173,13 +177,15 @@ def _properties(entry: Entry | None, context: Context) -> Iterator[RuleProperty]
         predicate = read_iri(line, label.removeprefix("^"), context)
         for member in members(node):
             source = _source(member, context, line)
-            if is_inverse and isinstance(source, Value) and not source.is_iri:
-                raise Misfit(line, "`^` needs an IRI or a resource; add `as: iri`")
+            if is_inverse and isinstance(source, ValueRule) and not source.is_iri:
+                raise RuleError(line, "`^` needs an IRI or a resource; add `as: iri`")
             yield RuleProperty(label, predicate, is_inverse=is_inverse, source=source)
 
 
-def _source(node: Node, context: Context, line: int) -> Value | Resource:
-    if isinstance(node, Table) and any(k.text in _NESTED_KEYS for k, _ in node.pairs):
+def _source(node: Node, context: RuleScope, line: int) -> ValueRule | ResourceRule:
+    if isinstance(node, TableNode) and any(
+        k.text in _NESTED_KEYS for k, _ in node.pairs
+    ):
         entries = entries_of(node, _RESOURCE_KEYS, "a nested resource")
         return _resource(entries, context, line)
     return read_value(node, context, line)

@@ -9,8 +9,13 @@ from lxml import etree
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.rules.names import last_segment, url_parts
-from rdfcrawl.html.rules.selectors import Json, Selector, Unselectable, parse_json
-from rdfcrawl.html.rules.templates import Iri, UrlPart
+from rdfcrawl.html.rules.selectors import (
+    JsonValue,
+    Selector,
+    SelectorFailed,
+    parse_json,
+)
+from rdfcrawl.html.rules.templates import UrlPart, WholeIri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,13 +55,13 @@ class PageParts:
             return None
 
     @cached_property
-    def json(self) -> Json | None:
+    def json(self) -> JsonValue | None:
         """The value of a page of JSON; else None."""
         if not self.page.is_json:
             return None
         try:
-            return Json(parse_json(self.page.text.removeprefix("\ufeff")))
-        except Unselectable as error:
+            return JsonValue(parse_json(self.page.text.removeprefix("\ufeff")))
+        except SelectorFailed as error:
             self._log.note(Reason.SYNTAX, f"page is {error}")
             return None
 
@@ -69,8 +74,8 @@ class PageParts:
         """Return the values for templates; `captured` are named parts of the URL."""
         host, path, query = url_parts(self.page.url)
         return {
-            "url": Iri(self.page.url),
-            "base": Iri(self.base),
+            "url": WholeIri(self.page.url),
+            "base": WholeIri(self.base),
             "host": UrlPart(host),
             "path": UrlPart(path),
             "query": UrlPart(query),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.html.rules.names import resolved
-from rdfcrawl.html.rules.selectors import Json
+from rdfcrawl.html.rules.selectors import JsonValue
 from rdfcrawl.html.rules.texts import collapsed
 from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rdfcrawl.html.rules.model import Value
+    from rdfcrawl.html.rules.model import ValueRule
     from rdfcrawl.html.rules.selectors import Found
 
 # An expression may go over a text once for each of its characters.
@@ -20,7 +20,7 @@ MAX_PATTERN_TEXT_CHARS: Final = 10_000
 
 
 def refined(
-    value: Value, raw: str, *, values: Mapping[str, str], base: str
+    value: ValueRule, raw: str, *, values: Mapping[str, str], base: str
 ) -> Iterator[str]:
     """Yield the texts made of a raw one, which is empty for a value without selector.
 
@@ -34,7 +34,7 @@ def refined(
             yield text
 
 
-def _refined(value: Value, text: str, values: Mapping[str, str], base: str) -> str:
+def _refined(value: ValueRule, text: str, values: Mapping[str, str], base: str) -> str:
     if value.pattern is not None:
         match = value.pattern.search(text, 0, MAX_PATTERN_TEXT_CHARS)
         if match is None:
@@ -49,11 +49,11 @@ def _refined(value: Value, text: str, values: Mapping[str, str], base: str) -> s
     return resolved(text, base) if value.is_iri else text
 
 
-def datatype_of(value: Value, found: Found | None) -> str:
+def datatype_of(value: ValueRule, found: Found | None) -> str:
     """Return the datatype of a literal; numbers of JSON have their own."""
     if value.datatype or value.language or not value.is_plain:
         return value.datatype
-    if not isinstance(found, Json):
+    if not isinstance(found, JsonValue):
         return ""
     if isinstance(found.value, bool):
         return XSD + "boolean"

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.html.rules.model import Resource, Value
+from rdfcrawl.html.rules.model import ResourceRule, ValueRule
 from rdfcrawl.html.rules.parts import PageParts
 from rdfcrawl.html.rules.refining import datatype_of, refined
-from rdfcrawl.html.rules.selectors import MAX_MATCHES, Unselectable
+from rdfcrawl.html.rules.selectors import MAX_MATCHES, SelectorFailed
 from rdfcrawl.html.rules.squirrel_pages import squirrel_statements
-from rdfcrawl.html.rules.templates import Iri
+from rdfcrawl.html.rules.templates import WholeIri
 from rdfcrawl.html.rules.texts import language_of, link_of, text_of
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.records import Link
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules.model import Rule, RuleProperty
+    from rdfcrawl.html.rules.model import PageRule, RuleProperty
     from rdfcrawl.html.rules.selectors import Found, Scope, Selector
 
 MAX_CHARS: Final = 2**26  # of the statements of one page
 MAX_LINKS: Final = 10_000  # of one rule on one page
 
 
-def scrape(page: ParsedPage, rules: Iterable[Rule], log: FaultLog) -> Iterator[str]:
+def scrape(page: ParsedPage, rules: Iterable[PageRule], log: FaultLog) -> Iterator[str]:
     """Yield the statements of rules in a page, as lines of `terms.statement`.
 
     Links of the rules are added to `page.links`. The time is not bounded here: a
@@ -94,7 +94,7 @@ class _Missing(Exception):
 class _Work:
     """One rule being applied to one page."""
 
-    rule: Rule
+    rule: PageRule
     parts: PageParts
     log: FaultLog
     budget: _Budget
@@ -103,7 +103,7 @@ class _Work:
         """Count a fault under the name of the rule."""
         self.log.note(reason, f"rule {self.rule.name}: {detail}")
 
-    def statements(self, resource: Resource) -> Iterator[str]:
+    def statements(self, resource: ResourceRule) -> Iterator[str]:
         """Yield the statements of the rule, one resource after the other."""
         here = _Here(None, self.parts.values(self.rule.captured))
         for _, lines in self._resources(resource, here):
@@ -122,7 +122,7 @@ class _Work:
     # -- resources ---------------------------------------------------------------------
 
     def _resources(
-        self, resource: Resource, here: _Here
+        self, resource: ResourceRule, here: _Here
     ) -> Iterator[tuple[str, list[str]]]:
         """Yield the subject and the statements of each complete item."""
         for n, scope in enumerate(self._scopes(resource, here), start=1):
@@ -136,7 +136,7 @@ class _Work:
             if resource.is_first:
                 return
 
-    def _scopes(self, resource: Resource, here: _Here) -> Iterator[Scope | None]:
+    def _scopes(self, resource: ResourceRule, here: _Here) -> Iterator[Scope | None]:
         if resource.items is None:
             yield here.scope
             return
@@ -144,11 +144,11 @@ class _Work:
             if not isinstance(found, str):
                 yield found
 
-    def _resource(self, resource: Resource, here: _Here) -> tuple[str, list[str]]:
+    def _resource(self, resource: ResourceRule, here: _Here) -> tuple[str, list[str]]:
         here = self._with_fields(resource, here)
         subject = self._subject(resource.subject, here)
         term = iri(subject) if subject else self.budget.next_blank()
-        here = _Here(here.scope, {**here.values, "parent": Iri(subject)})
+        here = _Here(here.scope, {**here.values, "parent": WholeIri(subject)})
         lines: list[str] = []
         for prop in resource.properties:
             found = self._property(term, prop, here)
@@ -157,16 +157,16 @@ class _Work:
             lines += found
         return term, lines
 
-    def _with_fields(self, resource: Resource, here: _Here) -> _Here:
+    def _with_fields(self, resource: ResourceRule, here: _Here) -> _Here:
         values = dict(here.values)
         for name, value in resource.fields:
             text = self._first(value, _Here(here.scope, values))
             if not text and value.is_required:
                 raise _Missing(f"field {name}")
-            values[name] = Iri(text) if value.is_iri else text
+            values[name] = WholeIri(text) if value.is_iri else text
         return _Here(here.scope, values)
 
-    def _subject(self, subject: Value | None, here: _Here) -> str:
+    def _subject(self, subject: ValueRule | None, here: _Here) -> str:
         """Return an IRI, or an empty text for a blank node."""
         if subject is None:
             return ""
@@ -187,9 +187,9 @@ class _Work:
         return lines
 
     def _objects(
-        self, source: Value | Resource, here: _Here
+        self, source: ValueRule | ResourceRule, here: _Here
     ) -> Iterator[tuple[str, list[str]]]:
-        if isinstance(source, Resource):
+        if isinstance(source, ResourceRule):
             yield from self._resources(source, here)
         else:
             for text, found in self._texts(source, here):
@@ -197,7 +197,9 @@ class _Work:
 
     # -- values ------------------------------------------------------------------------
 
-    def _term(self, value: Value, text: str, found: Found | None, here: _Here) -> str:
+    def _term(
+        self, value: ValueRule, text: str, found: Found | None, here: _Here
+    ) -> str:
         if value.is_iri:
             return iri(text)
         language = value.language
@@ -206,11 +208,13 @@ class _Work:
             language = language_of(found, scope)
         return literal(text, datatype=datatype_of(value, found), language=language)
 
-    def _first(self, value: Value, here: _Here) -> str:
+    def _first(self, value: ValueRule, here: _Here) -> str:
         return next((text for text, _ in self._texts(value, here)), "")
 
-    def _texts(self, value: Value, here: _Here) -> Iterator[tuple[str, Found | None]]:
-        """Yield texts after all steps of `Value`, each with its selected part."""
+    def _texts(
+        self, value: ValueRule, here: _Here
+    ) -> Iterator[tuple[str, Found | None]]:
+        """Yield texts after all steps of `ValueRule`, each with its selected part."""
         for raw, found in self._raw_texts(value, here):
             for text in refined(value, raw, values=here.values, base=self.parts.base):
                 yield text, found
@@ -218,7 +222,7 @@ class _Work:
                     return
 
     def _raw_texts(
-        self, value: Value, here: _Here
+        self, value: ValueRule, here: _Here
     ) -> Iterator[tuple[str, Found | None]]:
         if value.selector is None:
             yield "", None
@@ -242,5 +246,5 @@ class _Work:
             if next(found, None) is not None:
                 detail = f"{selector.text}: more than {MAX_MATCHES} matches"
                 self.note(Reason.TOO_LARGE, detail)
-        except Unselectable as error:
+        except SelectorFailed as error:
             self.note(Reason.SYNTAX, f"{selector.text}: {error}")

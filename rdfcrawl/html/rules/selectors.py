@@ -30,18 +30,18 @@ _translator = HTMLTranslator()
 
 
 @dataclass(frozen=True, slots=True)
-class Json:
+class JsonValue:
     """A value of a JSON document."""
 
     value: Any
 
 
 Element: TypeAlias = "etree._Element"  # noqa: SLF001 - it has no public name
-Scope: TypeAlias = "Element | Json"
-Found: TypeAlias = "Element | Json | str"
+Scope: TypeAlias = "Element | JsonValue"
+Found: TypeAlias = "Element | JsonValue | str"
 
 
-class Unselectable(Exception):
+class SelectorFailed(Exception):
     """A selector fails on a page; the message says why."""
 
 
@@ -67,9 +67,9 @@ class Selector:
             Unselectable: a function was applied to a wrong type, or a text is not JSON.
         """
         if self.path is None:
-            if isinstance(scope, Json) and self.query is not None:
+            if isinstance(scope, JsonValue) and self.query is not None:
                 yield from _search(self.query, scope.value)
-        elif scope is not None and not isinstance(scope, Json):
+        elif scope is not None and not isinstance(scope, JsonValue):
             found = _evaluate(self.path, scope)
             if self.query is None:
                 yield from found
@@ -140,7 +140,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise Unselectable(f"not JSON: {error}") from error
+        raise SelectorFailed(f"not JSON: {error}") from error
 
 
 def _refuse_constant(name: str) -> None:
@@ -158,7 +158,7 @@ def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
     try:
         found = path(scope)
     except (etree.XPathError, ValueError, TypeError) as error:
-        raise Unselectable(str(error)) from error
+        raise SelectorFailed(str(error)) from error
     if isinstance(found, list):
         return map(_plain, found)
     if isinstance(found, bool):
@@ -177,17 +177,17 @@ def _plain(found: Any) -> Found:
     return found if isinstance(found.tag, str) else found.text or ""
 
 
-def _search(expression: ParsedResult, value: Any) -> Iterable[Json]:
+def _search(expression: ParsedResult, value: Any) -> Iterable[JsonValue]:
     try:
         found = expression.search(value)
     except (JMESPathError, ValueError, TypeError, RecursionError) as error:
-        raise Unselectable(str(error)) from error
+        raise SelectorFailed(str(error)) from error
     if isinstance(found, list):
-        return [Json(member) for member in found if member is not None]
-    return [] if found is None else [Json(found)]
+        return [JsonValue(member) for member in found if member is not None]
+    return [] if found is None else [JsonValue(found)]
 
 
 def _text_of(part: Found) -> str:
     if isinstance(part, str):
         return part
-    return "".join(part.itertext()) if not isinstance(part, Json) else ""
+    return "".join(part.itertext()) if not isinstance(part, JsonValue) else ""

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.html.rules.entries import made, members
 from rdfcrawl.html.rules.jsoup import closing, jsoup
 from rdfcrawl.html.rules.model import (
-    Rule,
+    PageRule,
     RulePlace,
     SquirrelProperty,
     SquirrelResource,
     SquirrelSource,
 )
 from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
-from rdfcrawl.html.rules.nodes import Misfit, Node, Table, TextNode
+from rdfcrawl.html.rules.nodes import Node, RuleError, TableNode, TextNode
 from rdfcrawl.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
 
 if TYPE_CHECKING:
@@ -74,22 +74,22 @@ class SquirrelPattern:
 
 def iter_rules(
     path: Path, node: Node
-) -> Iterator[tuple[str, RulePlace, Callable[[], Rule]]]:
-    """Yield name, place and reader of each block; a reader may raise `Misfit`.
+) -> Iterator[tuple[str, RulePlace, Callable[[], PageRule]]]:
+    """Yield name, place and reader of each block; a reader may raise `RuleError`.
 
     Raises:
         Misfit: the file does not name its host.
     """
-    if not isinstance(node, Table):
-        raise Misfit(node.line, f"`{FILE_KEY}` is a mapping")
+    if not isinstance(node, TableNode):
+        raise RuleError(node.line, f"`{FILE_KEY}` is a mapping")
     entries = node.entries()
     if "check" not in entries:
-        raise Misfit(node.line, "`check` with the `domain` is missing")
+        raise RuleError(node.line, "`check` with the `domain` is missing")
     line, check = entries.pop("check")
-    checks = check.entries() if isinstance(check, Table) else {}
+    checks = check.entries() if isinstance(check, TableNode) else {}
     domain = checks.get("domain", (line, None))[1]
     if not isinstance(domain, TextNode) or not domain.text.strip():
-        raise Misfit(line, "`domain` is missing")
+        raise RuleError(line, "`domain` is missing")
     host = domain.text.strip().lower().removeprefix("www.")
     ignore = checks.get("ignore-request", (line, None))[1]
     cuts_query = isinstance(ignore, TextNode) and ignore.text.lower() == "true"
@@ -100,8 +100,8 @@ def iter_rules(
 
 def _rule(
     name: str, place: RulePlace, host: str, block: Node, cuts_query: bool
-) -> Rule:
-    return Rule(
+) -> PageRule:
+    return PageRule(
         name=name,
         place=place,
         patterns=(_pattern(host, block),),
@@ -111,17 +111,17 @@ def _rule(
 
 
 def _pattern(host: str, block: Node) -> SquirrelPattern:
-    entries = block.entries() if isinstance(block, Table) else {}
+    entries = block.entries() if isinstance(block, TableNode) else {}
     if "regex" not in entries:
-        raise Misfit(block.line, "`regex` is missing")
+        raise RuleError(block.line, "`regex` is missing")
     line, node = entries["regex"]
     texts: list[str] = []
     expressions: list[re.Pattern[str]] = []
     for member in members(node):
         if not isinstance(member, TextNode) or not member.text:
-            raise Misfit(line, "`regex` is a text or a list of texts")
+            raise RuleError(line, "`regex` is a text or a list of texts")
         if len(member.text) > MAX_PATTERN_CHARS:
-            raise Misfit(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
+            raise RuleError(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
         texts.append(member.text.lower())
         # As it stands: in lower case, `\D` would become `\d`.
         with suppress(re.error, OverflowError, RecursionError):  # a text alone
@@ -130,43 +130,43 @@ def _pattern(host: str, block: Node) -> SquirrelPattern:
 
 
 def _resources(block: Node) -> Iterator[SquirrelResource]:
-    entries = block.entries() if isinstance(block, Table) else {}
+    entries = block.entries() if isinstance(block, TableNode) else {}
     for key, (line, _) in entries.items():
         if key not in {"regex", "resources"}:
-            raise Misfit(line, f"{key!r} has no counterpart here")
+            raise RuleError(line, f"{key!r} has no counterpart here")
     line, node = entries.get("resources", (block.line, block))
-    if node is block or not isinstance(node, Table):
-        raise Misfit(line, "`resources` is missing")
+    if node is block or not isinstance(node, TableNode):
+        raise RuleError(line, "`resources` is missing")
     # In files of the oldest kind, predicates of the page stand there without subject.
-    page = tuple(x for x in node.pairs if not isinstance(x[1], Table))
-    found = list(_resource("$uri", Table(node.line, page))) if page else []
+    page = tuple(x for x in node.pairs if not isinstance(x[1], TableNode))
+    found = list(_resource("$uri", TableNode(node.line, page))) if page else []
     for name, value in node.pairs:
-        if isinstance(value, Table):
+        if isinstance(value, TableNode):
             if name.text == "javascript":
-                raise Misfit(name.line, "`javascript` needs a browser")
+                raise RuleError(name.line, "`javascript` needs a browser")
             found += _resource(name.text, value)
     _check_numbers(found, line)
     yield from found
 
 
-def _resource(subject: str, table: Table) -> Iterator[SquirrelResource]:
+def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
     wrapped = _WRAPPED.fullmatch(subject.strip())
     subject = wrapped[1] if wrapped else subject.strip()
     name = subject.removesuffix("*")
     if not name.startswith("$uri") and not is_iri(name.replace("$label", "x")):
-        raise Misfit(table.line, f"subject {subject!r} is no IRI")
+        raise RuleError(table.line, f"subject {subject!r} is no IRI")
     properties: list[SquirrelProperty] = []
     nested: list[SquirrelResource] = []
     for key, value in table.pairs:
-        if isinstance(value, Table):
+        if isinstance(value, TableNode):
             nested += _resource(key.text, value)
             continue
         predicate = key.text.removesuffix("*")
         if not is_iri(predicate):
-            raise Misfit(key.line, f"predicate {key.text!r} is no IRI")
+            raise RuleError(key.line, f"predicate {key.text!r} is no IRI")
         for member in members(value):
             if not isinstance(member, TextNode) or not member.text.strip():
-                raise Misfit(key.line, "an object is a selector or a list of them")
+                raise RuleError(key.line, "an object is a selector or a list of them")
             properties.append(
                 SquirrelProperty(
                     predicate=predicate,
@@ -186,7 +186,7 @@ def _check_numbers(resources: list[SquirrelResource], line: int) -> None:
     for resource in resources:
         for source in (each.source for each in resource.properties):
             if source.is_numbered and source.prefix not in numbered:
-                raise Misfit(line, f"there is no subject {source.prefix}*")
+                raise RuleError(line, f"there is no subject {source.prefix}*")
 
 
 def _source(line: int, text: str) -> SquirrelSource:
@@ -195,24 +195,24 @@ def _source(line: int, text: str) -> SquirrelSource:
         return SquirrelSource(selector=made(line, jsoup, text), is_link=True)
     end = closing(text, call.end())
     if end < 0:
-        raise Misfit(line, f"a parenthesis is not closed: {text!r}")
+        raise RuleError(line, f"a parenthesis is not closed: {text!r}")
     argument, rest = text[call.end() : end], text[end + 1 :].strip()
     if call[1] == "l":
         if rest.startswith("+"):
             return SquirrelSource(prefix=argument, selector=made(line, jsoup, rest[1:]))
         if rest not in {"", "*"}:
-            raise Misfit(line, f"{rest!r} after l() is not understood")
+            raise RuleError(line, f"{rest!r} after l() is not understood")
         argument = argument.strip() + rest
         return SquirrelSource(
             prefix=argument.removesuffix("*"), is_numbered=argument.endswith("*")
         )
     if rest:
-        raise Misfit(line, f"{rest!r} after {call[1]}() is not understood")
+        raise RuleError(line, f"{rest!r} after {call[1]}() is not understood")
     if call[1] == "append":
         return SquirrelSource(prefix="$uri", selector=made(line, jsoup, argument))
     attribute, colon, selector = argument.partition(":")
     if not colon or not is_attribute(attribute.strip()):
-        raise Misfit(line, "attr() is written attr(name:selector)")
+        raise RuleError(line, "attr() is written attr(name:selector)")
     return SquirrelSource(
         selector=made(line, jsoup, selector), attribute=attribute.strip().lower()
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.rules.names import is_web_url, last_segment, resolved, url_parts
-from rdfcrawl.html.rules.selectors import MAX_MATCHES, Json, Unselectable
+from rdfcrawl.html.rules.selectors import MAX_MATCHES, JsonValue, SelectorFailed
 from rdfcrawl.html.rules.texts import collapsed, text_of
 from rdfcrawl.rdf.terms import iri, literal, statement
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from rdfcrawl.html.rules.model import (
-        Rule,
+        PageRule,
         SquirrelProperty,
         SquirrelResource,
         SquirrelSource,
@@ -27,7 +27,7 @@ _LINKS = frozenset({"href", "src"})
 
 
 def squirrel_statements(
-    rule: Rule,
+    rule: PageRule,
     *,
     url: str,
     root: Element | None,
@@ -83,7 +83,7 @@ class _SquirrelPage:
                 text = text_of(found, attribute=source.attribute)
                 if text := collapsed(text):
                     terms.append(_term(prefix + text))
-        except Unselectable as error:
+        except SelectorFailed as error:
             self.note(Reason.SYNTAX, f"{source.selector.text}: {error}")
         return terms
 
@@ -153,6 +153,6 @@ def _term(text: str) -> str:
 def _link(found: Found, source: SquirrelSource, url: str) -> str:
     """Return the target of an element, if the source asks for links."""
     name = "href" if source.is_link else source.attribute
-    if name not in _LINKS or source.prefix or isinstance(found, (str, Json)):
+    if name not in _LINKS or source.prefix or isinstance(found, (str, JsonValue)):
         return ""
     return resolved(found.get(name) or "", url)

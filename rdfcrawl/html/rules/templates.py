@@ -18,7 +18,7 @@ _PARTS = re.compile(r"\{\{|\}\}|\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}|[{}]|[^{}]+")
 _RESERVED = ":/?#[]@!$&'()*+,;=%"  # RFC 6570 3.2.3: kept by "{+name}"
 
 
-class Iri(str):
+class WholeIri(str):
     """A value that is a whole IRI, and is not escaped."""
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class UrlPart(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class TextTemplate:
     """A text with places for values.
 
     Attributes:
@@ -41,7 +41,7 @@ class Template:
     parts: tuple[str | tuple[str, bool], ...]
 
     @classmethod
-    def parse(cls, text: str, names: Collection[str]) -> Template:
+    def parse(cls, text: str, names: Collection[str]) -> TextTemplate:
         """Parse a template.
 
         Args:
@@ -72,9 +72,9 @@ class Template:
         """Text before the first place."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
 
-    def with_head(self, head: str) -> Template:
+    def with_head(self, head: str) -> TextTemplate:
         """Return the template with another text before the first place."""
-        return Template((head, *self.parts[1:]))
+        return TextTemplate((head, *self.parts[1:]))
 
     def fill(self, values: Mapping[str, str], *, is_iri: bool) -> str | None:
         """Return the text with values in the places; None if a value is missing.
@@ -97,7 +97,7 @@ class Template:
 def _inserted(value: str, *, is_iri: bool, is_kept: bool) -> str:
     if isinstance(value, UrlPart):
         return str(value) if is_iri else unquote(value)
-    if isinstance(value, Iri) or not is_iri:
+    if isinstance(value, WholeIri) or not is_iri:
         return str(value)
     # UTF-8 has no surrogates.
     text = value.encode("utf-8", "replace").decode()

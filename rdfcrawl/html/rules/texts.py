@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from rdfcrawl.html.rules.names import is_iri
-from rdfcrawl.html.rules.selectors import Element, Found, Json, Scope
+from rdfcrawl.html.rules.selectors import Element, Found, JsonValue, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def text_of(found: Found, *, attribute: str = "") -> str:
     """Return the text of a selected part, or of an attribute of an element."""
     if isinstance(found, str):
         return found
-    if isinstance(found, Json):
+    if isinstance(found, JsonValue):
         return _json_text(found.value)
     name = attribute or _VALUES.get(found.tag)
     value = found.get(name) if name else None
@@ -56,7 +56,7 @@ def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
     If `is_plain`, the text of an element counts only if it is an IRI. `attribute` names
     the one with the link.
     """
-    if attribute or isinstance(found, (str, Json)):
+    if attribute or isinstance(found, (str, JsonValue)):
         return text_of(found, attribute=attribute)
     for name in _LINKS:
         if (link := found.get(name)) is not None:
@@ -80,9 +80,9 @@ def language_of(found: Found | None, scope: Scope | None) -> str:
         # lxml's strings know the element that they were cut out of.
         parent = getattr(found, "getparent", lambda: None)()
         element = scope if parent is None else parent
-    elif found is not None and not isinstance(found, Json):
+    elif found is not None and not isinstance(found, JsonValue):
         element = found
-    while element is not None and not isinstance(element, Json):
+    while element is not None and not isinstance(element, JsonValue):
         language = element.get("lang")
         if language is None:
             language = element.get("xml:lang")

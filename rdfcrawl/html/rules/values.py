@@ -16,12 +16,12 @@ from rdfcrawl.html.rules.entries import (
     table_of,
     text_at,
 )
-from rdfcrawl.html.rules.model import Value
+from rdfcrawl.html.rules.model import ValueRule
 from rdfcrawl.html.rules.names import expand, is_attribute
-from rdfcrawl.html.rules.nodes import Misfit, Node
+from rdfcrawl.html.rules.nodes import Node, RuleError
 from rdfcrawl.html.rules.patterns import regex
 from rdfcrawl.html.rules.selectors import Selector
-from rdfcrawl.html.rules.templates import Template
+from rdfcrawl.html.rules.templates import TextTemplate
 from rdfcrawl.html.rules.texts import is_language
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _VALUE_KEYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class RuleScope:
     """What can be named at a place of a rule file.
 
     Attributes:
@@ -55,8 +55,8 @@ class Context:
 
 
 def read_value(
-    node: Node, context: Context, line: int, *, is_iri: bool = False
-) -> Value:
+    node: Node, context: RuleScope, line: int, *, is_iri: bool = False
+) -> ValueRule:
     """Parse a value; a text alone is a CSS selector.
 
     `line` is that of its key. `is_iri` is overridden by the key `as`.
@@ -68,7 +68,7 @@ def read_value(
     selector = read_selector(entries, context, line)
     constants = [name for name in ("text", "iri") if name in entries]
     if (selector is not None) + len(constants) != 1:
-        raise Misfit(line, "a value has one of css, xpath, json, text and iri")
+        raise RuleError(line, "a value has one of css, xpath, json, text and iri")
     is_iri = is_iri or constants == ["iri"]
     if "as" in entries:
         is_iri = choice(entries["as"], ("iri", "literal")) == "iri"
@@ -80,7 +80,7 @@ def read_value(
     if not constants:
         context = replace(context, names=context.names | {"value"})
     template = entries.get(constants[0] if constants else "template")
-    return Value(
+    return ValueRule(
         selector=selector,
         attribute=_attribute(entries),
         keeps_space="whitespace" in entries
@@ -102,34 +102,34 @@ def _check_keys(
 ) -> None:
     for name in _STEPS:
         if is_constant and name in entries:
-            raise Misfit(entries[name][0], f"`{name}` needs a selector")
+            raise RuleError(entries[name][0], f"`{name}` needs a selector")
     if "datatype" in entries and "language" in entries:
-        raise Misfit(line, "a literal has a datatype or a language, not both")
+        raise RuleError(line, "a literal has a datatype or a language, not both")
     for name in ("datatype", "language"):
         if is_iri and name in entries:
-            raise Misfit(entries[name][0], f"an IRI has no {name}")
+            raise RuleError(entries[name][0], f"an IRI has no {name}")
 
 
-def read_selector(entries: Entries, context: Context, line: int) -> Selector | None:
+def read_selector(entries: Entries, context: RuleScope, line: int) -> Selector | None:
     """Return the selector of a mapping, or None.
 
     Raises:
         Misfit: the selector is invalid, or cannot match where it stands.
     """
     if "css" in entries and "xpath" in entries:
-        raise Misfit(line, "css and xpath exclude each other")
+        raise RuleError(line, "css and xpath exclude each other")
     selector: Selector | None = None
     for name, read in (("css", selectors.css), ("xpath", selectors.xpath)):
         if name in entries:
             at = entries[name][0]
             if context.kind == "json":
-                raise Misfit(at, f"{name} finds nothing in JSON; use json")
+                raise RuleError(at, f"{name} finds nothing in JSON; use json")
             selector = made(at, read, text_at(*entries[name]))
     if "json" not in entries:
         return selector
     at, node = entries["json"]
     if selector is None and context.kind == "element":
-        raise Misfit(at, "json needs css or xpath beside it, which finds the JSON")
+        raise RuleError(at, "json needs css or xpath beside it, which finds the JSON")
     text = text_at(at, node)
     query = made(at, selectors.query, text)
     if selector is None:
@@ -137,7 +137,7 @@ def read_selector(entries: Entries, context: Context, line: int) -> Selector | N
     return replace(selector, text=f"{selector.text} {text}", query=query)
 
 
-def read_iri(line: int, text: str, context: Context) -> str:
+def read_iri(line: int, text: str, context: RuleScope) -> str:
     """Return an IRI with its prefix expanded.
 
     Raises:
@@ -153,13 +153,13 @@ def _text(entries: Entries, name: str) -> str:
 def _attribute(entries: Entries) -> str:
     name = _text(entries, "attribute")
     if name and not is_attribute(name):
-        raise Misfit(entries["attribute"][0], f"{name!r} is no name of an attribute")
+        raise RuleError(entries["attribute"][0], f"{name!r} is no name of an attribute")
     return name.lower()
 
 
-def _template(entry: Entry, context: Context, *, is_iri: bool) -> Template:
+def _template(entry: Entry, context: RuleScope, *, is_iri: bool) -> TextTemplate:
     line, node = entry
-    template = made(line, Template.parse, text_at(line, node), context.names)
+    template = made(line, TextTemplate.parse, text_at(line, node), context.names)
     head = template.head.lstrip()
     if is_iri and ":" in head and head[0] not in "/?#.":
         return template.with_head(read_iri(line, head, context))
@@ -167,7 +167,7 @@ def _template(entry: Entry, context: Context, *, is_iri: bool) -> Template:
 
 
 def _mapping(
-    entry: Entry | None, context: Context, *, is_iri: bool
+    entry: Entry | None, context: RuleScope, *, is_iri: bool
 ) -> dict[str, str] | None:
     if entry is None:
         return None
@@ -180,7 +180,7 @@ def _mapping(
     return found
 
 
-def _datatype(entries: Entries, context: Context) -> str:
+def _datatype(entries: Entries, context: RuleScope) -> str:
     if "datatype" not in entries:
         return ""
     line, node = entries["datatype"]
@@ -193,5 +193,7 @@ def _language(entries: Entries) -> str:
     line, node = entries["language"]
     language = text_at(line, node)
     if not is_language(language):
-        raise Misfit(line, f"{language!r} is no language; such are en, de-AT and auto")
+        raise RuleError(
+            line, f"{language!r} is no language; such are en, de-AT and auto"
+        )
     return language

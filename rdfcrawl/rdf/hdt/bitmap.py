@@ -13,12 +13,12 @@ from rdfcrawl.rdf.hdt.vbyte import encode_vbyte
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.cursor import Cursor
+    from rdfcrawl.rdf.hdt.cursor import FileCursor
 
 _TYPE_PLAIN = 1
 
 
-class Bitmap:
+class WindowedBitmap:
     """A sequence of bits that is unpacked a window at a time.
 
     Args:
@@ -38,7 +38,7 @@ class Bitmap:
         self.n_bits, self.n_ones = n_bits, n_ones
 
     @classmethod
-    def read(cls, cursor: Cursor, what: str) -> Bitmap:
+    def read(cls, cursor: FileCursor, what: str) -> WindowedBitmap:
         """Return the bitmap that comes next; its checksums are checked.
 
         Raises:
@@ -76,7 +76,7 @@ class Bitmap:
         return bits[begin - first * 8 : end - first * 8].astype(np.bool_)
 
 
-def _n_bytes_of_none(cursor: Cursor) -> int:
+def _n_bytes_of_none(cursor: FileCursor) -> int:
     """Return how many bytes a bitmap of no bits has: hdt-cpp writes one."""
     ahead = bytes(cursor.peek(1 + CRC32C_BYTES))
     crc = Crc32c()

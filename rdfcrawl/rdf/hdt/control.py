@@ -11,7 +11,7 @@ from rdfcrawl.rdf.hdt.crc import crc16
 from rdfcrawl.rdf.namespaces import HDT
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.hdt.cursor import Cursor
+    from rdfcrawl.rdf.hdt.cursor import FileCursor
 
 MAGIC = b"$HDT"
 GLOBAL_FORMAT = f"<{HDT}HDTv1>"
@@ -32,7 +32,7 @@ class HdtPart(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class ControlInformation:
     """One control information.
 
     Attributes:
@@ -53,7 +53,7 @@ class Control:
         return content + crc16(content).to_bytes(2, "little")
 
 
-def read_control(cursor: Cursor, part: HdtPart) -> Control:
+def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
     """Return the control information that comes next.
 
     Args:
@@ -76,10 +76,10 @@ def read_control(cursor: Cursor, part: HdtPart) -> Control:
         raise SourceFault(Reason.SYNTAX, f"{what}: opens part {found}")
     name, pairs = (text.decode("utf-8", "replace") for text in texts)
     properties = (pair.partition("=") for pair in pairs.split(";") if pair)
-    return Control(part, name, {key: value for key, _, value in properties})
+    return ControlInformation(part, name, {key: value for key, _, value in properties})
 
 
-def demand_format(control: Control, supported: str) -> None:
+def demand_format(control: ControlInformation, supported: str) -> None:
     """Check that a part is in the one format that is supported.
 
     Raises:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 2**20
 
 
-class Cursor:
+class FileCursor:
     """Reads the parts of a file in order; nothing is taken from behind its end.
 
     Args:

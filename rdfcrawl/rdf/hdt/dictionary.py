@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.cursor import Cursor
+    from rdfcrawl.rdf.hdt.cursor import FileCursor
 
     Numbers = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class TooMuch(Exception):
     """The terms of a window do not fit into memory together."""
 
 
-class Section:
+class DictionarySection:
     """One sorted list of strings in front coding.
 
     Attributes:
@@ -62,7 +62,7 @@ class Section:
 
     def __init__(
         self,
-        cursor: Cursor,
+        cursor: FileCursor,
         what: str,
         *,
         cache: BlockCache,
@@ -240,7 +240,7 @@ def _n_bytes(strings: Sequence[bytes | Reason]) -> int:
     return sum(map(len, strings)) + OBJECT_BYTES * len(strings)
 
 
-class Dictionary:
+class TermDictionary:
     """All terms of a file, by role and number.
 
     Attributes:
@@ -252,8 +252,8 @@ class Dictionary:
 
     __slots__ = ("_objects", "_predicates", "_shared", "_subjects", "n_shared")
 
-    def __init__(self, cursor: Cursor, *, longest: int) -> None:
-        """Read the dictionary that comes next; see `Section`.
+    def __init__(self, cursor: FileCursor, *, longest: int) -> None:
+        """Read the dictionary that comes next; see `DictionarySection`.
 
         Raises:
             SourceFault: it is none, or not one that can be read.
@@ -261,7 +261,7 @@ class Dictionary:
         demand_format(read_control(cursor, HdtPart.DICTIONARY), DICTIONARY_FORMAT)
         cache = BlockCache()
         self._shared, self._subjects, self._predicates, self._objects = (
-            Section(cursor, what, cache=cache, longest=longest)
+            DictionarySection(cursor, what, cache=cache, longest=longest)
             for what in (
                 "dictionary of shared terms",
                 "dictionary of subjects",
@@ -277,7 +277,7 @@ class Dictionary:
             return self._predicates.n_strings
         return self.n_shared + self._own(role).n_strings
 
-    def _own(self, role: str) -> Section:
+    def _own(self, role: str) -> DictionarySection:
         return self._subjects if role == "s" else self._objects
 
     def terms(self, role: str, numbers: Numbers, room: int) -> list[bytes | Reason]:
@@ -289,7 +289,7 @@ class Dictionary:
             room: bytes that they may take together.
 
         Raises:
-            TooMuch: they take more; see `Section.strings`.
+            TooMuch: they take more; see `DictionarySection.strings`.
         """
         if role == "p":
             return self._predicates.strings(numbers - 1, room)

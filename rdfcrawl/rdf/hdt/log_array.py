@@ -13,7 +13,7 @@ from rdfcrawl.rdf.hdt.vbyte import encode_vbyte
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.cursor import Cursor
+    from rdfcrawl.rdf.hdt.cursor import FileCursor
 
 _TYPE_LOG = 1
 _MAX_WIDTH = 64
@@ -35,7 +35,7 @@ class LogArray:
         self.n_entries = n_entries
 
     @classmethod
-    def read(cls, cursor: Cursor, what: str) -> LogArray:
+    def read(cls, cursor: FileCursor, what: str) -> LogArray:
         """Return the sequence that comes next; its checksums are checked.
 
         Raises:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
-    from rdfcrawl.rdf.hdt.spill import Spills
+    from rdfcrawl.rdf.hdt.spill import SpillFolder
 
 
 class DictionaryWriter:
@@ -32,7 +32,7 @@ class DictionaryWriter:
     __slots__ = ("objects", "predicates", "shared", "subjects")
 
     def __init__(
-        self, runs: list[SortedRun], spills: Spills, memory_bytes: int
+        self, runs: list[SortedRun], spills: SpillFolder, memory_bytes: int
     ) -> None:
         self.shared, self.subjects = SectionWriter(spills), SectionWriter(spills)
         self.predicates, self.objects = SectionWriter(spills), SectionWriter(spills)

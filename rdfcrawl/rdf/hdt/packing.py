@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rdfcrawl.rdf.hdt.crc import Buffer
-    from rdfcrawl.rdf.hdt.spill import Spills
+    from rdfcrawl.rdf.hdt.spill import SpillFolder
 
 BLOCK_STRINGS = 16  # as hdt-cpp and hdt-java
 _JOINED_BYTES = 256 * 1024
@@ -30,7 +30,7 @@ class CheckedSpill:
 
     __slots__ = ("_crc", "_n_waiting", "_spill", "_waiting")
 
-    def __init__(self, spills: Spills) -> None:
+    def __init__(self, spills: SpillFolder) -> None:
         self._spill, self._crc = spills.new(), Crc32c()
         self._waiting: list[Buffer] = []
         self._n_waiting = 0
@@ -62,7 +62,7 @@ class CheckedSpill:
         self._spill.drop()
 
 
-class Packer:
+class IntegerPacker:
     """A sequence of integers, packed while it comes.
 
     Args:
@@ -75,7 +75,7 @@ class Packer:
 
     __slots__ = ("_content", "_rest", "_width", "n_entries")
 
-    def __init__(self, width: int, spills: Spills) -> None:
+    def __init__(self, width: int, spills: SpillFolder) -> None:
         self._width, self._content = width, CheckedSpill(spills)
         self._rest = np.empty(0, np.uint64)
         self.n_entries = 0
@@ -120,7 +120,7 @@ class SectionWriter:
         "string_bytes",
     )
 
-    def __init__(self, spills: Spills) -> None:
+    def __init__(self, spills: SpillFolder) -> None:
         self._spills = spills
         self._packed, self._offsets = CheckedSpill(spills), spills.new()
         self._rest: list[bytes] = []
@@ -150,7 +150,7 @@ class SectionWriter:
         counts = self.n_strings, n_bytes, BLOCK_STRINGS
         preamble = bytes([TYPE_FRONT_CODING]) + b"".join(map(encode_vbyte, counts))
         out.write(preamble + bytes([crc8(preamble)]))
-        offsets = Packer(max(n_bytes.bit_length(), 1), self._spills)
+        offsets = IntegerPacker(max(n_bytes.bit_length(), 1), self._spills)
         for piece in self._offsets.pieces():
             offsets.add(np.frombuffer(piece, "<u8"))
         offsets.write_log_array(out)

@@ -14,10 +14,10 @@ from rdfcrawl.rdf.hdt.control import (
     demand_format,
     read_control,
 )
-from rdfcrawl.rdf.hdt.cursor import Cursor
-from rdfcrawl.rdf.hdt.dictionary import Dictionary, TooMuch
+from rdfcrawl.rdf.hdt.cursor import FileCursor
+from rdfcrawl.rdf.hdt.dictionary import TermDictionary, TooMuch
 from rdfcrawl.rdf.hdt.terms import TermWriter
-from rdfcrawl.rdf.hdt.triples import HdtPosition, Triples
+from rdfcrawl.rdf.hdt.triples import FileTriples, HdtPosition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.hdt.crc import Buffer
-    from rdfcrawl.rdf.hdt.triples import Window
+    from rdfcrawl.rdf.hdt.triples import TripleWindow
     from rdfcrawl.rdf.limits import ParseLimits
 
 BLOCK_BYTES: Final = 96 * 1024
@@ -64,16 +64,16 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
-    cursor = Cursor(buffer)
+    cursor = FileCursor(buffer)
     demand_format(read_control(cursor, HdtPart.GLOBAL), GLOBAL_FORMAT)
     _pass_header(cursor)
     longest = min(limits.literal_bytes, _MAX_TERM_BYTES)
-    dictionary = Dictionary(cursor, longest=longest)
-    triples = Triples(cursor)
+    dictionary = TermDictionary(cursor, longest=longest)
+    triples = FileTriples(cursor)
     yield from _Statements(dictionary, triples, log)
 
 
-def _pass_header(cursor: Cursor) -> None:
+def _pass_header(cursor: FileCursor) -> None:
     """Pass over the header.
 
     Raises:
@@ -92,7 +92,9 @@ class _Statements:
 
     __slots__ = ("_dictionary", "_log", "_triples", "_writer")
 
-    def __init__(self, dictionary: Dictionary, triples: Triples, log: FaultLog) -> None:
+    def __init__(
+        self, dictionary: TermDictionary, triples: FileTriples, log: FaultLog
+    ) -> None:
         self._dictionary, self._triples, self._log = dictionary, triples, log
         self._writer = TermWriter()
 
@@ -113,7 +115,7 @@ class _Statements:
             at = window.after
             size = min(size * growth // 8 + 1, _LARGEST_WINDOW)
 
-    def _n_in_range(self, window: Window) -> int:
+    def _n_in_range(self, window: TripleWindow) -> int:
         """Return how many statements come before one with a number out of range."""
         least = len(window.numbers["s"])
         for role, numbers in window.numbers.items():
@@ -124,7 +126,7 @@ class _Statements:
                 least = min(least, int(outside.argmax()))
         return least
 
-    def _columns(self, window: Window, n: int) -> list[_Column]:
+    def _columns(self, window: TripleWindow, n: int) -> list[_Column]:
         """Return the first `n` statements of a window, but those without a term.
 
         Raises:

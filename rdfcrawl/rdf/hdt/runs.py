@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.rdf.hdt.sorting import Places
-    from rdfcrawl.rdf.hdt.spill import Spill
+    from rdfcrawl.rdf.hdt.spill import SpillFile
 
 ROLES: Final = "spo"
 _LINE = re.compile(rb"([^ ]+) ([^ ]+) (.*) \.\n")
@@ -30,16 +30,16 @@ class SortedRun:
 
     Attributes:
         terms: by role, as a dictionary holds them.
-        numbers: by role, of each term in its dictionary; see `Numbers`.
+        numbers: by role, of each term in its dictionary; see `SpilledIntegers`.
     """
 
     __slots__ = ("_n_triples", "_places", "_spill", "numbers", "terms")
 
     def __init__(
-        self, terms: dict[str, StringRun], columns: list[Places], spill: Spill
+        self, terms: dict[str, StringRun], columns: list[Places], spill: SpillFile
     ) -> None:
         self.terms, self._spill = terms, spill
-        self.numbers = {role: Numbers(spill) for role in ROLES}
+        self.numbers = {role: SpilledIntegers(spill) for role in ROLES}
         self._n_triples = len(columns[0])
         content = np.stack(columns).astype(np.uint32).tobytes()
         self._places, _ = spill.add(content)
@@ -53,14 +53,14 @@ class SortedRun:
             yield self.numbers[role].all()[np.frombuffer(places, np.uint32)]
 
 
-class Numbers:
+class SpilledIntegers:
     """Integers put aside a few at a time, read all at once."""
 
     __slots__ = ("_n_waiting", "_spans", "_spill", "_waiting")
 
     _MOST_WAITING = 4096
 
-    def __init__(self, spill: Spill) -> None:
+    def __init__(self, spill: SpillFile) -> None:
         self._spill = spill
         self._spans: list[tuple[int, int]] = []
         self._waiting: list[Places] = []
@@ -102,7 +102,7 @@ class _Column:
         new = islice(reversed(self.ids), len(self.ids) - n_before)
         self.n_bytes += sum(map(len, new))
 
-    def sort(self, spill: Spill) -> tuple[StringRun, Places]:
+    def sort(self, spill: SpillFile) -> tuple[StringRun, Places]:
         """Put the terms aside, sorted; return them and their places by statement."""
         terms = from_n_quads(self.ids)
         self.ids.clear()
@@ -114,7 +114,7 @@ class _Column:
 
 
 def iter_runs(
-    blocks: Iterable[bytes], spill: Spill, memory_bytes: int
+    blocks: Iterable[bytes], spill: SpillFile, memory_bytes: int
 ) -> Iterator[SortedRun]:
     """Yield runs of all statements.
 
@@ -139,6 +139,6 @@ def iter_runs(
         yield _put_aside(columns, spill)
 
 
-def _put_aside(columns: list[_Column], spill: Spill) -> SortedRun:
+def _put_aside(columns: list[_Column], spill: SpillFile) -> SortedRun:
     terms, places = zip(*[column.sort(spill) for column in columns], strict=True)
     return SortedRun(dict(zip(ROLES, terms, strict=True)), list(places), spill)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.spill import Spill
+    from rdfcrawl.rdf.hdt.spill import SpillFile
 
 Keys: TypeAlias = "NDArray[Any]"  # words, or strings of bytes
 Places: TypeAlias = "NDArray[np.int64]"
@@ -34,7 +34,7 @@ class StringRun:
 
     __slots__ = ("_at", "_end", "_spill", "piece")
 
-    def __init__(self, spill: Spill, strings: Sequence[bytes]) -> None:
+    def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
         content = b"\0".join(strings)
         self._spill = spill
         self._at, self._end = spill.add(content)
@@ -98,7 +98,7 @@ class KeyRun:
 
     __slots__ = ("_at", "_dtype", "_end", "_spill", "piece")
 
-    def __init__(self, spill: Spill, keys: Keys) -> None:
+    def __init__(self, spill: SpillFile, keys: Keys) -> None:
         self._spill, self._dtype = spill, keys.dtype
         self._at, self._end = spill.add(memoryview(keys.tobytes()))
         self.piece: Keys = keys[:0]

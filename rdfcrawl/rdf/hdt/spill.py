@@ -18,7 +18,7 @@ _IN_MEMORY_BYTES = 512 * 1024
 _COPY_BYTES = 2**20
 
 
-class Spill:
+class SpillFile:
     """Bytes in the order they were added; in memory as long as they are few.
 
     Attributes:
@@ -54,7 +54,7 @@ class Spill:
         self._file.close()
 
 
-class Spills:
+class SpillFolder:
     """Makes spills, and drops them all when it is left.
 
     Args:
@@ -79,9 +79,9 @@ class Spills:
     ) -> None:
         self._open.close()
 
-    def new(self) -> Spill:
+    def new(self) -> SpillFile:
         """Return a new one."""
-        return Spill(
+        return SpillFile(
             self._open.enter_context(
                 SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=self._folder)
             )

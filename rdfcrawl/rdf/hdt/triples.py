@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.bitmap import Bitmap
+from rdfcrawl.rdf.hdt.bitmap import WindowedBitmap
 from rdfcrawl.rdf.hdt.control import (
     TRIPLES_FORMAT,
     HdtPart,
@@ -24,14 +24,14 @@ from rdfcrawl.rdf.hdt.log_array import LogArray
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.cursor import Cursor
+    from rdfcrawl.rdf.hdt.cursor import FileCursor
 
 # The property `order`: which roles x, y and z have.
 ORDERS: Final = {"1": "spo", "2": "sop", "3": "pso", "4": "pos", "5": "osp", "6": "ops"}
 
 
 @dataclass(slots=True)
-class Window:
+class TripleWindow:
     """Statements that follow each other in the file.
 
     Attributes:
@@ -58,7 +58,7 @@ class HdtPosition:
     x: int = 0
 
 
-class Triples:
+class FileTriples:
     """The statements of a file.
 
     Attributes:
@@ -68,7 +68,7 @@ class Triples:
 
     __slots__ = ("_bits_y", "_bits_z", "_ys", "_zs", "n_triples", "roles")
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: FileCursor) -> None:
         """Read the triples that come next; their checksums are checked.
 
         Raises:
@@ -82,8 +82,8 @@ class Triples:
             detail = f"HDT triples in order {order[:20]}"
             raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
         self.roles = ORDERS[order]
-        self._bits_y = Bitmap.read(cursor, "bitmap y")
-        self._bits_z = Bitmap.read(cursor, "bitmap z")
+        self._bits_y = WindowedBitmap.read(cursor, "bitmap y")
+        self._bits_z = WindowedBitmap.read(cursor, "bitmap z")
         self._ys = LogArray.read(cursor, "array y")
         self._zs = LogArray.read(cursor, "array z")
         self.n_triples = self._zs.n_entries
@@ -103,7 +103,7 @@ class Triples:
             if one != other:
                 raise SourceFault(Reason.SYNTAX, f"{what}: {one}, {other}")
 
-    def window(self, at: HdtPosition, n: int) -> Window:
+    def window(self, at: HdtPosition, n: int) -> TripleWindow:
         """Return at most `n` statements from a place."""
         end = min(at.z + n, self.n_triples)
         closes_z = self._bits_z.window(at.z, end)
@@ -120,7 +120,7 @@ class Triples:
             at.y + n_y - 1 + closed_z,
             at.x + int(x[-1]) + (int(closes_y[-1]) if closed_z else 0),
         )
-        return Window(dict(zip(self.roles, columns, strict=True)), after)
+        return TripleWindow(dict(zip(self.roles, columns, strict=True)), after)
 
 
 def _n_closed_before(closes: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rdfcrawl.rdf.hdt.packing import Packer
+from rdfcrawl.rdf.hdt.packing import IntegerPacker
 from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, sort_keys
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rdfcrawl.rdf.hdt.sorting import Keys, Places
-    from rdfcrawl.rdf.hdt.spill import Spill, Spills
+    from rdfcrawl.rdf.hdt.spill import SpillFile, SpillFolder
 
     Columns = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
 
@@ -72,7 +72,10 @@ def _mask(n_bits: np.uint64) -> np.uint64:
 
 
 def sort_triples(
-    runs: Iterable[Iterable[Places]], codec: KeyCodec, spill: Spill, memory_bytes: int
+    runs: Iterable[Iterable[Places]],
+    codec: KeyCodec,
+    spill: SpillFile,
+    memory_bytes: int,
 ) -> Iterator[Columns]:
     """Yield the different statements of all runs, sorted, some at a time.
 
@@ -100,10 +103,10 @@ class TriplesWriter:
 
     __slots__ = ("_bits_y", "_bits_z", "_last", "_ys", "_zs")
 
-    def __init__(self, counts: dict[str, int], spills: Spills) -> None:
-        self._bits_y, self._bits_z = Packer(1, spills), Packer(1, spills)
+    def __init__(self, counts: dict[str, int], spills: SpillFolder) -> None:
+        self._bits_y, self._bits_z = IntegerPacker(1, spills), IntegerPacker(1, spills)
         self._ys, self._zs = (
-            Packer(max(counts[role].bit_length(), 1), spills) for role in "po"
+            IntegerPacker(max(counts[role].bit_length(), 1), spills) for role in "po"
         )
         self._last = np.zeros(2, np.uint64)  # no number is 0
 

@@ -13,13 +13,13 @@ from rdfcrawl.rdf.hdt.control import (
     GLOBAL_FORMAT,
     HEADER_FORMAT,
     TRIPLES_FORMAT,
-    Control,
+    ControlInformation,
     HdtPart,
 )
 from rdfcrawl.rdf.hdt.intake import iter_triples
 from rdfcrawl.rdf.hdt.numbering import DictionaryWriter
 from rdfcrawl.rdf.hdt.runs import iter_runs
-from rdfcrawl.rdf.hdt.spill import Spills
+from rdfcrawl.rdf.hdt.spill import SpillFolder
 from rdfcrawl.rdf.hdt.triples_writer import KeyCodec, TriplesWriter, sort_triples
 from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
 
@@ -82,7 +82,7 @@ def write_hdt(
     """
     base = check_iri(base)
     log = FaultLog()
-    with Spills(temp_dir) as spills:
+    with SpillFolder(temp_dir) as spills:
         spill = spills.new()
         runs = list(iter_runs(iter_triples(lines, log), spill, memory_bytes))
         dictionary = DictionaryWriter(runs, spills, memory_bytes)
@@ -112,19 +112,23 @@ def _write(
     out: BinaryIO, base: str, dictionary: DictionaryWriter, triples: TriplesWriter
 ) -> None:
     header = _header(base, dictionary, triples.n_triples)
-    out.write(Control(HdtPart.GLOBAL, GLOBAL_FORMAT).encode())
+    out.write(ControlInformation(HdtPart.GLOBAL, GLOBAL_FORMAT).encode())
     length = {"length": str(len(header))}
-    out.write(Control(HdtPart.HEADER, HEADER_FORMAT, length).encode() + header)
+    out.write(
+        ControlInformation(HdtPart.HEADER, HEADER_FORMAT, length).encode() + header
+    )
     sections = (
         *(dictionary.shared, dictionary.subjects),
         *(dictionary.predicates, dictionary.objects),
     )
     n_bytes = sum(section.string_bytes for section in sections)
     properties = {"mapping": _MAPPING, "sizeStrings": str(n_bytes)}
-    out.write(Control(HdtPart.DICTIONARY, DICTIONARY_FORMAT, properties).encode())
+    out.write(
+        ControlInformation(HdtPart.DICTIONARY, DICTIONARY_FORMAT, properties).encode()
+    )
     dictionary.write(out)
     properties = {"numTriples": str(triples.n_triples), "order": _ORDER_SPO}
-    out.write(Control(HdtPart.TRIPLES, TRIPLES_FORMAT, properties).encode())
+    out.write(ControlInformation(HdtPart.TRIPLES, TRIPLES_FORMAT, properties).encode())
     triples.write(out)
 
 

@@ -12,9 +12,9 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.graphs import check_iri
-from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, Inlining, NotFastError
+from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError
 from rdfcrawl.rdf.jsonld.mapped import are_mapped
-from rdfcrawl.rdf.jsonld.walk import Walk, walk
+from rdfcrawl.rdf.jsonld.walk import JsonContents, walk
 from rdfcrawl.rdf.nesting import has_long_chain
 from rdfcrawl.rdf.parser import GATHER_BYTES, serialize
 
@@ -91,7 +91,7 @@ def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
 _GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
 
 
-def _is_fast(value: Any, found: Walk, options: JsonLdReaderOptions) -> bool:
+def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> bool:
     if options.rdf_direction or options.processing_mode != "json-ld-1.1":
         return False
     if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
@@ -115,7 +115,7 @@ def _parser(data: bytes, options: JsonLdReaderOptions) -> pyoxigraph.QuadParser:
 
 
 def _inlined(
-    value: Any, found: Walk, options: JsonLdReaderOptions, loader: ContextLoader
+    value: Any, found: JsonContents, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> str:
     """Return the document as JSON, with the contexts that it names.
 
@@ -123,7 +123,7 @@ def _inlined(
         NotFastError: it is not for the fast way.
         SourceFault, NeedsSandbox: as `ContextLoader.load`.
     """
-    inlining = Inlining(loader, found.strings, base=options.base)
+    inlining = ContextInlining(loader, found.strings, base=options.base)
     contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
     if options.context_url:
         contexts = _with_link(value, contexts, inlining.expand(options.context_url))

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.rdf.jsonld.mapped import (
-    Remote,
+    RemoteContext,
     changes_vocabulary,
     may_be_no_iri,
     terms_of,
@@ -35,7 +35,7 @@ class NotFastError(Exception):
     """The document needs what only the whole way has."""
 
 
-class Inlining:
+class ContextInlining:
     """Replaces the references to contexts in one document.
 
     Args:
@@ -57,7 +57,7 @@ class Inlining:
     def expand(self, context: Any) -> list[Any]:
         """Return the local contexts of a value of `@context`, in order, not pruned.
 
-        Those from elsewhere come as `Remote`.
+        Those from elsewhere come as `RemoteContext`.
 
         Raises:
             NotFastError: it needs what only the whole way has.
@@ -103,7 +103,7 @@ class Inlining:
         elif isinstance(context, dict):
             if "@import" in context:
                 raise NotFastError
-            yield Remote(context) if chain else _local(context)
+            yield RemoteContext(context) if chain else _local(context)
         elif context is None:
             yield None
         else:
@@ -116,7 +116,7 @@ class Inlining:
             NotFastError: they are not for the fast way, or would be too many.
         """
         return [
-            self._prune(entry.terms) if isinstance(entry, Remote) else entry
+            self._prune(entry.terms) if isinstance(entry, RemoteContext) else entry
             for entry in expanded
         ]
 

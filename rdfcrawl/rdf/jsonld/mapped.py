@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Remote:
+class RemoteContext:
     """A context from elsewhere: large, shared, and not to be changed."""
 
     __slots__ = ("terms",)
@@ -52,7 +52,7 @@ def are_mapped(
 
 def terms_of(entry: Any) -> dict[str, Any]:
     """Return what an entry of a context defines; nothing if it is no object."""
-    if isinstance(entry, Remote):
+    if isinstance(entry, RemoteContext):
         return entry.terms
     return entry if isinstance(entry, dict) else {}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import Environment
+    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 
@@ -26,7 +26,7 @@ def read_json_ld(
     data: bytes,
     *,
     base: str,
-    environment: Environment,
+    environment: ReaderContext,
     limits: ParseLimits,
     log: FaultLog,
     context_url: str = "",
@@ -63,7 +63,7 @@ def read_json_ld_value(
     value: Any,
     *,
     options: JsonLdReaderOptions,
-    environment: Environment,
+    environment: ReaderContext,
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[bytes]:

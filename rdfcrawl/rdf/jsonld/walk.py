@@ -10,7 +10,7 @@ _LARGEST_PLAIN: Final = 2**53  # larger ones may lose digits, written as doubles
 
 
 @dataclass(slots=True)
-class Walk:
+class JsonContents:
     """What is in a value of JSON.
 
     Attributes:
@@ -28,9 +28,9 @@ class Walk:
     is_plain: bool = True
 
 
-def walk(value: Any) -> Walk:
+def walk(value: Any) -> JsonContents:
     """Return what is in a value of JSON; contexts count as parts of it."""
-    found = Walk()
+    found = JsonContents()
     strings, holders = found.strings, found.holders
     stack = [value]
     while stack:

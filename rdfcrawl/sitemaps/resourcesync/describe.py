@@ -23,14 +23,18 @@ from rdfcrawl.rdf.namespaces import (
 )
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.resourcesync.times import text_of
-from rdfcrawl.tasks.sync import Change
+from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.sitemaps.resourcesync.documents import Entry, Heading, RsLink
-    from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.documents import (
+        DocumentHeading,
+        ResourceEntry,
+        RsLink,
+    )
+    from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 
 _IS_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+").fullmatch
 _IS_TOKEN = re.compile(r"[a-z][a-z0-9.-]*", re.IGNORECASE).fullmatch
@@ -38,7 +42,7 @@ _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
 
 
 def describe(
-    version: Version, *, entry: Entry | None = None, graph: str = ""
+    version: StatedResource, *, entry: ResourceEntry | None = None, graph: str = ""
 ) -> Iterator[str]:
     """Yield the description of a resource: lines of N-Quads, to be checked.
 
@@ -56,7 +60,7 @@ def describe(
         yield line(RESOURCESYNC + "change", terms.literal(version.change.value))
         if version.as_of_us is not None:
             predicate = RESOURCESYNC + "datetime"
-            if version.change is Change.DELETED:
+            if version.change is ResourceChange.DELETED:
                 predicate = PROV + "invalidatedAtTime"
             yield line(predicate, _time(text_of(version.as_of_us)))
     if version.modified_us is not None:
@@ -71,7 +75,7 @@ def describe(
         yield from _links(entry.links, subject, context)
 
 
-def describe_document(heading: Heading, *, graph: str = "") -> Iterator[str]:
+def describe_document(heading: DocumentHeading, *, graph: str = "") -> Iterator[str]:
     """Yield the description of a document: lines of N-Quads, to be checked.
 
     `graph` is the IRI of the graph, or empty.
@@ -100,7 +104,9 @@ def _links(links: tuple[RsLink, ...], subject: str, context: str) -> Iterator[st
             )
 
 
-def _fixity(fixity: Fixity, uri: str, subject: str, context: str) -> Iterator[str]:
+def _fixity(
+    fixity: ExpectedBytes, uri: str, subject: str, context: str
+) -> Iterator[str]:
     def line(of: str, predicate: str, obj: str) -> str:
         return terms.statement(of, terms.iri(predicate), obj, context)
 

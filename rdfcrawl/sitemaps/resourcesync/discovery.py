@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.http_links import parse_link_header
-from rdfcrawl.tasks.sync import Capability
+from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.sitemaps.resourcesync.documents import Heading
+    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
 
 WELL_KNOWN: Final = "/.well-known/resourcesync"
 RELATION: Final = "resourcesync"
@@ -28,17 +28,17 @@ MAX_CANDIDATES: Final = 100  # of one page, header or robots.txt
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DocumentCandidate:
     """A requestable address where a document of a source may be.
 
     `expected` is what the document should be; None if anything.
     """
 
     url: str
-    expected: Capability | None = None
+    expected: SyncCapability | None = None
 
 
-def of_site(url: str) -> Candidate:
+def of_site(url: str) -> DocumentCandidate:
     """Return the well-known address of the site of any URL.
 
     Raises:
@@ -47,19 +47,21 @@ def of_site(url: str) -> Candidate:
     >>> of_site("http://example.org:8080/a/b").url
     'http://example.org:8080/.well-known/resourcesync'
     """
-    return Candidate(requestable(WELL_KNOWN, requestable(url)), Capability.DESCRIPTION)
+    return DocumentCandidate(
+        requestable(WELL_KNOWN, requestable(url)), SyncCapability.DESCRIPTION
+    )
 
 
-def of_sitemaps(urls: Iterable[str], *, base: str) -> list[Candidate]:
+def of_sitemaps(urls: Iterable[str], *, base: str) -> list[DocumentCandidate]:
     """Return the targets of the `Sitemap` lines of a robots.txt, in its order.
 
     Only a document whose heading has a capability is one of ResourceSync; the others
     are plain sitemaps. `base` is the URL of the robots.txt.
     """
-    return _candidates(urls, base, Capability.RESOURCE_LIST)
+    return _candidates(urls, base, SyncCapability.RESOURCE_LIST)
 
 
-def of_header(value: str, *, base: str) -> list[Candidate]:
+def of_header(value: str, *, base: str) -> list[DocumentCandidate]:
     """Return the targets of a header `Link`, several joined by commas.
 
     `base` is the URL of the response.
@@ -69,10 +71,10 @@ def of_header(value: str, *, base: str) -> list[Candidate]:
         for link in parse_link_header(value, base=base)
         if RELATION in link.relations and not link.anchor
     )
-    return _candidates(urls, base, Capability.CAPABILITY_LIST)
+    return _candidates(urls, base, SyncCapability.CAPABILITY_LIST)
 
 
-def of_page(page: ParsedPage) -> list[Candidate]:
+def of_page(page: ParsedPage) -> list[DocumentCandidate]:
     """Return the targets of the `link` elements in the head of a page."""
     urls: list[str] = []
     with suppress(SourceFault):  # a page that cannot be read names nothing
@@ -80,21 +82,21 @@ def of_page(page: ParsedPage) -> list[Candidate]:
             relations = (node.attributes.get("rel") or "").lower().split()
             if RELATION in relations:
                 urls.append(node.attributes.get("href") or "")
-        return _candidates(urls, page.base, Capability.CAPABILITY_LIST)
+        return _candidates(urls, page.base, SyncCapability.CAPABILITY_LIST)
     return []
 
 
-def of_heading(heading: Heading) -> list[Candidate]:
+def of_heading(heading: DocumentHeading) -> list[DocumentCandidate]:
     """Return the documents above one, nearest first.
 
     `index` leads to the index that a document is part of; `up` to the capability list,
     or from that to the source description; drafts called it `resourcesync`.
     """
     capability = heading.facts.capability
-    above = Capability.CAPABILITY_LIST
-    if capability is Capability.CAPABILITY_LIST:
-        above = Capability.DESCRIPTION
-    found: dict[str, Candidate] = {}
+    above = SyncCapability.CAPABILITY_LIST
+    if capability is SyncCapability.CAPABILITY_LIST:
+        above = SyncCapability.DESCRIPTION
+    found: dict[str, DocumentCandidate] = {}
     for rel, expected in (("index", capability), ("up", above), (RELATION, above)):
         urls = (link.url for link in heading.linked(rel))
         for candidate in _candidates(urls, heading.url, expected):
@@ -104,16 +106,16 @@ def of_heading(heading: Heading) -> list[Candidate]:
 
 
 def _candidates(
-    urls: Iterable[str], base: str, expected: Capability | None
-) -> list[Candidate]:
+    urls: Iterable[str], base: str, expected: SyncCapability | None
+) -> list[DocumentCandidate]:
     return list(dict.fromkeys(_iter_candidates(urls, base, expected)))
 
 
 def _iter_candidates(
-    urls: Iterable[str], base: str, expected: Capability | None
-) -> Iterator[Candidate]:
+    urls: Iterable[str], base: str, expected: SyncCapability | None
+) -> Iterator[DocumentCandidate]:
     for n, url in enumerate(urls):
         if n == MAX_CANDIDATES:
             return
         with suppress(BadUri):
-            yield Candidate(requestable(url.strip(), base), expected)
+            yield DocumentCandidate(requestable(url.strip(), base), expected)

@@ -15,15 +15,15 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RESOURCESYNC
 from rdfcrawl.sitemaps.markup import (
-    End,
+    ClosingTag,
+    ElementStructure,
     MarkupLimits,
-    Start,
-    Structure,
+    OpeningTag,
     iter_events,
 )
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, parse_hashes
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, parse_hashes
 from rdfcrawl.sitemaps.resourcesync.times import is_datetime
-from rdfcrawl.tasks.sync import Capability, Change
+from rdfcrawl.tasks.sync import ResourceChange, SyncCapability
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _USUAL_HASH = re.compile(r"md5:[0-9a-f]{32}|sha-256:[0-9a-f]{64}").fullmatch
 _ROOTS: Final = frozenset({"urlset", "sitemapindex"})
 _ITEMS: Final = frozenset({"url", "sitemap"})
 _LEAVES: Final = frozenset({"loc", "lastmod", "changefreq", "priority"})
-_STRUCTURE: Final = Structure(
+_STRUCTURE: Final = ElementStructure(
     records=_ITEMS, leaves=_LEAVES, others=frozenset({"md", "ln"})
 )
 
@@ -67,7 +67,7 @@ DEFAULT_LIMITS: Final = ListLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ResourceFacts:
     """The attributes of an `rs:md` or `rs:ln`, as written, with white space collapsed.
 
     Those of `rs:ln` are without `href` and `rel`.
@@ -88,12 +88,12 @@ class Facts:
         return text if text and is_datetime(text) else ""
 
     @property
-    def capability(self) -> Capability | None:
+    def capability(self) -> SyncCapability | None:
         """The kind of the document; None if missing or unknown."""
         return _CAPABILITIES.get(self.text("capability"))
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> ResourceChange | None:
         """The kind of change; None if missing or unknown."""
         return _CHANGES.get(self.text("change"))
 
@@ -114,9 +114,9 @@ class Facts:
         return number if number and number <= 999_999 else 999_999
 
     @property
-    def fixity(self) -> Fixity:
+    def fixity(self) -> ExpectedBytes:
         """Digests and length of the bytes."""
-        return Fixity(parse_hashes(self.text("hash"))[0], self.length)
+        return ExpectedBytes(parse_hashes(self.text("hash"))[0], self.length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,11 @@ class RsLink:
     rel: str
     href: str
     url: str
-    facts: Facts = Facts()
+    facts: ResourceFacts = ResourceFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class DocumentHeading:
     """The metadata of a document.
 
     Attributes:
@@ -149,7 +149,7 @@ class Heading:
 
     url: str
     is_index: bool = False
-    facts: Facts = Facts()
+    facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()
 
     def linked(self, rel: str) -> list[RsLink]:
@@ -158,7 +158,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ResourceEntry:
     """A `url` or `sitemap` of a document.
 
     Attributes:
@@ -178,7 +178,7 @@ class Entry:
     lastmod: str = ""
     changefreq: str = ""
     priority: str = ""
-    facts: Facts = Facts()
+    facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()
 
     def linked(self, rel: str) -> list[RsLink]:
@@ -192,7 +192,7 @@ def linked(links: tuple[RsLink, ...], rel: str) -> list[RsLink]:
     return sorted(found, key=lambda link: link.facts.pri) if len(found) > 1 else found
 
 
-class Reading:
+class DocumentEntries:
     """The entries of a document, once, in order; bad ones are logged and left out.
 
     Args:
@@ -224,7 +224,7 @@ class Reading:
         skip: int = 0,
     ) -> None:
         self._log, self._limits, self._skip = log, limits, skip
-        self.heading = Heading(url=url)
+        self.heading = DocumentHeading(url=url)
         self.n_read = 0
         self.is_document = False
         self.is_complete = False
@@ -239,7 +239,7 @@ class Reading:
         self._entries = self._read(events)
         self._first = next(self._entries, None)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[ResourceEntry]:
         """Yield the entries; a second iteration continues the first."""
         while self.has_more():
             entry, self._first = self._first, None
@@ -256,8 +256,8 @@ class Reading:
         reasons = (Reason.TOO_LARGE, Reason.TOO_DEEP, Reason.INCOMPLETE)
         return sum(self._log.count(reason) for reason in reasons)
 
-    def _read(self, events: Iterator[Event]) -> Iterator[Entry]:
-        root = next((event for event in events if isinstance(event, Start)), None)
+    def _read(self, events: Iterator[Event]) -> Iterator[ResourceEntry]:
+        root = next((event for event in events if isinstance(event, OpeningTag)), None)
         if root is None:
             return
         if root.local.lower() not in _ROOTS:
@@ -269,11 +269,13 @@ class Reading:
         self.heading = replace(self.heading, is_index=is_index)
         yield from self._items(events, root)
 
-    def _items(self, events: Iterator[Event], root: Start) -> Iterator[Entry]:
+    def _items(
+        self, events: Iterator[Event], root: OpeningTag
+    ) -> Iterator[ResourceEntry]:
         """Yield the entries below the root."""
         own = _Own(root)
         for event in events:
-            if isinstance(event, Start):
+            if isinstance(event, OpeningTag):
                 name = own.name(event)
                 if name in _ITEMS:
                     if self.n_read >= self._limits.n_entries:
@@ -290,11 +292,11 @@ class Reading:
                     continue
                 self._of_heading(name, event)
                 _pass_over(events)
-            elif isinstance(event, End):
+            elif isinstance(event, ClosingTag):
                 self.is_complete = self._lost() == self._n_lost
                 return
 
-    def _of_heading(self, name: str, start: Start) -> None:
+    def _of_heading(self, name: str, start: OpeningTag) -> None:
         heading = self.heading
         if name == "md" and not heading.facts.attributes:
             self.heading = replace(heading, facts=self._facts(start))
@@ -303,13 +305,13 @@ class Reading:
             if link is not None:
                 self.heading = replace(heading, links=(*heading.links, link))
 
-    def _item(self, events: Iterator[Event], own: _Own) -> Entry | None:
+    def _item(self, events: Iterator[Event], own: _Own) -> ResourceEntry | None:
         """Return an entry; None without a location or an end."""
         texts: dict[str, str] = {}
-        facts: Facts | None = None
+        facts: ResourceFacts | None = None
         links: list[RsLink] = []
         for event in events:
-            if isinstance(event, Start):
+            if isinstance(event, OpeningTag):
                 name = own.name(event)
                 if name in _LEAVES:
                     texts.setdefault(name, _leaf(events))
@@ -321,13 +323,13 @@ class Reading:
                     if link is not None:
                         links.append(link)
                 _pass_over(events)
-            elif isinstance(event, End):
-                return self._entry(texts, facts or Facts(), tuple(links))
+            elif isinstance(event, ClosingTag):
+                return self._entry(texts, facts or ResourceFacts(), tuple(links))
         return None  # what is cut off may say that the resource is deleted
 
     def _entry(
-        self, texts: dict[str, str], facts: Facts, links: tuple[RsLink, ...]
-    ) -> Entry | None:
+        self, texts: dict[str, str], facts: ResourceFacts, links: tuple[RsLink, ...]
+    ) -> ResourceEntry | None:
         loc = texts.get("loc", "")
         uri = self._resolved(loc, "loc")
         if not uri:
@@ -335,7 +337,7 @@ class Reading:
         lastmod = texts.get("lastmod", "")
         if lastmod and not is_datetime(lastmod):
             self._log.note(Reason.BAD_ANSWER, f"lastmod: {lastmod[:80]!r}")
-        return Entry(
+        return ResourceEntry(
             index=self.n_read - 1,
             loc=loc,
             uri=uri,
@@ -359,19 +361,21 @@ class Reading:
         self._log.note(Reason.BAD_URI, detail)
         return ""
 
-    def _facts(self, start: Start, *, but: frozenset[str] = frozenset()) -> Facts:
+    def _facts(
+        self, start: OpeningTag, *, but: frozenset[str] = frozenset()
+    ) -> ResourceFacts:
         longest = self._limits.value_chars
         attributes = {
             name: " ".join(value.split())
             for name, value in start.attributes.items()
             if name not in but and not name.startswith("xmlns") and len(value) < longest
         }
-        facts = Facts(attributes)
+        facts = ResourceFacts(attributes)
         for problem in _problems(facts):
             self._log.note(Reason.BAD_ANSWER, problem)
         return facts
 
-    def _link(self, start: Start) -> RsLink | None:
+    def _link(self, start: OpeningTag) -> RsLink | None:
         rel = start.attributes.get("rel", "").strip()
         href = start.attributes.get("href", "").strip()
         url = self._resolved(href if rel else "", "rs:ln")
@@ -385,11 +389,11 @@ class Reading:
 class _Own:
     """Filter of elements of the two vocabularies."""
 
-    def __init__(self, root: Start) -> None:
+    def __init__(self, root: OpeningTag) -> None:
         self._root = root.namespace
         self._names: dict[tuple[str, str], str] = {}
 
-    def name(self, start: Start) -> str:
+    def name(self, start: OpeningTag) -> str:
         """Return the local name; empty for an element of another vocabulary."""
         key = start.name, start.namespace
         found = self._names.get(key)
@@ -399,7 +403,7 @@ class _Own:
                 self._names[key] = found
         return found
 
-    def _name(self, start: Start) -> str:
+    def _name(self, start: OpeningTag) -> str:
         local = start.local.lower()
         prefix = start.name.rpartition(":")[0]
         if local in {"md", "ln"}:
@@ -414,9 +418,9 @@ def _pass_over(events: Iterator[Event]) -> None:
     """Skip the rest of an element."""
     depth = 1
     for event in events:
-        if isinstance(event, Start):
+        if isinstance(event, OpeningTag):
             depth += 1
-        elif isinstance(event, End):
+        elif isinstance(event, ClosingTag):
             depth -= 1
             if not depth:
                 return
@@ -429,7 +433,7 @@ def _leaf(events: Iterator[Event]) -> str:
         if isinstance(event, str):
             if depth == 1:
                 text += event
-        elif isinstance(event, Start):
+        elif isinstance(event, OpeningTag):
             depth += 1
         else:
             depth -= 1
@@ -438,7 +442,7 @@ def _leaf(events: Iterator[Event]) -> str:
     return ""
 
 
-def _problems(facts: Facts) -> Iterator[str]:
+def _problems(facts: ResourceFacts) -> Iterator[str]:
     for name, value in facts.attributes.items():
         match name:
             case "hash":
@@ -462,5 +466,5 @@ def _number(text: str) -> int | None:
     return int(text) if is_number else None
 
 
-_CAPABILITIES: Final = {each.value: each for each in Capability}
-_CHANGES: Final = {each.value: each for each in Change}
+_CAPABILITIES: Final = {each.value: each for each in SyncCapability}
+_CHANGES: Final = {each.value: each for each in ResourceChange}

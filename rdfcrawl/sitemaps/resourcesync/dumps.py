@@ -13,29 +13,37 @@ from urllib.parse import unquote
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.sitemaps.resourcesync.documents import DEFAULT_LIMITS, ListLimits, Reading
-from rdfcrawl.sitemaps.resourcesync.fixity import Verifier
+from rdfcrawl.sitemaps.resourcesync.documents import (
+    DEFAULT_LIMITS,
+    DocumentEntries,
+    ListLimits,
+)
+from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
-    Action,
+    VersionAction,
     decide,
     nothing,
 )
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
 from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, may_be_rdf
-from rdfcrawl.sitemaps.resourcesync.runs import Part
-from rdfcrawl.sitemaps.resourcesync.scope import Scope
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart
+from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
 from rdfcrawl.sitemaps.resourcesync.steps import (
-    Content,
-    Follow,
-    Listed,
-    Recorded,
-    Tombstone,
+    DeletedResource,
+    DumpedResource,
+    FollowStep,
+    ListedResources,
+    UnfetchedResource,
 )
-from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
-from rdfcrawl.tasks.sync import Capability, SyncMode
+from rdfcrawl.sitemaps.resourcesync.versions import (
+    ChangeReader,
+    SnapshotReader,
+    TrustedTimes,
+)
+from rdfcrawl.tasks.sync import SyncCapability, SyncMode
 from rdfcrawl.unpack.limits import UnpackLimits
-from rdfcrawl.unpack.meter import Layer, Meter
+from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.unpack.streams import PieceStream, buffered
 from rdfcrawl.unpack.zip import iter_zip
@@ -45,21 +53,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
-    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup, MirrorState
+    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sitemaps.resourcesync.versions import Stated
+    from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
     from rdfcrawl.tasks.sync import SyncTask
     from rdfcrawl.unpack.archive import ArchiveEntry as Member
-    from rdfcrawl.unpack.scratch import Blob, Scratch
+    from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
 MANIFEST: Final = "manifest.xml"
 SHORT_BYTES: Final = 2**20  # of a resource that is held in memory
 _SCRATCH_BYTES: Final = 64 * 2**20  # where no other scratch is given
 _BATCH: Final = 500
 _MANIFESTS: Final = {
-    Capability.RESOURCE_DUMP_MANIFEST: Capability.RESOURCE_DUMP,
-    Capability.CHANGE_DUMP_MANIFEST: Capability.CHANGE_DUMP,
+    SyncCapability.RESOURCE_DUMP_MANIFEST: SyncCapability.RESOURCE_DUMP,
+    SyncCapability.CHANGE_DUMP_MANIFEST: SyncCapability.CHANGE_DUMP,
 }
 DEFAULT_UNPACK_LIMITS: Final = UnpackLimits()
 
@@ -70,28 +78,28 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     *,
     url: str,
     log: FaultLog,
-    state: State = NO_STATE,
+    state: MirrorState = NO_STATE,
     lookup: Lookup = nothing,
-    policy: Policy = DEFAULT_POLICY,
+    policy: SyncPolicy = DEFAULT_POLICY,
     limits: UnpackLimits = DEFAULT_UNPACK_LIMITS,
     list_limits: ListLimits = DEFAULT_LIMITS,
-    scratch: Scratch | None = None,
+    scratch: ScratchSpace | None = None,
     manifest: bytes | None = None,
 ) -> Iterator[Step]:
     """Yield the steps of one part of a dump, in the order of its manifest.
 
     The bytes of a resource come out after they were read once and verified against the
-    manifest. A missing or different one becomes a `Follow`: the resource itself is
-    requested. Resources that the mirror has are not unpacked. A `Part` comes last, if
-    the manifest was complete.
+    manifest. A missing or different one becomes a `FollowStep`: the resource itself is
+    requested. Resources that the mirror has are not unpacked. A `RunPart` comes
+    last, if the manifest was complete.
 
     Args:
         source: the archive; whoever fetched it checks the fixity in the task.
         task: `UNPACK`, of the record.
         url: of the archive, after redirects.
         log: takes the faults: `BAD_FIXITY`; `INCOMPLETE`: a member is missing;
-            `BAD_ANSWER`: no manifest, or one of something else; those of `Reading`
-            and of the unpacker.
+            `BAD_ANSWER`: no manifest, or one of something else; those of
+            `DocumentEntries` and of the unpacker.
         state: of the set of resources.
         lookup: state of resources in the mirror.
         policy: for the source.
@@ -116,7 +124,7 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
         if text is None:
             log.note(Reason.BAD_ANSWER, "a dump without manifest")
             return
-        reading = Reading(text, url=url, log=log, limits=list_limits)
+        reading = DocumentEntries(text, url=url, log=log, limits=list_limits)
         unpacking = _Unpacking(archive, reading, task, state, lookup, policy, log)
         yield from unpacking.steps()
 
@@ -127,18 +135,18 @@ class _Unpacking:
     def __init__(
         self,
         archive: _Archive,
-        reading: Reading,
+        reading: DocumentEntries,
         task: SyncTask,
-        state: State,
+        state: MirrorState,
         lookup: Lookup,
-        policy: Policy,
+        policy: SyncPolicy,
         log: FaultLog,
     ) -> None:
         self._archive, self._reading, self._task = archive, reading, task
         self._lookup, self._policy, self._log = lookup, policy, log
         self._state = state
-        self._belief = Belief(policy.now_us, log)
-        self._scope = Scope.of(
+        self._belief = TrustedTimes(policy.now_us, log)
+        self._scope = SourceScope.of(
             task.site, reading.heading.url, policy.sites, policy.trusted
         )
 
@@ -155,28 +163,30 @@ class _Unpacking:
             detail = f"a manifest of a {expected or 'dump'}: {said!r}"
             self._log.note(Reason.BAD_ANSWER, detail)
             return
-        versions: Snapshot | Changes
+        versions: SnapshotReader | ChangeReader
         run = self._task.run if self._task.mode is SyncMode.AUDIT else ""
         at_us = self._belief.begin(heading.facts.time("at"))
         if at_us is None:
             at_us = self._task.as_of_us
-        if kind is Capability.CHANGE_DUMP:
+        if kind is SyncCapability.CHANGE_DUMP:
             versions = self._changes()
         else:
-            versions = Snapshot(at_us, self._scope, self._log, run=run)
+            versions = SnapshotReader(at_us, self._scope, self._log, run=run)
         while batch := list(islice(self._reading, _BATCH)):
             stated = versions.stated(batch)
             known = self._lookup([each.version.uri for each in stated])
             for each in stated:
                 yield from self._resource(each, known.get(each.version.uri))
             if run and stated:
-                yield Listed(run, tuple(each.version.uri for each in stated))
+                yield ListedResources(run, tuple(each.version.uri for each in stated))
         if self._reading.is_complete:
-            latest_us = versions.latest_us if isinstance(versions, Changes) else None
+            latest_us = (
+                versions.latest_us if isinstance(versions, ChangeReader) else None
+            )
             yield self._part(at_us, latest_us)
 
-    def _changes(self) -> Changes:
-        return Changes(
+    def _changes(self) -> ChangeReader:
+        return ChangeReader(
             self._reading.heading,
             scope=self._scope,
             log=self._log,
@@ -184,10 +194,10 @@ class _Unpacking:
             since_us=self._state.seen_us,
         )
 
-    def _part(self, at_us: int | None, latest_us: int | None) -> Part:
+    def _part(self, at_us: int | None, latest_us: int | None) -> RunPart:
         task, until = self._task, self._reading.heading.facts.time("until")
         closed_us = self._belief.begin(until) if until else task.seen_us
-        return Part(
+        return RunPart(
             source=task.source,
             run=task.run,
             mode=task.mode,
@@ -197,15 +207,17 @@ class _Unpacking:
             closed_us=closed_us,
         )
 
-    def _resource(self, stated: Stated, known: Known | None) -> Iterator[Step]:
+    def _resource(
+        self, stated: StatedVersion, known: KnownResource | None
+    ) -> Iterator[Step]:
         version = stated.version
         action = decide(version, known)
-        if action is Action.DELETE:
-            yield Tombstone(version)
-        if action is not Action.FETCH:
+        if action is VersionAction.DELETE:
+            yield DeletedResource(version)
+        if action is not VersionAction.FETCH:
             return
         if self._policy.only_rdf and not may_be_rdf(version.media_type):
-            yield Recorded(version, stated.entry)
+            yield UnfetchedResource(version, stated.entry)
             return
         content = self._content(stated)
         if content is not None:
@@ -220,9 +232,9 @@ class _Unpacking:
             log=self._log,
         )
         if found is not None:
-            yield Follow(*found)
+            yield FollowStep(*found)
 
-    def _content(self, stated: Stated) -> Content | None:
+    def _content(self, stated: StatedVersion) -> DumpedResource | None:
         """Return the verified bytes of a resource; None if missing or different."""
         path = stated.entry.facts.text("path")
         member = self._archive.member(path)
@@ -230,10 +242,10 @@ class _Unpacking:
             self._log.note(Reason.INCOMPLETE, f"not in the dump: {path[:200]!r}")
             return None
         try:
-            verifier = Verifier(stated.version.fixity)
+            verifier = FixityVerifier(stated.version.fixity)
             source = self._archive.read(member, verifier)
             verifier.finish()
-            return Content(stated.version, source)
+            return DumpedResource(stated.version, source)
         except SourceFault as fault:
             detail = f"{stated.version.uri}: {fault.fault.detail}"
             self._log.note(fault.fault.reason, detail)
@@ -243,10 +255,12 @@ class _Unpacking:
 class _Archive:
     """The members of a ZIP by name; names are data, never paths to open."""
 
-    def __init__(self, blob: Blob, limits: UnpackLimits, log: FaultLog) -> None:
+    def __init__(
+        self, blob: SeekableBytes, limits: UnpackLimits, log: FaultLog
+    ) -> None:
         self._log = log
-        self._meter = Meter(limits)
-        layer = Layer(self._meter, is_container=True).inside(is_container=True)
+        self._meter = UnpackMeter(limits)
+        layer = PackingLayer(self._meter, is_container=True).inside(is_container=True)
         self._members: dict[str, Member] = {}
         try:
             for member in iter_zip(blob, layer, self._note):
@@ -273,7 +287,7 @@ class _Archive:
         found = self._members.get(name)
         return found or self._members.get(_plain(unquote(name)))
 
-    def read(self, member: Member, verifier: Verifier) -> ByteSource:
+    def read(self, member: Member, verifier: FixityVerifier) -> ByteSource:
         """Return the bytes of a member, after all went through the verifier.
 
         Raises:
@@ -291,9 +305,9 @@ class _Archive:
         return ByteSource(reopen=partial(self._open, member, is_noted=False))
 
     def _open(self, member: Member, *, is_noted: bool) -> BinaryIO:
-        layer = Layer(self._meter.again())
+        layer = PackingLayer(self._meter.again())
 
-        def note(fault: SourceFault, _: Layer) -> None:
+        def note(fault: SourceFault, _: PackingLayer) -> None:
             if is_noted:
                 self._note(fault)
 
@@ -311,7 +325,9 @@ def _plain(name: str) -> str:
     return name
 
 
-def _blob(source: ByteSource, scratch: Scratch, limits: UnpackLimits) -> Blob:
+def _blob(
+    source: ByteSource, scratch: ScratchSpace, limits: UnpackLimits
+) -> SeekableBytes:
     if source.data is not None:
         return MemoryBlob(source.data)
     file = source.open()

@@ -24,7 +24,7 @@ _HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
-class Fixity:
+class ExpectedBytes:
     """Digests and length of the bytes of a resource.
 
     Attributes:
@@ -36,7 +36,7 @@ class Fixity:
     length: int | None = None
 
     @classmethod
-    def stated(cls, hashes: str, length: int | None) -> Fixity:
+    def stated(cls, hashes: str, length: int | None) -> ExpectedBytes:
         """Parse an attribute `hash` and add a length."""
         return cls(parse_hashes(hashes)[0], length)
 
@@ -47,13 +47,13 @@ class Fixity:
     def text(self) -> str:
         """The digests as an attribute `hash`, for `parse_hashes`.
 
-        >>> Fixity(parse_hashes("MD5:" + "0A" * 16)[0]).text
+        >>> ExpectedBytes(parse_hashes("MD5:" + "0A" * 16)[0]).text
         'md5:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a'
         """
         parts = (f"{_NAMES.get(name, name)}:{d.hex()}" for name, d in self.digests)
         return " ".join(parts)
 
-    def agrees(self, other: Fixity) -> bool | None:
+    def agrees(self, other: ExpectedBytes) -> bool | None:
         """Return whether both describe the same bytes; None if not comparable.
 
         Digests can show that bytes are equal or differ; lengths only that they differ.
@@ -100,10 +100,10 @@ def _digest(value: str, n_bytes: int) -> bytes | None:
     return digest if len(digest) == n_bytes else None
 
 
-class Verifier:
+class FixityVerifier:
     """Verifier of the bytes of one resource as they pass by; `n_bytes` came so far."""
 
-    def __init__(self, fixity: Fixity) -> None:
+    def __init__(self, fixity: ExpectedBytes) -> None:
         self._fixity = fixity
         self._running = [
             (name, hashlib.new(name, usedforsecurity=False), digest)
@@ -141,12 +141,12 @@ class Verifier:
                 raise SourceFault(Reason.BAD_FIXITY, detail)
 
 
-def check_bytes(data: bytes, fixity: Fixity) -> None:
+def check_bytes(data: bytes, fixity: ExpectedBytes) -> None:
     """Check bytes in memory.
 
     Raises:
         SourceFault: `BAD_FIXITY`.
     """
-    verifier = Verifier(fixity)
+    verifier = FixityVerifier(fixity)
     verifier.update(data)
     verifier.finish()

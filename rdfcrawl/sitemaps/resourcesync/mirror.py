@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
-from rdfcrawl.tasks.sync import Change, SyncStep, SyncTask
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
+from rdfcrawl.tasks.sync import ResourceChange, SyncStep, SyncTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class MirrorState:
     """State of a set of resources.
 
     Attributes:
@@ -36,13 +36,13 @@ class State:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownResource:
     """State of one resource in the mirror.
 
     Attributes:
         as_of_us: time of this state, by the source's clock; None: unknown.
         modified_us: its last modification, by the source.
-        hashes: of its bytes, as `Fixity.text`.
+        hashes: of its bytes, as `ExpectedBytes.text`.
         length: of its bytes.
         is_gone: it was deleted.
         run: last audit that listed it.
@@ -56,23 +56,23 @@ class Known:
     run: str = ""
 
     @property
-    def fixity(self) -> Fixity:
+    def fixity(self) -> ExpectedBytes:
         """Digests and length of the bytes."""
-        return Fixity.stated(self.hashes, self.length)
+        return ExpectedBytes.stated(self.hashes, self.length)
 
 
-Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Known]]
+Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, KnownResource]]
 """Gives what is known of resources; one that is not known is not in it."""
 
 
-def nothing(uris: Sequence[str]) -> Mapping[str, Known]:
+def nothing(uris: Sequence[str]) -> Mapping[str, KnownResource]:
     """Return no states: the lookup of an empty mirror."""
     del uris
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class StatedResource:
     """A version of a resource, as its source describes it.
 
     Attributes:
@@ -88,28 +88,28 @@ class Version:
     """
 
     uri: str
-    change: Change = Change.UPDATED
+    change: ResourceChange = ResourceChange.UPDATED
     as_of_us: int | None = None
     modified_us: int | None = None
-    fixity: Fixity = Fixity()  # noqa: RUF009  frozen, and empty
+    fixity: ExpectedBytes = ExpectedBytes()  # noqa: RUF009  frozen, and empty
     media_type: str = ""
     encoding: str = ""
     is_snapshot: bool = False
     run: str = ""
 
-    def known(self) -> Known:
+    def known(self) -> KnownResource:
         """Return the state of the resource once the mirror has this version."""
-        return Known(
+        return KnownResource(
             as_of_us=self.as_of_us,
             modified_us=self.modified_us,
             hashes=self.fixity.text,
             length=self.fixity.length,
-            is_gone=self.change is Change.DELETED,
+            is_gone=self.change is ResourceChange.DELETED,
             run=self.run,
         )
 
 
-class Action(StrEnum):
+class VersionAction(StrEnum):
     """What to do with a version."""
 
     FETCH = "fetch"
@@ -118,27 +118,30 @@ class Action(StrEnum):
     STALE = "stale"  # the mirror has a later one
 
 
-def decide(version: Version, known: Known | None) -> Action:
+def decide(version: StatedResource, known: KnownResource | None) -> VersionAction:
     """Return what to do with a version, given the state in the mirror.
 
     A later version is never undone by an earlier one that comes late, nor by the same
     one that comes again.
     """
-    is_deleted = version.change is Change.DELETED
+    is_deleted = version.change is ResourceChange.DELETED
     if known is None:
-        return Action.DELETE if is_deleted else Action.FETCH
+        return VersionAction.DELETE if is_deleted else VersionAction.FETCH
     if version.as_of_us is not None and known.as_of_us is not None:
         if version.as_of_us < known.as_of_us:
-            return Action.STALE
+            return VersionAction.STALE
         if is_deleted and known.is_gone and version.as_of_us == known.as_of_us:
-            return Action.NONE
+            return VersionAction.NONE
     if is_deleted:
-        return Action.DELETE
-    return Action.NONE if _is_same(version, known) else Action.FETCH
+        return VersionAction.DELETE
+    return VersionAction.NONE if _is_same(version, known) else VersionAction.FETCH
 
 
 def is_settled(
-    version: Version, known: Known | None, *, wanted_us: int | None = None
+    version: StatedResource,
+    known: KnownResource | None,
+    *,
+    wanted_us: int | None = None,
 ) -> bool:
     """Return whether a resource no longer needs a request when its turn comes.
 
@@ -148,10 +151,10 @@ def is_settled(
     as_of_us = version.as_of_us
     if wanted_us is not None and as_of_us is not None and wanted_us > as_of_us:
         return True
-    return decide(version, known) is not Action.FETCH
+    return decide(version, known) is not VersionAction.FETCH
 
 
-def _is_same(version: Version, known: Known) -> bool:
+def _is_same(version: StatedResource, known: KnownResource) -> bool:
     if known.is_gone:
         return False
     agrees = version.fixity.agrees(known.fixity)
@@ -160,14 +163,14 @@ def _is_same(version: Version, known: Known) -> bool:
     return bool(agrees)
 
 
-def version_of(task: SyncTask, url: str) -> Version:
+def version_of(task: SyncTask, url: str) -> StatedResource:
     """Return the version that a task requests; `url` is that of its record."""
-    return Version(
+    return StatedResource(
         uri=task.uri or url,
-        change=task.change or Change.UPDATED,
+        change=task.change or ResourceChange.UPDATED,
         as_of_us=task.as_of_us,
         modified_us=task.modified_us,
-        fixity=Fixity.stated(task.hashes, task.length),
+        fixity=ExpectedBytes.stated(task.hashes, task.length),
         media_type=task.media_type,
         encoding=task.encoding,
         is_snapshot=task.change is None,
@@ -196,4 +199,4 @@ def next_attempt(task: SyncTask, url: str) -> tuple[str, SyncTask] | None:
     return task.others[0], following
 
 
-NO_STATE: Final = State()
+NO_STATE: Final = MirrorState()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jsonpatch
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity, check_bytes
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def apply_patch(
     patch: bytes,
     *,
     media_type: str,
-    fixity: Fixity = Fixity(),  # noqa: B008  frozen, and empty
+    fixity: ExpectedBytes = ExpectedBytes(),  # noqa: B008  frozen, and empty
     limits: PatchLimits = DEFAULT_LIMITS,
 ) -> bytes:
     """Return the bytes of a resource after a patch.

@@ -14,44 +14,62 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.documents import DEFAULT_LIMITS, ListLimits, Reading
+from rdfcrawl.sitemaps.resourcesync.documents import (
+    DEFAULT_LIMITS,
+    DocumentEntries,
+    ListLimits,
+)
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
-    Action,
-    Version,
+    StatedResource,
+    VersionAction,
     decide,
     nothing,
 )
 from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
 from rdfcrawl.sitemaps.resourcesync.records import source_id
 from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, links_of, may_be_rdf
-from rdfcrawl.sitemaps.resourcesync.runs import Part
-from rdfcrawl.sitemaps.resourcesync.scope import Scope
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart
+from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
 from rdfcrawl.sitemaps.resourcesync.steps import (
-    Follow,
-    Listed,
-    Opened,
-    Recorded,
-    Related,
-    Tombstone,
+    DeletedResource,
+    FollowStep,
+    ListedResources,
+    OpenedSet,
+    RelatedLink,
+    UnfetchedResource,
 )
 from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
-from rdfcrawl.sitemaps.resourcesync.versions import Belief, Changes, Snapshot
-from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
+from rdfcrawl.sitemaps.resourcesync.versions import (
+    ChangeReader,
+    SnapshotReader,
+    TrustedTimes,
+)
+from rdfcrawl.tasks.sync import (
+    ResourceChange,
+    SyncCapability,
+    SyncMode,
+    SyncStep,
+    SyncTask,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.documents import Entry, Facts, Heading
-    from rdfcrawl.sitemaps.resourcesync.mirror import Known, Lookup, State
-    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.documents import (
+        DocumentHeading,
+        ResourceEntry,
+        ResourceFacts,
+    )
+    from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup, MirrorState
+    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sitemaps.resourcesync.versions import Stated
+    from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
 
-_LISTS: Final = frozenset({Capability.RESOURCE_LIST, Capability.CHANGE_LIST})
-_DUMPS: Final = frozenset({Capability.RESOURCE_DUMP, Capability.CHANGE_DUMP})
+_LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
+_DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})
 _MAX_GROWTH: Final = 10  # of a page
 _BATCH: Final = 500  # resources that are looked up together
 
@@ -62,16 +80,16 @@ def follow(  # noqa: PLR0913  # keywords with defaults
     *,
     url: str,
     log: FaultLog,
-    state: State = NO_STATE,
+    state: MirrorState = NO_STATE,
     lookup: Lookup = nothing,
-    policy: Policy = DEFAULT_POLICY,
+    policy: SyncPolicy = DEFAULT_POLICY,
     limits: ListLimits = DEFAULT_LIMITS,
     charset: str = "",
 ) -> Iterator[Step]:
     """Yield the steps that follow from any document of ResourceSync.
 
-    The same input gives the same steps. A `Part` comes last, and only if the document
-    was complete and as expected: the next run reads a cut document again.
+    The same input gives the same steps. A `RunPart` comes last, and only if the
+    document was complete and as expected: the next run reads a cut document again.
 
     Args:
         source: the document, not compressed; opened twice if it changed while it was
@@ -81,7 +99,7 @@ def follow(  # noqa: PLR0913  # keywords with defaults
         log: takes the faults. `BAD_ANSWER`: another document than expected;
             `CROSS_SITE`: outside of the source's scope; `TOO_DEEP`: documents that
             lead to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing
-            since the last time; `UNSUPPORTED_PATCH`; and those of `Reading`.
+            since the last time; `UNSUPPORTED_PATCH`; and those of `DocumentEntries`.
         state: of the set of resources, see `SyncTask.source`.
         lookup: state of resources in the mirror.
         policy: for the source.
@@ -90,8 +108,8 @@ def follow(  # noqa: PLR0913  # keywords with defaults
     """
     source = ByteSource.of(source)
 
-    def read(skip: int) -> Reading:
-        return Reading(
+    def read(skip: int) -> DocumentEntries:
+        return DocumentEntries(
             source, url=url, log=log, charset=charset, limits=limits, skip=skip
         )
 
@@ -107,8 +125,8 @@ def follow(  # noqa: PLR0913  # keywords with defaults
 def fallback(task: SyncTask) -> SyncTask | None:
     """Return the task for the capability list when a document failed for good.
 
-    The task is for the record of `State.url`, and reaches the source by another way;
-    None if no other is left.
+    The task is for the record of `MirrorState.url`, and reaches the source by another
+    way; None if no other is left.
     """
     ways = SNAPSHOTS if task.mode in {SyncMode.BASELINE, SyncMode.AUDIT} else CHANGES
     failed = task.expected
@@ -130,17 +148,17 @@ class _Following:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: DocumentEntries,
         task: SyncTask,
-        state: State,
+        state: MirrorState,
         lookup: Lookup,
-        policy: Policy,
+        policy: SyncPolicy,
         log: FaultLog,
     ) -> None:
         self._reading, self._policy, self._log = reading, policy, log
         self._state, self._lookup = state, lookup
-        self._belief = Belief(policy.now_us, log)
-        self._scope = Scope.of(
+        self._belief = TrustedTimes(policy.now_us, log)
+        self._scope = SourceScope.of(
             task.site, reading.heading.url, policy.sites, policy.trusted
         )
         self._task = replace(task, site=self._scope.site)
@@ -155,7 +173,7 @@ class _Following:
             return
         if found is None and not heading.facts.text("capability"):
             # A plain sitemap is the simplest list of resources.
-            found = task.expected or Capability.RESOURCE_LIST
+            found = task.expected or SyncCapability.RESOURCE_LIST
         if found is None or (task.expected is not None and found != task.expected):
             wanted = task.expected or "of ResourceSync"
             detail = f"a document {wanted}: {heading.facts.text('capability')[:80]!r}"
@@ -165,14 +183,14 @@ class _Following:
             detail = f"documents that lead to one another: {heading.url[:200]}"
             self._log.note(Reason.TOO_DEEP, detail)
             return
-        if heading.is_index and found is Capability.CAPABILITY_LIST:
-            found = Capability.DESCRIPTION  # an index of capability lists
+        if heading.is_index and found is SyncCapability.CAPABILITY_LIST:
+            found = SyncCapability.DESCRIPTION  # an index of capability lists
         yield from self._dispatch(found)
 
-    def _dispatch(self, found: Capability) -> Iterator[Step]:
-        if found is Capability.DESCRIPTION:
+    def _dispatch(self, found: SyncCapability) -> Iterator[Step]:
+        if found is SyncCapability.DESCRIPTION:
             yield from self._description()
-        elif found is Capability.CAPABILITY_LIST:
+        elif found is SyncCapability.CAPABILITY_LIST:
             yield from self._capability_list()
         elif found in _LISTS or found in _DUMPS:
             yield from self._set_of_resources(found)
@@ -185,7 +203,7 @@ class _Following:
     def _description(self) -> Iterator[Step]:
         for entry in islice(self._reading, self._policy.children):
             said = entry.facts.text("capability")
-            if said in {"", Capability.CAPABILITY_LIST, Capability.DESCRIPTION}:
+            if said in {"", SyncCapability.CAPABILITY_LIST, SyncCapability.DESCRIPTION}:
                 depth, expected = self._task.depth + 1, entry.facts.capability
                 task = replace(self._task, depth=depth, expected=expected)
                 yield from self._follow(entry.uri, task)
@@ -194,8 +212,8 @@ class _Following:
         url = self._reading.heading.url
         task = self._task
         source = task.source or source_id(url)
-        yield Opened(source, url)
-        offers: dict[Capability, Entry] = {}
+        yield OpenedSet(source, url)
+        offers: dict[SyncCapability, ResourceEntry] = {}
         for entry in islice(self._reading, 1000):
             if entry.facts.capability is not None:
                 offers.setdefault(entry.facts.capability, entry)
@@ -214,11 +232,11 @@ class _Following:
             self._log.note(Reason.BAD_ANSWER, detail)
 
     def _mode(
-        self, mode: SyncMode, offers: dict[Capability, Entry]
-    ) -> tuple[SyncMode, tuple[Capability, ...]]:
+        self, mode: SyncMode, offers: dict[SyncCapability, ResourceEntry]
+    ) -> tuple[SyncMode, tuple[SyncCapability, ...]]:
         policy = self._policy
 
-        def offers_any(ways: tuple[Capability, ...]) -> bool:
+        def offers_any(ways: tuple[SyncCapability, ...]) -> bool:
             return any(way in offers for way in ways)
 
         if mode is SyncMode.SYNC:
@@ -237,7 +255,7 @@ class _Following:
 
     # -- lists and dumps -----------------------------------------------------------
 
-    def _set_of_resources(self, found: Capability) -> Iterator[Step]:
+    def _set_of_resources(self, found: SyncCapability) -> Iterator[Step]:
         task, url = self._task, self._reading.heading.url
         is_changes = found in CHANGES
         if not task.source:  # found without a capability list
@@ -249,7 +267,7 @@ class _Following:
             run = task.run or _run_id(source, mode, self._state)
             task = replace(task, source=source, mode=mode, run=run, part="")
             self._task = task
-            yield Opened(source, url)
+            yield OpenedSet(source, url)
         self._task = replace(task, expected=found)
         if is_changes and not task.part and not task.cursor:
             yield from self._check_gap()
@@ -279,7 +297,7 @@ class _Following:
             audit = SyncTask(
                 mode=SyncMode.AUDIT, source=task.source, site=task.site, run=run
             )
-            yield Follow(url, audit)
+            yield FollowStep(url, audit)
 
     def _children(self, do: SyncStep) -> Iterator[Step]:
         n = 0
@@ -293,11 +311,11 @@ class _Following:
                 self._log.note(Reason.CROSS_SITE, entry.uri)
                 return  # a part that is not read: the run is not complete
             n += 1
-            yield Follow(entry.uri, self._child(entry, do, n))
+            yield FollowStep(entry.uri, self._child(entry, do, n))
         if self._reading.is_complete:
             yield self._part(n_children=n)
 
-    def _child(self, entry: Entry, do: SyncStep, n: int) -> SyncTask:
+    def _child(self, entry: ResourceEntry, do: SyncStep, n: int) -> SyncTask:
         task = self._task
         child = SyncTask(
             do=do,
@@ -325,7 +343,7 @@ class _Following:
             manifest=contents[0].url if contents else "",
         )
 
-    def _is_over(self, facts: Facts) -> bool:
+    def _is_over(self, facts: ResourceFacts) -> bool:
         """Return whether a list takes no more changes and was read completely."""
         until = facts.time("until")
         if self._task.mode is not SyncMode.CHANGES or not until:
@@ -336,11 +354,11 @@ class _Following:
             seen is not None and end < seen
         )
 
-    def _part(self, *, n_children: int = 0, seen_us: int | None = None) -> Part:
+    def _part(self, *, n_children: int = 0, seen_us: int | None = None) -> RunPart:
         facts = self._reading.heading.facts
         until = facts.time("until") if not n_children else ""
         task = self._task
-        return Part(
+        return RunPart(
             source=task.source,
             run=task.run,
             mode=task.mode,
@@ -351,7 +369,7 @@ class _Following:
             closed_us=self._belief.begin(until),
         )
 
-    def _page(self) -> Iterator[list[Entry]]:
+    def _page(self) -> Iterator[list[ResourceEntry]]:
         """Yield the entries of one page in batches.
 
         Only queued entries fill a page, not skipped ones. Each page may have as much as
@@ -373,16 +391,16 @@ class _Following:
         at_us = self._belief.begin(self._reading.heading.facts.time("at"))
         task = self._task
         run = task.run if task.mode is SyncMode.AUDIT else ""
-        snapshot = Snapshot(at_us, self._scope, self._log, run=run)
+        snapshot = SnapshotReader(at_us, self._scope, self._log, run=run)
         for batch in self._page():
             stated = snapshot.stated(batch)
             yield from self._resources(stated)
             if run and stated:
-                yield Listed(run, tuple(each.version.uri for each in stated))
+                yield ListedResources(run, tuple(each.version.uri for each in stated))
         yield from self._end(None)
 
     def _change_list(self) -> Iterator[Step]:
-        changes = Changes(
+        changes = ChangeReader(
             self._reading.heading,
             scope=self._scope,
             log=self._log,
@@ -395,12 +413,12 @@ class _Following:
             yield from self._resources(changes.stated(batch))
         yield from self._end(changes)
 
-    def _resources(self, stated: list[Stated]) -> Iterator[Step]:
+    def _resources(self, stated: list[StatedVersion]) -> Iterator[Step]:
         known = self._lookup([each.version.uri for each in stated])
         for each in stated:
             yield from self._resource(each, known.get(each.version.uri))
 
-    def _end(self, changes: Changes | None) -> Iterator[Step]:
+    def _end(self, changes: ChangeReader | None) -> Iterator[Step]:
         """Request the next page, or finish."""
         reading = self._reading
         latest_us = changes.latest_us if changes else None
@@ -415,20 +433,22 @@ class _Following:
                 seen_us=latest_us,
                 has_datetime=changes is not None and changes.has_datetime,
             )
-            yield Follow(reading.heading.url, following)
+            yield FollowStep(reading.heading.url, following)
 
-    def _resource(self, stated: Stated, known: Known | None) -> Iterator[Step]:
+    def _resource(
+        self, stated: StatedVersion, known: KnownResource | None
+    ) -> Iterator[Step]:
         version = stated.version
         action = decide(version, known)
-        if action is Action.DELETE:
-            yield Tombstone(version)
-        if action is not Action.FETCH:
+        if action is VersionAction.DELETE:
+            yield DeletedResource(version)
+        if action is not VersionAction.FETCH:
             return
         for link in links_of(stated.entry):
-            yield Related(version.uri, link)
+            yield RelatedLink(version.uri, link)
         policy = self._policy
         if policy.only_rdf and not may_be_rdf(version.media_type):
-            yield Recorded(version, stated.entry)
+            yield UnfetchedResource(version, stated.entry)
             return
         has_bytes = known is not None and not known.is_gone
         found = fetch_of(
@@ -441,23 +461,23 @@ class _Following:
         )
         if found is not None:
             self._n_queued += 1
-            yield Follow(*found)
+            yield FollowStep(*found)
 
     def _follow(self, url: str, task: SyncTask) -> Iterator[Step]:
         if self._scope.admits(url):
-            yield Follow(url, task)
+            yield FollowStep(url, task)
         else:
             self._log.note(Reason.CROSS_SITE, url)
 
 
-def _version(heading: Heading) -> str:
+def _version(heading: DocumentHeading) -> str:
     """Return what distinguishes a list from its successor at the same place."""
     facts = heading.facts
     times = (facts.text(name) for name in ("at", "from", "modified"))
     return next(filter(None, times), "")[:40]
 
 
-def _run_id(source: str, mode: SyncMode, state: State) -> str:
+def _run_id(source: str, mode: SyncMode, state: MirrorState) -> str:
     """Return a name for a run without one."""
     text = f"{source} {mode} {encode(state)}"
     return blake2b(text.encode(), digest_size=4).hexdigest()
@@ -465,7 +485,7 @@ def _run_id(source: str, mode: SyncMode, state: State) -> str:
 
 def superfluous(
     uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
-) -> Iterator[Version]:
+) -> Iterator[StatedResource]:
     """Yield tombstones for the resources that an audit did not list.
 
     Called when the run of the audit is complete, before its state is kept.
@@ -482,10 +502,12 @@ def superfluous(
         found = known(batch)
         for uri in batch:
             if uri in found and _is_superfluous(found[uri], run, at_us):
-                yield Version(uri=uri, change=Change.DELETED, as_of_us=at_us)
+                yield StatedResource(
+                    uri=uri, change=ResourceChange.DELETED, as_of_us=at_us
+                )
 
 
-def _is_superfluous(known: Known, run: str, at_us: int | None) -> bool:
+def _is_superfluous(known: KnownResource, run: str, at_us: int | None) -> bool:
     if known.run == run or known.is_gone:
         return False
     return at_us is None or known.as_of_us is None or known.as_of_us <= at_us

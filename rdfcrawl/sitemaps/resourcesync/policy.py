@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rdfcrawl.tasks.sync import Capability
+from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
-SNAPSHOTS: Final = (Capability.RESOURCE_DUMP, Capability.RESOURCE_LIST)
-CHANGES: Final = (Capability.CHANGE_LIST, Capability.CHANGE_DUMP)
+SNAPSHOTS: Final = (SyncCapability.RESOURCE_DUMP, SyncCapability.RESOURCE_LIST)
+CHANGES: Final = (SyncCapability.CHANGE_LIST, SyncCapability.CHANGE_DUMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class SyncPolicy:
     """How to read a source.
 
     Attributes:
@@ -32,8 +32,8 @@ class Policy:
             believed. None: all are.
     """
 
-    snapshots: tuple[Capability, ...] = SNAPSHOTS
-    changes: tuple[Capability, ...] = CHANGES
+    snapshots: tuple[SyncCapability, ...] = SNAPSHOTS
+    changes: tuple[SyncCapability, ...] = CHANGES
     sites: frozenset[str] = frozenset()
     trusted: HostNames = NO_HOSTS
     depth: int = 8
@@ -44,4 +44,4 @@ class Policy:
     now_us: int | None = None
 
 
-DEFAULT_POLICY: Final = Policy()
+DEFAULT_POLICY: Final = SyncPolicy()

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.documents import Entry, RsLink
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
-    from rdfcrawl.sitemaps.resourcesync.scope import Scope
+    from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry, RsLink
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
+    from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
 
 _RELATIONS: Final = {
     "alternate": Relation.ALTERNATE,
@@ -33,7 +33,7 @@ _RELATIONS: Final = {
 }
 
 
-def links_of(entry: Entry) -> Iterator[Link]:
+def links_of(entry: ResourceEntry) -> Iterator[Link]:
     """Yield the links of a resource that a crawl may follow.
 
     `ALTERNATE` links are only those with the media type of a readable format.
@@ -65,10 +65,10 @@ def may_be_rdf(media_type: str) -> bool:
 
 
 def fetch_of(  # keywords
-    entry: Entry,
-    version: Version,
+    entry: ResourceEntry,
+    version: StatedResource,
     *,
-    scope: Scope,
+    scope: SourceScope,
     source: str,
     wants_patch: bool,
     log: FaultLog,
@@ -127,7 +127,7 @@ def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTa
     )
 
 
-def _patch(entry: Entry, log: FaultLog) -> RsLink | None:
+def _patch(entry: ResourceEntry, log: FaultLog) -> RsLink | None:
     unsupported = ""
     for link in entry.linked(PATCH):
         if is_supported(link.facts.media_type):
@@ -139,7 +139,7 @@ def _patch(entry: Entry, log: FaultLog) -> RsLink | None:
 
 
 def _mirrors(
-    entry: Entry, version: Version, scope: Scope, log: FaultLog
+    entry: ResourceEntry, version: StatedResource, scope: SourceScope, log: FaultLog
 ) -> Iterator[str]:
     n_left = MAX_OTHERS
     for link in entry.linked("duplicate"):

@@ -2,8 +2,8 @@
 
 A run reads one set of resources. Its parts are read in any order and more than once:
 the root has the place "", the third child of its second child "2.3". Each finished part
-is one `Part`; the adapter keeps them by source, run and place, one value each, and the
-run is complete when as many leaves came as were announced.
+is one `RunPart`; the adapter keeps them by source, run and place, one value each, and
+the run is complete when as many leaves came as were announced.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.sitemaps.resourcesync.mirror import State
+from rdfcrawl.sitemaps.resourcesync.mirror import MirrorState
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RunPart:
     """A part of a run that was read to its end.
 
     Attributes:
@@ -43,7 +43,7 @@ class Part:
     closed_us: int | None = None
 
 
-def n_outstanding(parts: Iterable[Part]) -> int:
+def n_outstanding(parts: Iterable[RunPart]) -> int:
     """Return how many leaves are still to come; 0: the run is complete.
 
     `parts` has one for each finished place. An adapter may as well add up
@@ -52,10 +52,12 @@ def n_outstanding(parts: Iterable[Part]) -> int:
     return 1 + sum(part.n_children - 1 for part in parts)
 
 
-def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[SyncTask]]:
+def commit(
+    state: MirrorState, parts: Mapping[str, RunPart]
+) -> tuple[MirrorState, list[SyncTask]]:
     """Return the state after a complete run, and what to do next.
 
-    The tasks are for the record of `State.url`: after a baseline or an audit, the
+    The tasks are for the record of `MirrorState.url`: after a baseline or an audit, the
     changes since the snapshot was begun. `parts` has all parts by place.
     """
     mode = parts[""].mode
@@ -69,7 +71,7 @@ def commit(state: State, parts: Mapping[str, Part]) -> tuple[State, list[SyncTas
     at_us = parts[""].at_us
     if at_us is None:
         at_us = min(begins, default=None)
-    after = State(url=state.url, at_us=at_us, seen_us=at_us, has_baseline=True)
+    after = MirrorState(url=state.url, at_us=at_us, seen_us=at_us, has_baseline=True)
     task = SyncTask(
         do=SyncStep.READ,
         mode=SyncMode.CHANGES,

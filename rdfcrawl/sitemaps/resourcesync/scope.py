@@ -13,7 +13,7 @@ from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SourceScope:
     """Sites that a source may describe.
 
     Attributes:
@@ -33,7 +33,7 @@ class Scope:
         url: str,
         others: frozenset[str],
         trusted: HostNames = NO_HOSTS,
-    ) -> Scope:
+    ) -> SourceScope:
         """Return the scope of a source; the site is by default that of `url`."""
         return cls(site or registered_domain(host_of(url)), others, trusted)
 

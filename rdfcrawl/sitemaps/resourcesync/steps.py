@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rdfcrawl.sitemaps.resourcesync.runs import Part
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart
 
 if TYPE_CHECKING:
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.records import Link
-    from rdfcrawl.sitemaps.resourcesync.documents import Entry
-    from rdfcrawl.sitemaps.resourcesync.mirror import Version
+    from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry
+    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
     from rdfcrawl.tasks.sync import SyncTask
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class FollowStep:
     """Queue a record of kind `RESOURCESYNC`."""
 
     url: str
@@ -24,7 +24,7 @@ class Follow:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSet:
     """Set the `State.url` of the set of resources with this id (`source`).
 
     `url` is that of its capability list, or of the document that stands for one.
@@ -35,34 +35,34 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Tombstone:
+class DeletedResource:
     """Store a deleted resource as an empty document."""
 
-    version: Version
+    version: StatedResource
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class UnfetchedResource:
     """Record a resource that is not fetched, since its media type is not of RDF."""
 
-    version: Version
-    entry: Entry | None = None
+    version: StatedResource
+    entry: ResourceEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class DumpedResource:
     """Store a resource whose bytes were in a dump and were verified.
 
     Its bytes are in the content coding `version.encoding`, and have to be read
     before the next step is taken.
     """
 
-    version: Version
+    version: StatedResource
     source: ByteSource
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedResources:
     """Set `Known.run` of these resources to the run of an audit."""
 
     run: str
@@ -70,7 +70,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedLink:
     """Follow a link of a resource: description, other format or canonical URI."""
 
     uri: str
@@ -78,5 +78,12 @@ class Related:
 
 
 Step: TypeAlias = (
-    Follow | Opened | Tombstone | Recorded | Content | Listed | Related | Part
+    FollowStep
+    | OpenedSet
+    | DeletedResource
+    | UnfetchedResource
+    | DumpedResource
+    | ListedResources
+    | RelatedLink
+    | RunPart
 )

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from rdfcrawl.sitemaps.dates import Precision, parse_point
+from rdfcrawl.sitemaps.dates import TimePrecision, parse_point
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = timedelta(microseconds=1)
@@ -61,7 +61,7 @@ def _span(text: str) -> tuple[int, int] | None:
     if point is None:
         return None
     begin = (point.earliest - _EPOCH) // _US
-    if point.precision is Precision.FRACTION:
+    if point.precision is TimePrecision.FRACTION:
         digits = point.fraction[:6]
         begin += int(digits.ljust(6, "0"))
         return begin, begin + 10 ** (6 - len(digits)) - 1

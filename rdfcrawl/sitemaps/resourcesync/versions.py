@@ -13,32 +13,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.mirror import Version
+from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
-from rdfcrawl.tasks.sync import Change
+from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.documents import Entry, Heading
-    from rdfcrawl.sitemaps.resourcesync.scope import Scope
+    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading, ResourceEntry
+    from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
 
 _ONE_DAY_US: Final = 86_400 * 10**6
 
 
-class Stated(NamedTuple):
+class StatedVersion(NamedTuple):
     """The version of one entry, or of the last of several entries of a resource.
 
     `is_single`: there was no other entry of the resource.
     """
 
-    entry: Entry
-    version: Version
+    entry: ResourceEntry
+    version: StatedResource
     is_single: bool
 
 
-class Belief:
+class TrustedTimes:
     """Filter of times that are after tomorrow (`BAD_ANSWER`).
 
     `now_us` is Unix time in microseconds; None: all times are believed.
@@ -57,7 +57,7 @@ class Belief:
         return None
 
 
-class Snapshot:
+class SnapshotReader:
     """Reader of the entries of a list or dump of all resources.
 
     Args:
@@ -68,26 +68,26 @@ class Snapshot:
     """
 
     def __init__(
-        self, at_us: int | None, scope: Scope, log: FaultLog, *, run: str = ""
+        self, at_us: int | None, scope: SourceScope, log: FaultLog, *, run: str = ""
     ) -> None:
         self._at_us, self._scope, self._log, self._run = at_us, scope, log, run
 
-    def stated(self, batch: Iterable[Entry]) -> list[Stated]:
+    def stated(self, batch: Iterable[ResourceEntry]) -> list[StatedVersion]:
         """Return the versions of some entries, in their order."""
         return [
-            Stated(entry, self._version_of(entry), is_single=True)
+            StatedVersion(entry, self._version_of(entry), is_single=True)
             for entry in batch
             if _is_admitted(entry, self._scope, self._log)
         ]
 
-    def _version_of(self, entry: Entry) -> Version:
+    def _version_of(self, entry: ResourceEntry) -> StatedResource:
         modified = begin_us(entry.lastmod) if entry.lastmod else None
         as_of = self._at_us if self._at_us is not None else modified
-        version = _version_of(entry, change=Change.UPDATED, as_of_us=as_of)
+        version = _version_of(entry, change=ResourceChange.UPDATED, as_of_us=as_of)
         return replace(version, is_snapshot=True, run=self._run)
 
 
-class Changes:
+class ChangeReader:
     """Reader of the entries of a list or dump of changes, in their order.
 
     Args:
@@ -106,11 +106,11 @@ class Changes:
 
     def __init__(  # keywords
         self,
-        heading: Heading,
+        heading: DocumentHeading,
         *,
-        scope: Scope,
+        scope: SourceScope,
         log: FaultLog,
-        belief: Belief,
+        belief: TrustedTimes,
         since_us: int | None,
         latest_us: int | None = None,
         has_datetime: bool = False,
@@ -120,9 +120,9 @@ class Changes:
         self._since_us = since_us
         self.latest_us, self.has_datetime = latest_us, has_datetime
 
-    def stated(self, batch: Iterable[Entry]) -> list[Stated]:
+    def stated(self, batch: Iterable[ResourceEntry]) -> list[StatedVersion]:
         """Return the last version of each resource in some entries, in their order."""
-        latest: dict[str, Stated] = {}
+        latest: dict[str, StatedVersion] = {}
         for entry in batch:
             text = self._time_of(entry)
             version = self._version_of(entry, text)
@@ -131,10 +131,10 @@ class Changes:
             if not _is_admitted(entry, self._scope, self._log):
                 continue
             before = latest.pop(entry.uri, None)
-            latest[entry.uri] = Stated(entry, version, is_single=before is None)
+            latest[entry.uri] = StatedVersion(entry, version, is_single=before is None)
         return list(latest.values())
 
-    def _time_of(self, entry: Entry) -> str:
+    def _time_of(self, entry: ResourceEntry) -> str:
         """Return the time of a change as written; empty if missing."""
         text = entry.facts.time("datetime")
         self.has_datetime = self.has_datetime or bool(text)
@@ -149,7 +149,7 @@ class Changes:
             return False
         return (end_us(text) or 0) < self._since_us
 
-    def _version_of(self, entry: Entry, text: str) -> Version | None:
+    def _version_of(self, entry: ResourceEntry, text: str) -> StatedResource | None:
         own = begin_us(text) if text else None
         if own is not None:
             self.latest_us = max(own, self.latest_us or own)
@@ -158,22 +158,24 @@ class Changes:
             self._log.note(Reason.BAD_ANSWER, f"a change of no kind: {entry.uri}")
             if entry.facts.text("change"):  # of another kind: perhaps a deletion
                 return None
-            change = Change.UPDATED
+            change = ResourceChange.UPDATED
         as_of = own if own is not None else self.latest_us
         as_of = as_of if as_of is not None else self._from_us
         return _version_of(entry, change=change, as_of_us=as_of)
 
 
-def _is_admitted(entry: Entry, scope: Scope, log: FaultLog) -> bool:
+def _is_admitted(entry: ResourceEntry, scope: SourceScope, log: FaultLog) -> bool:
     if scope.admits(entry.uri):
         return True
     log.note(Reason.CROSS_SITE, entry.uri)
     return False
 
 
-def _version_of(entry: Entry, *, change: Change, as_of_us: int | None) -> Version:
+def _version_of(
+    entry: ResourceEntry, *, change: ResourceChange, as_of_us: int | None
+) -> StatedResource:
     facts = entry.facts
-    return Version(
+    return StatedResource(
         uri=entry.uri,
         change=change,
         as_of_us=as_of_us,

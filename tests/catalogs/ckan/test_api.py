@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.catalogs.ckan.api import (
     OLD_KEY_HEADER,
-    Portal,
-    Scope,
+    PortalAddress,
+    PortalScope,
     is_api_url,
     phrase,
     portal_url,
@@ -22,7 +22,7 @@ from rdfcrawl.catalogs.ckan.times import date_time, parse_time, solr_time
 from rdfcrawl.uri import BadUri
 from tests.support.examples import examples
 
-PORTAL = Portal(url="https://data.example/open")
+PORTAL = PortalAddress(url="https://data.example/open")
 
 
 def query_of(url: str) -> dict[str, str]:
@@ -33,8 +33,8 @@ def query_of(url: str) -> dict[str, str]:
 
 def test_a_search_has_scope_order_and_time() -> None:
     """If a part of a portal is searched, then all of it is in one filter query."""
-    scope = Scope(organization='a "b"', group="g", q=" trees ", fq="x:1 OR y:2")
-    portal = Portal(url="https://data.example/open", scope=scope)
+    scope = PortalScope(organization='a "b"', group="g", q=" trees ", fq="x:1 OR y:2")
+    portal = PortalAddress(url="https://data.example/open", scope=scope)
     request = portal.search(
         rows=50, start=3, sort="id asc", modified_from="2020-01-01T00:00:00.000Z"
     )
@@ -64,13 +64,13 @@ def test_a_search_has_scope_order_and_time() -> None:
 )
 def test_a_filter_keeps_its_meaning(fq: str, clause: str) -> None:
     """If clauses are added to a filter, then it still means what it did."""
-    assert " ".join(Scope(fq=fq).filters()) == clause
+    assert " ".join(PortalScope(fq=fq).filters()) == clause
 
 
 def test_the_key_is_sent_and_not_shown() -> None:
     """If there is a key, then it is in its header and in no text."""
     for header in ("Authorization", OLD_KEY_HEADER):
-        portal = Portal(url="https://h.example", key="s3cret", key_header=header)
+        portal = PortalAddress(url="https://h.example", key="s3cret", key_header=header)
         for request in (portal.show("a"), portal.search_ids(["a"], rows=1)):
             assert (header, "s3cret") in request.headers
             assert "s3cret" not in repr(request) + repr(portal)
@@ -79,7 +79,9 @@ def test_the_key_is_sent_and_not_shown() -> None:
 
 def test_what_is_too_long_for_a_url_is_posted() -> None:
     """If a query is longer than URLs are, then it is the body of a POST."""
-    portal = Portal(url="https://h.example", scope=Scope(fq="a:" + "b" * 3000))
+    portal = PortalAddress(
+        url="https://h.example", scope=PortalScope(fq="a:" + "b" * 3000)
+    )
     request = portal.search(rows=1)
     assert request.method == "POST"
     assert request.url == "https://h.example/api/3/action/package_search"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rdfcrawl.catalogs.ckan import envelope
 from rdfcrawl.catalogs.ckan.envelope import (
-    Answer,
-    Damaged,
-    Refused,
+    CkanAnswer,
+    DamagedAnswer,
+    RequestRefused,
     read_names,
     read_package,
     read_page,
@@ -24,10 +24,10 @@ from tests.support.examples import examples
 PACKAGES = [{"id": f"i{n}", "name": f"n{n}", "notes": 'a "]}, b'} for n in range(4)]
 
 
-def answer(value: object, status: int = 200, url: str = "") -> Answer:
+def answer(value: object, status: int = 200, url: str = "") -> CkanAnswer:
     """Return an answer with this JSON, or these bytes."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return Answer(status=status, body=body, url=url)
+    return CkanAnswer(status=status, body=body, url=url)
 
 
 def page_of(*packages: Any, **more: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_page_in_any_order_of_members(space: int | None, bom: bytes) -> None:
     }
     for one in (value, turned):
         body = bom + json.dumps(one, indent=space).encode()
-        page = read_page(Answer(status=200, body=body))
+        page = read_page(CkanAnswer(status=200, body=body))
         assert page.count == page.n_rows == 4
         assert page.damage == ""
         assert [package.load() for package in page.packages] == PACKAGES
@@ -100,7 +100,7 @@ def test_a_count_of_another_type_is_none(count: object) -> None:
 def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> None:
     """If the portal will not, then status, kind and message are told."""
     for read in (read_page, read_names, read_package):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestRefused) as caught:
             read(answer(body, status))
         assert (caught.value.status, caught.value.kind) == (status, kind)
         assert told in caught.value.fault.detail
@@ -132,7 +132,7 @@ def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> 
 def test_what_is_damaged_is_named(body: bytes, told: str) -> None:
     """If an answer is none of the API, then it is said what it is."""
     for read in (read_page, read_names, read_package):
-        with pytest.raises(Damaged) as caught:
+        with pytest.raises(DamagedAnswer) as caught:
             read(answer(body))
         assert told in caught.value.fault.detail
         assert caught.value.is_cut == ("cut off" in told)
@@ -140,7 +140,7 @@ def test_what_is_damaged_is_named(body: bytes, told: str) -> None:
 
 def test_a_redirect_to_a_login_is_named() -> None:
     """If the final URL is a login, then that is said."""
-    with pytest.raises(Damaged, match="login page"):
+    with pytest.raises(DamagedAnswer, match="login page"):
         read_page(answer(b"<html>", url="https://h/user/login?came_from=/api"))
 
 
@@ -165,7 +165,7 @@ def test_names_are_texts() -> None:
     """If a list of names holds other things, then it is not one."""
     assert read_names(answer({"success": True, "result": ["a", "b"]})) == ["a", "b"]
     for other in ([1], [""], [None, "a"], "a", {"a": 1}, None):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedAnswer):
             read_names(answer({"success": True, "result": other}))
 
 
@@ -177,7 +177,7 @@ def test_one_dataset() -> None:
     assert package.load() == value["result"]
     others: list[object] = [[], "a", {}, {"title": "x"}, None]
     for other in others:
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedAnswer):
             read_package(answer({"success": True, "result": other}))
 
 
@@ -205,5 +205,5 @@ def test_any_damage_is_survived(at: int, n: int, new: bytes, status: int) -> Non
             found = read(mutated)
         except SourceFault:
             continue
-        if isinstance(found, envelope.Page):
+        if isinstance(found, envelope.DatasetPage):
             assert all(isinstance(one.load(), dict) for one in found.packages)

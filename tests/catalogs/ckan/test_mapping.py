@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.catalogs.ckan.api import Portal
+from rdfcrawl.catalogs.ckan.api import PortalAddress
 from rdfcrawl.catalogs.ckan.fields import (
     AGENT_FIELDS,
     CONTACT_FIELDS,
@@ -28,7 +28,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from tests.support.examples import examples
 
-PORTAL = Portal(url="https://data.example/open")
+PORTAL = PortalAddress(url="https://data.example/open")
 D = "<https://data.example/open/dataset/7d1c>"
 R = "<https://data.example/open/dataset/7d1c/resource/r1>"
 DCAT = "http://www.w3.org/ns/dcat#"

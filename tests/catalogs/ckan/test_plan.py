@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.catalogs.ckan import envelope
-from rdfcrawl.catalogs.ckan.api import Portal, Request, Scope
-from rdfcrawl.catalogs.ckan.envelope import Answer
+from rdfcrawl.catalogs.ckan.api import CkanRequest, PortalAddress, PortalScope
+from rdfcrawl.catalogs.ckan.envelope import CkanAnswer
 from rdfcrawl.catalogs.ckan.mapping import iter_statements
 from rdfcrawl.catalogs.ckan.outcome import PlanLimits
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.times import since_for_next, solr_time
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.dataweb.config import NodeKind
-from rdfcrawl.dataweb.messages import Request as NodeRequest
+from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.errors import Reason, SourceFault
@@ -30,7 +30,7 @@ from tests.support.ckan_portals import FakePortal, Harvest, Memory, id_of, time_
 from tests.support.examples import examples
 
 N_TRIPLES = pyoxigraph.RdfFormat.N_TRIPLES
-PORTAL = Portal(url="https://data.example")
+PORTAL = PortalAddress(url="https://data.example")
 
 
 def harvest(fake: FakePortal, memory: Memory | None = None, **more: object) -> Harvest:
@@ -282,7 +282,7 @@ def test_a_part_of_a_portal_is_its_own_listing() -> None:
     """If only a part is harvested, then what the walk does not meet is asked for."""
     fake = FakePortal(300)
     memory = Memory()
-    portal = replace(PORTAL, scope=Scope(organization="town"))
+    portal = replace(PORTAL, scope=PortalScope(organization="town"))
     first = Harvest(fake, portal, memory).go()
     for number in range(5):
         fake.delete(number)
@@ -357,7 +357,7 @@ def test_the_index_may_be_empty_while_the_database_is_not() -> None:
 def test_only_ckan_itself_says_what_is_gone(status: int, body: bytes) -> None:
     """If a proxy answers for a dataset, then it is no tombstone."""
     task = CkanTask(step=CkanStep.CONFIRM, ids=("a",), is_alone=True)
-    answer = Answer(status=status, body=body)
+    answer = CkanAnswer(status=status, body=body)
     with pytest.raises(SourceFault):
         advance(task, answer, PORTAL, FaultLog())
 
@@ -397,10 +397,10 @@ def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
 
     class Weak(FakePortal):
         def _page(
-            self, rows: list[tuple[int, str, int]], count: int, request: Request
-        ) -> Answer:
+            self, rows: list[tuple[int, str, int]], count: int, request: CkanRequest
+        ) -> CkanAnswer:
             if len(rows) > 20:
-                return Answer(status=500, body=b"")
+                return CkanAnswer(status=500, body=b"")
             return super()._page(rows, count, request)
 
     fake = Weak(300)
@@ -453,7 +453,7 @@ def test_an_empty_page_before_the_end_is_incomplete() -> None:
         step=CkanStep.SEARCH, order=CkanOrder.SORTED, start=100, page=1, last="x"
     )
     with pytest.raises(SourceFault) as caught:
-        advance(task, Answer(status=200, body=empty.encode()), PORTAL, FaultLog())
+        advance(task, CkanAnswer(status=200, body=empty.encode()), PORTAL, FaultLog())
     assert caught.value.fault.reason is Reason.INCOMPLETE
 
 
@@ -471,7 +471,9 @@ def test_any_answer_is_a_named_fault(body: bytes, step: CkanStep, status: int) -
     """If an answer is any bytes, then nothing but a `SourceFault` is raised."""
     task = CkanTask(step=step, ids=("a", "b"), rows=10)
     try:
-        outcome = advance(task, Answer(status=status, body=body), PORTAL, FaultLog())
+        outcome = advance(
+            task, CkanAnswer(status=status, body=body), PORTAL, FaultLog()
+        )
     except SourceFault:
         return
     assert outcome.deleted == ()
@@ -504,7 +506,7 @@ def test_any_json_is_a_named_fault(value: object, step: CkanStep, status: int) -
     task = CkanTask(step=step, ids=("a",), rows=10)
     for text in (body, json.dumps(value).encode()):
         try:
-            advance(task, Answer(status=status, body=text), PORTAL, FaultLog())
+            advance(task, CkanAnswer(status=status, body=text), PORTAL, FaultLog())
         except SourceFault:
             continue
 
@@ -574,7 +576,7 @@ def test_all_that_orca_expects_of_a_portal(n_links: int) -> None:
         links=links,
     )
     node = CkanNode(plan)
-    portal = Portal(url="http://10.1.1.1:5000")
+    portal = PortalAddress(url="http://10.1.1.1:5000")
     log = FaultLog()
     queue = [first_task(portal)]
     triples: set[tuple[str, ...]] = set()
@@ -585,7 +587,7 @@ def test_all_that_orca_expects_of_a_portal(n_links: int) -> None:
         response = node.answer(NodeRequest(method="GET", target=target))
         n_requests += 1
         outcome = advance(
-            task, Answer(status=response.status, body=response.body), portal, log
+            task, CkanAnswer(status=response.status, body=response.body), portal, log
         )
         queue += outcome.tasks
         for package in outcome.packages:

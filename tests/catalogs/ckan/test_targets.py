@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.catalogs.ckan.api import Portal
+from rdfcrawl.catalogs.ckan.api import PortalAddress
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify, iter_targets
 from rdfcrawl.uri import BadUri
 from tests.support.examples import examples
 
-PORTAL = Portal(url="https://data.example")
+PORTAL = PortalAddress(url="https://data.example")
 EU = "http://publications.europa.eu/resource/authority/file-type/"
 IANA = "https://www.iana.org/assignments/media-types/"
 H = "http://h.example"

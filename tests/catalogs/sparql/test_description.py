@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl.catalogs.sparql.description import DescribedGraph, read_description
-from rdfcrawl.catalogs.sparql.recognition import Recognized, recognize
+from rdfcrawl.catalogs.sparql.recognition import RecognizedEndpoint, recognize
 from rdfcrawl.catalogs.sparql.userquery import parse_user_query
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.faultlog import FaultLog
@@ -98,7 +98,7 @@ def test_answers_of_endpoints_are_recognized(
     """If something answers as endpoints do, then it is one."""
     headers = {"content-type": f"{media_type}; charset=utf-8"}
     found = recognize(URL, status=status, headers=headers, head=head)
-    assert found == Recognized(endpoint=endpoint, by=by)
+    assert found == RecognizedEndpoint(endpoint=endpoint, by=by)
 
 
 @pytest.mark.parametrize(

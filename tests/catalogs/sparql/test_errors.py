@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from tests.support.sparql_driver import harvest_all, query_of
 from tests.support.sparql_endpoints import Endpoint, store_of
@@ -16,7 +16,7 @@ from tests.support.sparql_endpoints import Endpoint, store_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.catalogs.sparql.exchange import Request
+    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
     from tests.support.sparql_driver import Ask
 
 URL = "http://e.example/sparql"
@@ -52,15 +52,15 @@ TAILS = {
 }
 
 
-def broken(answer: Answer, name: str) -> Answer:
+def broken(answer: SparqlAnswer, name: str) -> SparqlAnswer:
     """Return the answer as it comes when the endpoint gives it up."""
     if name in WHOLE:
         body, media_type = WHOLE[name]
         headers = {"content-type": media_type}
-        return Answer(status=200, headers=headers, body=ByteSource(body))
+        return SparqlAnswer(status=200, headers=headers, body=ByteSource(body))
     data = answer.body.data or b""
     body = data[: len(data) * 2 // 3] + TAILS[name.removeprefix("tail ")]
-    return Answer(status=200, headers=answer.headers, body=ByteSource(body))
+    return SparqlAnswer(status=200, headers=answer.headers, body=ByteSource(body))
 
 
 def breaking(
@@ -69,10 +69,10 @@ def breaking(
     """Return an endpoint each so-many-th answer of which is broken."""
     endpoint, n_answers = Endpoint(store_of(LINES), table=table), 0
 
-    def ask(request: Request) -> Answer | Failure:
+    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
         nonlocal n_answers
         answer, query = endpoint(request), query_of(request)
-        if isinstance(answer, Failure) or answer.status != 200 or not of(query):
+        if isinstance(answer, SparqlFailure) or answer.status != 200 or not of(query):
             return answer
         n_answers += 1
         return answer if n_answers % every else broken(answer, name)
@@ -86,7 +86,7 @@ def test_errors_that_come_as_200_lose_nothing(table: str, name: str) -> None:
     """If each third answer is an error that comes as 200, then all triples come."""
     settings = HarvestSettings(page_rows=300)
     ask = breaking(table, name, every=3)
-    found = harvest_all(Harvest(URL, settings), ask, max_requests=2_000)
+    found = harvest_all(EndpointPlan(URL, settings), ask, max_requests=2_000)
     assert {x.decode() for x in found.lines} == {*LINES}
     assert found.faults
 
@@ -94,15 +94,15 @@ def test_errors_that_come_as_200_lose_nothing(table: str, name: str) -> None:
 def test_counts_that_are_errors_are_no_zeros() -> None:
     """If counting gives an error page, then the graphs are read without numbers."""
     ask = breaking("json", "html", every=1, of=lambda query: "COUNT" in query)
-    found = harvest_all(Harvest(URL), ask, max_requests=2_000)
+    found = harvest_all(EndpointPlan(URL), ask, max_requests=2_000)
     assert {x.decode() for x in found.lines} == {*LINES}
 
 
 def test_first_question_is_put_again() -> None:
     """If the first question is answered by no table, then it is all that is asked."""
-    harvest = Harvest(URL)
+    harvest = EndpointPlan(URL)
     headers = {"content-type": "text/html"}
-    answer = Answer(status=200, headers=headers, body=ByteSource(HTML[0]))
+    answer = SparqlAnswer(status=200, headers=headers, body=ByteSource(HTML[0]))
     (first,) = harvest.seeds()
     described = harvest.read(first, answer)
     assert list(described) == []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure
+from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
 from rdfcrawl.catalogs.sparql.knots import labelled
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.userquery import parse_user_query
 from rdfcrawl.errors import Reason
@@ -38,7 +38,7 @@ WANTED = tuple(
 
 
 def _harvest(endpoint: Endpoint, **changes: object) -> Harvested:
-    plan = Harvest(URL, HarvestSettings(**changes))  # type: ignore[arg-type]
+    plan = EndpointPlan(URL, HarvestSettings(**changes))  # type: ignore[arg-type]
     return harvest_all(plan, endpoint)
 
 
@@ -67,9 +67,9 @@ def test_dataset_larger_than_an_answer_comes_in_pages() -> None:
 def test_datasets_that_time_out_come_in_smaller_batches() -> None:
     """If descriptions of many datasets time out, then fewer are asked for."""
 
-    def refuse(query: str) -> Failure | None:
+    def refuse(query: str) -> SparqlFailure | None:
         is_much = query.count("<http://example.org/dataset/2") > 40
-        return Failure.TIMEOUT if is_much else None
+        return SparqlFailure.TIMEOUT if is_much else None
 
     found = _harvest(Endpoint(store_of(NAMED), refuse=refuse), mode="datasets")
     assert canonical(found.document) == canonical("".join(WANTED).encode())
@@ -78,7 +78,7 @@ def test_datasets_that_time_out_come_in_smaller_batches() -> None:
 def test_datasets_that_never_come_are_reported() -> None:
     """If descriptions are always refused, then the harvest ends and says so."""
 
-    def refuse(query: str) -> Answer | None:
+    def refuse(query: str) -> SparqlAnswer | None:
         return failed(500, "Internal error") if "VALUES" in query else None
 
     found = _harvest(Endpoint(store_of(NAMED[:200]), refuse=refuse), mode="datasets")
@@ -205,9 +205,9 @@ def test_ring_has_the_same_labels_wherever_it_is_begun() -> None:
 # -- what is not borne -------------------------------------------------------------
 
 
-def _answer(body: str, media_type: str) -> Answer:
+def _answer(body: str, media_type: str) -> SparqlAnswer:
     headers = {"content-type": media_type}
-    return Answer(status=200, headers=headers, body=ByteSource(body.encode()))
+    return SparqlAnswer(status=200, headers=headers, body=ByteSource(body.encode()))
 
 
 def test_graphs_that_cannot_be_listed_are_those_described() -> None:
@@ -217,21 +217,21 @@ def test_graphs_that_cannot_be_listed_are_those_described() -> None:
       sd:defaultDataset [ sd:namedGraph [ sd:name <http://e/g0> ] ,
         [ sd:name <http://e/g1> ] , [ sd:name <urn:x-arq:UnionGraph> ] ] ."""
 
-    def refuse(query: str) -> Answer | None:
+    def refuse(query: str) -> SparqlAnswer | None:
         is_list = query.startswith(("SELECT ?g", "SELECT DISTINCT ?g"))
         return failed(400, "not supported") if is_list else None
 
     endpoint = Endpoint(store_of(_LINES), refuse=refuse)
 
-    def ask(request: object) -> Answer | Failure:
+    def ask(request: object) -> SparqlAnswer | SparqlFailure:
         endpoint.description = _answer(turtle, "text/turtle")
         return endpoint(request)  # type: ignore[arg-type]
 
-    found = harvest_all(Harvest(URL), ask)
+    found = harvest_all(EndpointPlan(URL), ask)
     assert {x.decode() for x in found.lines} == set(_LINES)
     assert b"Service" in found.description
     endpoint.description = failed(404)
-    found = harvest_all(Harvest(URL), endpoint)
+    found = harvest_all(EndpointPlan(URL), endpoint)
     assert not found.lines
     assert "the named graphs cannot be listed" in {x.detail for x in found.faults}
 
@@ -239,15 +239,15 @@ def test_graphs_that_cannot_be_listed_are_those_described() -> None:
 @pytest.mark.parametrize(
     "refuse",
     [
-        lambda query: Failure.TIMEOUT if "COUNT" in query else None,
-        lambda query: Failure.TIMEOUT if "DISTINCT ?b" in query else None,
+        lambda query: SparqlFailure.TIMEOUT if "COUNT" in query else None,
+        lambda query: SparqlFailure.TIMEOUT if "DISTINCT ?b" in query else None,
         lambda query: failed(400, "syntax") if "?k" in query else None,
         lambda query: failed(400, "syntax") if "STR(" in query else None,
     ],
     ids=["no-counts", "no-labels", "no-keys", "no-strings"],
 )
 def test_stores_with_blank_nodes_on_poor_endpoints(
-    refuse: Callable[[str], Answer | Failure | None],
+    refuse: Callable[[str], SparqlAnswer | SparqlFailure | None],
 ) -> None:
     """If an endpoint can do little, then what has no blank node comes all the same."""
     lines = tuple(x for x in iter_store(40, with_default=True) if "hub" not in x)
@@ -259,7 +259,7 @@ def test_stores_with_blank_nodes_on_poor_endpoints(
 
 def test_everything_times_out() -> None:
     """If nothing is answered, then the harvest ends after a bounded number of tries."""
-    found = harvest_all(Harvest(URL), lambda _request: Failure.TIMEOUT)
+    found = harvest_all(EndpointPlan(URL), lambda _request: SparqlFailure.TIMEOUT)
     assert found.n_requests < 60
     assert not found.lines
     assert found.faults

@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import Answer, Failure, judge, query_request
-from rdfcrawl.catalogs.sparql.outcome import Out, Outcome
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.exchange import (
+    SparqlAnswer,
+    SparqlFailure,
+    judge,
+    query_request,
+)
+from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
@@ -28,7 +33,7 @@ from tests.support.sparql_stores import canonical, iter_store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.catalogs.sparql.exchange import Request
+    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
 
 URL = "http://example.org/sparql"
 STORE = tuple(iter_store(150, with_default=True))
@@ -36,7 +41,7 @@ NO_BLANKS = tuple(line for line in STORE if "_:" not in line)
 
 
 def _harvest(endpoint: Endpoint, **changes: object) -> Harvested:
-    plan = Harvest(URL, HarvestSettings(**changes))  # type: ignore[arg-type]
+    plan = EndpointPlan(URL, HarvestSettings(**changes))  # type: ignore[arg-type]
     return harvest_all(plan, endpoint)
 
 
@@ -107,13 +112,13 @@ def test_small_graphs_come_together() -> None:
 @pytest.mark.parametrize("order", ["as_is", "twice", "backwards"])
 def test_tasks_may_be_taken_in_any_order_and_twice(order: str) -> None:
     """If tasks come again or in another order, then the union is the same."""
-    endpoint, plan = Endpoint(store_of(STORE), max_rows=200), Harvest(URL)
+    endpoint, plan = Endpoint(store_of(STORE), max_rows=200), EndpointPlan(URL)
     waiting, seen, lines = list(plan.seeds()), set(plan.seeds()), set[bytes]()
     while waiting:
         task = waiting.pop(-1 if order == "backwards" else 0)
         for _ in range(2 if order == "twice" else 1):
             answer = endpoint(plan.request(task))
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, SparqlAnswer)
             reading = plan.read(task, answer)
             for chunk in reading:
                 lines.update(chunk.splitlines(keepends=True))
@@ -128,8 +133,8 @@ def test_tasks_may_be_taken_in_any_order_and_twice(order: str) -> None:
 
 def _without(
     *words: str, status: int = 400, text: str = ""
-) -> Callable[[str], Answer | None]:
-    def refuse(query: str) -> Answer | None:
+) -> Callable[[str], SparqlAnswer | None]:
+    def refuse(query: str) -> SparqlAnswer | None:
         found = any(word in query for word in words)
         return failed(status, text or "not supported") if found else None
 
@@ -150,7 +155,7 @@ def _without(
     ],
 )
 def test_what_is_refused_is_asked_for_in_another_way(
-    refuse: Callable[[str], Answer | None], *, is_sure: bool
+    refuse: Callable[[str], SparqlAnswer | None], *, is_sure: bool
 ) -> None:
     """If an endpoint lacks a feature, then another way of asking brings all."""
     lines = tuple(x for x in NO_BLANKS if "hub" not in x)
@@ -163,7 +168,7 @@ def test_what_is_refused_is_asked_for_in_another_way(
 def test_sorting_everything_forbidden_partitions() -> None:
     """If a whole graph is not sorted, then its parts are."""
 
-    def refuse(query: str) -> Answer | None:
+    def refuse(query: str) -> SparqlAnswer | None:
         is_part = "<http://example.org/p/" in query or "class/" in query
         is_page = "?s ?p ?o" in query and "ORDER BY" in query and "GRAPH" in query
         if is_page and not is_part and "DISTINCT" not in query and "COUNT" not in query:
@@ -179,15 +184,15 @@ def test_sorting_everything_forbidden_partitions() -> None:
 def test_pages_shrink_until_they_are_borne() -> None:
     """If an endpoint times out on large pages, then smaller ones are asked for."""
 
-    def refuse(query: str) -> Failure | None:
+    def refuse(query: str) -> SparqlFailure | None:
         limit = query.rpartition("LIMIT ")[2].split()[0]
         if "COUNT" in query or "LIMIT" not in query or int(limit) <= 60:
             return (
-                Failure.TIMEOUT
+                SparqlFailure.TIMEOUT
                 if "LIMIT" not in query and "COUNT" not in query
                 else None
             )
-        return Failure.TIMEOUT if "?o" in query else None
+        return SparqlFailure.TIMEOUT if "?o" in query else None
 
     lines = tuple(x for x in NO_BLANKS if "d.org" not in x)
     found = _harvest(Endpoint(store_of(lines), refuse=refuse), page_rows=400)
@@ -222,7 +227,7 @@ def test_classes_partition_types() -> None:
 
 def test_busy_endpoint_is_asked_the_same_again() -> None:
     """If an endpoint is busy, then the same task is due again."""
-    plan = Harvest(URL)
+    plan = EndpointPlan(URL)
     reading = plan.read(replace(plan.seeds()[0], step="probe"), failed(503))
     assert list(reading) == []
     assert reading.outcome.again
@@ -233,18 +238,18 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
     """If an answer ends early, then its rows are kept and the rest comes."""
     endpoint, n_cut = Endpoint(store_of(NO_BLANKS)), itertools.count()
 
-    def ask(request: object) -> Answer | Failure:
+    def ask(request: object) -> SparqlAnswer | SparqlFailure:
         answer = endpoint(request)  # type: ignore[arg-type]
-        if isinstance(answer, Answer) and len(answer.body.data or b"") > 20_000:
+        if isinstance(answer, SparqlAnswer) and len(answer.body.data or b"") > 20_000:
             next(n_cut)
-            return Answer(
+            return SparqlAnswer(
                 status=200,
                 headers=answer.headers,
                 body=ByteSource((answer.body.data or b"")[:20_000]),
             )
         return answer
 
-    found = harvest_all(Harvest(URL, HarvestSettings(page_rows=400)), ask)
+    found = harvest_all(EndpointPlan(URL, HarvestSettings(page_rows=400)), ask)
     assert next(n_cut) > 0
     _assert_all(found, NO_BLANKS)
 
@@ -252,16 +257,17 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
 def test_partial_answers_are_time_outs() -> None:
     """If Virtuoso answers with what it has by then, then it is no answer."""
     assert (
-        judge(Answer(status=200, headers={"x-sql-state": "S1TAT"})) is Failure.TIMEOUT
+        judge(SparqlAnswer(status=200, headers={"x-sql-state": "S1TAT"}))
+        is SparqlFailure.TIMEOUT
     )
-    assert judge(Answer(status=206)) is Failure.TIMEOUT
+    assert judge(SparqlAnswer(status=206)) is SparqlFailure.TIMEOUT
 
 
 def test_time_out_that_is_called_unavailable_is_no_business() -> None:
     """If Jena ends a query and answers 503, then less is asked for, not the same."""
-    assert judge(failed(503, "Query timed out")) is Failure.TIMEOUT
-    assert judge(failed(503, "Service Unavailable")) is Failure.BUSY
-    assert judge(failed(429)) is Failure.BUSY
+    assert judge(failed(503, "Query timed out")) is SparqlFailure.TIMEOUT
+    assert judge(failed(503, "Service Unavailable")) is SparqlFailure.BUSY
+    assert judge(failed(429)) is SparqlFailure.BUSY
 
 
 def test_characters_that_xml_has_not_come_in_json() -> None:
@@ -272,21 +278,23 @@ def test_characters_that_xml_has_not_come_in_json() -> None:
     )
     endpoint = Endpoint(store_of(lines))
 
-    def ask(request: Request) -> Answer | Failure:
+    def ask(request: SparqlRequest) -> SparqlAnswer | SparqlFailure:
         is_xml = request.headers["accept"].startswith("application/sparql-results+xml")
         endpoint.table = "xml" if is_xml else "json"
         return endpoint(request)
 
-    endpoint.description = Answer(status=200, headers={"server": "Virtuoso/07.20"})
-    found = harvest_all(Harvest(URL), ask)
+    endpoint.description = SparqlAnswer(
+        status=200, headers={"server": "Virtuoso/07.20"}
+    )
+    found = harvest_all(EndpointPlan(URL), ask)
     _assert_all(found, lines)
 
 
 def test_probe_that_takes_too_long_is_left() -> None:
     """If no blank node is found in time, then the counts tell whether there are any."""
 
-    def refuse(query: str) -> Failure | None:
-        return Failure.TIMEOUT if "isBlank(?b)" in query else None
+    def refuse(query: str) -> SparqlFailure | None:
+        return SparqlFailure.TIMEOUT if "isBlank(?b)" in query else None
 
     lines = tuple(x for x in NO_BLANKS if "hub" not in x)
     _assert_all(_harvest(Endpoint(store_of(lines), refuse=refuse)), lines)
@@ -298,17 +306,19 @@ def test_missing_rows_are_reported() -> None:
     """If an endpoint keeps rows back, then the harvest says how many."""
     endpoint = Endpoint(store_of(NO_BLANKS))
 
-    def ask(request: object) -> Answer | Failure:
+    def ask(request: object) -> SparqlAnswer | SparqlFailure:
         answer = endpoint(request)  # type: ignore[arg-type]
-        if isinstance(answer, Answer) and b"spoke/17" in (answer.body.data or b""):
+        if isinstance(answer, SparqlAnswer) and b"spoke/17" in (
+            answer.body.data or b""
+        ):
             table = json.loads(answer.body.data or b"")
             rows = [x for x in table["results"]["bindings"] if "spoke/17" not in str(x)]
             table["results"]["bindings"] = rows
             body = ByteSource(json.dumps(table).encode())
-            return Answer(status=200, headers=answer.headers, body=body)
+            return SparqlAnswer(status=200, headers=answer.headers, body=body)
         return answer
 
-    found = harvest_all(Harvest(URL, HarvestSettings(page_rows=300)), ask)
+    found = harvest_all(EndpointPlan(URL, HarvestSettings(page_rows=300)), ask)
     assert not found.is_complete
     assert [x for x in found.faults if x.reason is Reason.INCOMPLETE]
 
@@ -321,19 +331,21 @@ def test_server_that_ignores_conditions_ends() -> None:
         for n in range(3)
     ]
     body = json.dumps({"results": {"bindings": rows}}).encode()
-    same = Answer(status=200, headers={"content-type": "application/json"})
+    same = SparqlAnswer(status=200, headers={"content-type": "application/json"})
 
-    def ask(_request: object) -> Answer:
-        return Answer(status=same.status, headers=same.headers, body=ByteSource(body))
+    def ask(_request: object) -> SparqlAnswer:
+        return SparqlAnswer(
+            status=same.status, headers=same.headers, body=ByteSource(body)
+        )
 
     settings = HarvestSettings(page_rows=100, max_cuts=3)
-    found = harvest_all(Harvest(URL, settings), ask, max_requests=20_000)
+    found = harvest_all(EndpointPlan(URL, settings), ask, max_requests=20_000)
     assert not found.is_complete
 
 
 def test_closed_endpoint_is_left() -> None:
     """If an endpoint refuses everything, then a few requests find out."""
-    found = harvest_all(Harvest(URL), lambda _request: failed(403))
+    found = harvest_all(EndpointPlan(URL), lambda _request: failed(403))
     assert found.n_requests <= 3
     assert not found.is_complete
 
@@ -375,9 +387,9 @@ def test_long_queries_go_as_forms() -> None:
 
 def test_long_names_are_refused_by_name() -> None:
     """If a graph's name fits in no record, then that is a fault."""
-    log, outcome = FaultLog(), Outcome()
+    log, outcome = FaultLog(), SparqlOutcome()
     part = SparqlPart(graph="http://e/" + "x" * MAX_STEP_CHARS)
-    Out(outcome, log).follow(SparqlTask(step="page", part=part))
+    OutcomeBuilder(outcome, log).follow(SparqlTask(step="page", part=part))
     assert not outcome.tasks
     assert log.all()[0].reason is Reason.TOO_LARGE
     assert not outcome.checks[0].is_complete
@@ -390,13 +402,13 @@ def test_names_cannot_break_out_of_a_query(iri: str) -> None:
     """If a name is no IRI, then it is not asked for."""
     task = SparqlTask(step="count", part=SparqlPart(graph=iri))
     with pytest.raises(SourceFault):
-        Harvest(URL).request(task)
+        EndpointPlan(URL).request(task)
 
 
 def test_query_mode_needs_a_query() -> None:
     """If the mode is `query` and there is none, then the operator is told."""
     with pytest.raises(ConfigError):
-        Harvest(URL, HarvestSettings(mode="query"))
+        EndpointPlan(URL, HarvestSettings(mode="query"))
 
 
 _STEPS: list[SparqlStep] = [
@@ -437,9 +449,9 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
             st.sampled_from(["application/json", "text/csv", "text/turtle"])
         )
     }
-    plan = Harvest(URL)
+    plan = EndpointPlan(URL)
     reading = plan.read(
-        task, Answer(status=200, headers=headers, body=ByteSource(bytes(body)))
+        task, SparqlAnswer(status=200, headers=headers, body=ByteSource(bytes(body)))
     )
     b"".join(reading)
     for each in reading.outcome.tasks:
@@ -452,8 +464,8 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
 def test_data_web_endpoint_comes_whole() -> None:
     """If the data web's endpoint is harvested, then all of it comes."""
     ask, endpoint, truth = data_web_endpoint()
-    found = harvest_all(Harvest(endpoint), ask)
+    found = harvest_all(EndpointPlan(endpoint), ask)
     assert {b" ".join(x.split()[:3]) for x in found.lines} == truth
     assert found.is_complete
-    found = harvest_all(Harvest(endpoint), with_cap(ask, 100))
+    found = harvest_all(EndpointPlan(endpoint), with_cap(ask, 100))
     assert {b" ".join(x.split()[:3]) for x in found.lines} == truth

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.cells import Cell, Row, term
+from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row, term
 from rdfcrawl.catalogs.sparql.limits import ResultLimits
 from rdfcrawl.catalogs.sparql.results import iter_rows
 from rdfcrawl.dataweb.nodes.results import WRITERS
@@ -81,13 +81,13 @@ def _expected(row: Sequence[ox.NamedNode | ox.BlankNode | ox.Literal | None]) ->
     cells: Row = {}
     for name, value in zip("spo", row, strict=True):
         if isinstance(value, ox.NamedNode):
-            cells[name] = Cell("iri", value.value)
+            cells[name] = ResultTerm("iri", value.value)
         elif isinstance(value, ox.BlankNode):
-            cells[name] = Cell("blank", value.value)
+            cells[name] = ResultTerm("blank", value.value)
         elif isinstance(value, ox.Literal):
             datatype = value.datatype.value
             plain = value.language or datatype == f"{_XSD}string"
-            cells[name] = Cell(
+            cells[name] = ResultTerm(
                 "literal", value.value, "" if plain else datatype, value.language or ""
             )
     return cells
@@ -111,11 +111,11 @@ def test_csv_tells_no_kinds_and_says_so() -> None:
     body = b'\xef\xbb\xbfs,p,o\r\nhttp://e/a,http://e/p,_:b1\r\n_:b1,http://e/p,"a, ""b"""\r\nx,y,http://e/c\r\n'
     found, faults, ended = _read(body, CSV)
     assert [row["o"] for row in found] == [
-        Cell("blank", "b1"),
-        Cell("literal", 'a, "b"'),
-        Cell("iri", "http://e/c"),
+        ResultTerm("blank", "b1"),
+        ResultTerm("literal", 'a, "b"'),
+        ResultTerm("iri", "http://e/c"),
     ]
-    assert found[1]["s"] == Cell("blank", "b1")
+    assert found[1]["s"] == ResultTerm("blank", "b1")
     assert (faults, ended) == ([Reason.REPAIRED], None)
 
 
@@ -124,10 +124,10 @@ def test_virtuoso_tsv_is_read_like_csv() -> None:
     body = b'"p"\t"o"\n"http://e/p"\t"nodeID://b10001"\n"http://e/q"\t2001-01-01\n'
     found, faults, _ = _read(body, TSV)
     assert found[0] == {
-        "p": Cell("iri", "http://e/p"),
-        "o": Cell("blank", "nodeID://b10001"),
+        "p": ResultTerm("iri", "http://e/p"),
+        "o": ResultTerm("blank", "nodeID://b10001"),
     }
-    assert found[1]["o"] == Cell("literal", "2001-01-01")
+    assert found[1]["o"] == ResultTerm("literal", "2001-01-01")
     assert faults == [Reason.REPAIRED]
 
 
@@ -138,8 +138,8 @@ def test_tsv_shorthands_have_datatypes() -> None:
         f"{_XSD}{x}" for x in ("integer", "decimal", "double")
     ]
     assert found[1] == {
-        "s": Cell("literal", "true", f"{_XSD}boolean"),
-        "p": Cell("literal", "x", "", "en"),
+        "s": ResultTerm("literal", "true", f"{_XSD}boolean"),
+        "p": ResultTerm("literal", "x", "", "en"),
     }
 
 
@@ -153,8 +153,8 @@ def test_json_of_virtuoso_and_of_the_old_note() -> None:
     )
     found, faults, ended = _read(body, "application/json")
     assert [row["s"] for row in found] == [
-        Cell("literal", "a\tb", "http://e/dt"),
-        Cell("blank", "nodeID://b1"),
+        ResultTerm("literal", "a\tb", "http://e/dt"),
+        ResultTerm("blank", "nodeID://b1"),
     ]
     assert (faults, ended) == ([], None)
 
@@ -165,7 +165,7 @@ def test_head_after_results_and_unknown_members() -> None:
         b'{"x":[1,{"bindings":[]}],"results":{"y":1,"bindings":'
         b'[{"s":{"type":"uri","value":"u:a"}}]},"head":{}}'
     )
-    assert _read(body, JSON)[0] == [{"s": Cell("iri", "u:a")}]
+    assert _read(body, JSON)[0] == [{"s": ResultTerm("iri", "u:a")}]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_terms_of_rdf_star_are_no_terms_here() -> None:
     for media_type in (JSON, XML):
         body = WRITERS[_FORMATS[media_type]](list("spo"), rows).encode()
         found, faults, _ = _read(body, media_type)
-        assert found == [{"s": Cell("iri", "u:a")}]
+        assert found == [{"s": ResultTerm("iri", "u:a")}]
         assert faults == [Reason.BAD_TERM]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyoxigraph import RdfFormat, parse
 
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.recognition import recognize
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.catalogs.sparql.userquery import parse_user_query
@@ -60,7 +60,7 @@ def _assert_all(found: Harvested, lines: list[str]) -> None:
 def _harvest(server: SparqlServer, **changes: object) -> Harvested:
     settings = HarvestSettings(**changes)  # type: ignore[arg-type]
     with over_http() as ask:
-        return harvest_all(Harvest(server.endpoint, settings), ask)
+        return harvest_all(EndpointPlan(server.endpoint, settings), ask)
 
 
 # -- Virtuoso ----------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_fuseki_cut_at_100_rows(fuseki: tuple[SparqlServer, list[str]]) -> None:
     """If what is between cuts Fuseki's answers at 100 rows, then every triple comes."""
     server, lines = fuseki
     with over_http() as ask:
-        found = harvest_all(Harvest(server.endpoint), with_cap(ask, 100))
+        found = harvest_all(EndpointPlan(server.endpoint), with_cap(ask, 100))
     _assert_all(found, lines)
 
 

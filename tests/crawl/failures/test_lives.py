@@ -13,7 +13,7 @@ from redis import Redis
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.frontier.binary import find_server
-from rdfcrawl.frontier.client import Counts
+from rdfcrawl.frontier.client import StateCounts
 from tests.support.crawl_kills import worker_pids
 from tests.support.redis_fixtures import RedisServer
 
@@ -73,7 +73,7 @@ def kill_early(commands: Commands, servers: list[RawServer], n_kills: int) -> No
     result = crew.wait()
     assert result.code == 0, result.stderr
     counts = result.counts()
-    assert counts == Counts(done=len(urls), seen=len(urls), hosts=len(servers))
+    assert counts == StateCounts(done=len(urls), seen=len(urls), hosts=len(servers))
     assert result.graphs == set(urls)
 
 
@@ -117,7 +117,7 @@ def test_restarts_during_a_dump_do_not_lose_it(
         kill_worker(commands, crew)
     result = crew.wait()
     assert result.code == 0, result.stderr
-    assert result.counts() == Counts(done=1, seen=1, hosts=1)
+    assert result.counts() == StateCounts(done=1, seen=1, hosts=1)
     assert len(result.quads) == len(lines)
 
 
@@ -143,14 +143,14 @@ def test_what_kills_its_workers_is_given_up_alone(
     assert result.code == 0, result.stderr
     assert result.stderr.count("died (-9)") == 4
     assert result.graphs == others
-    assert result.counts() == Counts(done=10, dead=1, seen=11, hosts=1)
+    assert result.counts() == StateCounts(done=10, dead=1, seen=11, hosts=1)
     assert result.faults(deadly) == ["leases_lost"]
     # What killed them is mended: it can be had again, and nothing else is asked for.
     n_asked = len(server.requests)
     again = commands.crawl(folder=folder, arguments={"retry": "dead"}, **QUICK)
     assert again.code == 0, again.stderr
     assert again.graphs == {*others, deadly}
-    assert again.counts() == Counts(done=11, seen=11, hosts=1)
+    assert again.counts() == StateCounts(done=11, seen=11, hosts=1)
     assert len(server.requests) - n_asked <= 2  # robots.txt
 
 
@@ -204,7 +204,7 @@ def test_a_robots_txt_that_kills_its_workers_ends(
     assert result.code == 0, result.stderr
     assert result.stderr.count("died (-9)") == 4
     assert result.graphs == others
-    assert result.counts() == Counts(done=40, seen=40, hosts=1)
+    assert result.counts() == StateCounts(done=40, seen=40, hosts=1)
     for url in lost:
         assert set(result.faults(url)) == {"robots_unreachable", "leases_lost"}
 

@@ -14,7 +14,7 @@ from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.frontier.binary import find_server
-from rdfcrawl.frontier.client import Counts
+from rdfcrawl.frontier.client import StateCounts
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_fixtures import RedisServer
@@ -62,7 +62,7 @@ def test_redis_goes_away_and_comes_back(
     assert result.graphs == web.documents
     n = len(web.documents)
     counts = asyncio.run(count_in_redis(lasting_server.url, "linkeddata"))
-    assert counts == Counts(done=n, seen=n, hosts=N_HOSTS)
+    assert counts == StateCounts(done=n, seen=n, hosts=N_HOSTS)
     assert not (result.folder / "frontier").exists()
 
 

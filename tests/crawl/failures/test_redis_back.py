@@ -12,7 +12,7 @@ import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.binary import find_server
-from rdfcrawl.frontier.client import Counts
+from rdfcrawl.frontier.client import StateCounts
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_fixtures import RedisServer
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.service
 N_HOSTS, N_DOCS = 6, 40
 BODY = b"<> <urn:x:p> <#o> ."
 QUICK: dict[str, Any] = {"FRONTIER_LEASE_SECS": 2, "FRONTIER_COMMIT_SECS": 0.3}
-ALL_DONE = Counts(done=N_HOSTS * N_DOCS, seen=N_HOSTS * N_DOCS, hosts=N_HOSTS)
+ALL_DONE = StateCounts(done=N_HOSTS * N_DOCS, seen=N_HOSTS * N_DOCS, hosts=N_HOSTS)
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def test_lost_answers_lose_nothing(
     assert "Traceback" not in result.stderr
     assert way.n_cut > 10
     assert result.graphs == web.documents
-    assert counts == Counts(done=n_all, seen=n_all, hosts=n_hosts)
+    assert counts == StateCounts(done=n_all, seen=n_all, hosts=n_hosts)
     assert max(web.asked().values()) <= 2
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.client import Counts
+from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.unix_socket import socket_path
 from tests.support.crawl_webs import TreeWeb
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 N_HOSTS, N_DOCS = 6, 25
 
 
-def all_done(web: TreeWeb) -> Counts:
+def all_done(web: TreeWeb) -> StateCounts:
     """Return the counters of a finished crawl of a web."""
     n = len(web.documents)
-    return Counts(done=n, seen=n, hosts=N_HOSTS)
+    return StateCounts(done=n, seen=n, hosts=N_HOSTS)
 
 
 def test_continuing_a_finished_crawl_does_nothing(
@@ -148,7 +148,7 @@ def test_what_the_disk_refuses_is_not_done(
     second = commands.crawl([], folder=first.folder.parent, **settings)
     assert second.code == 0, second.stderr
     assert second.graphs == urls
-    assert second.counts() == Counts(done=2, seen=2, hosts=1)
+    assert second.counts() == StateCounts(done=2, seen=2, hosts=1)
 
 
 def test_seeds_are_taken_while_the_crawl_runs(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, Offer
-from rdfcrawl.dataweb.nodes.paged import PagedOptions, Style
+from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, DatasetOffer
+from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def test_dataset_with_dump_and_endpoint_is_taken_by_its_dump(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a dataset has both, and three documents say so, then its dump comes, once."""
-    site = web.start(CatalogOptions(offers=(Offer.ALL,)))
+    site = web.start(CatalogOptions(offers=(DatasetOffer.ALL,)))
     result = commands.crawl(
         [site.void_url, site.catalog_url, site.origin + "/datasets.html"],
         arguments=NONE,
@@ -165,7 +165,7 @@ def test_dump_that_fails_is_replaced_by_the_endpoint(
     commands: Commands, web: LocalWeb, loopback: Loopback
 ) -> None:
     """If a dump cannot be had, then the endpoint is harvested."""
-    offer = Offer.VOID_SPARQL
+    offer = DatasetOffer.VOID_SPARQL
     node = web.start(CatalogOptions(offers=(offer,)))
     site = Site(loopback, "127.94.1.1")
     site.put(
@@ -287,11 +287,11 @@ def test_root_resources_are_links(
 def test_well_known_void_is_asked_for_once(commands: Commands, web: LocalWeb) -> None:
     """If `harvest` has `void`, then each site is asked once, and its data are taken."""
     options = CatalogOptions(
-        offers=(Offer.VOID_DUMP, Offer.VOID_ROOT), links_pages=False
+        offers=(DatasetOffer.VOID_DUMP, DatasetOffer.VOID_ROOT), links_pages=False
     )
-    site, bare = web.start(options), web.start(PagedOptions(styles=(Style.LINK,)))
+    site, bare = web.start(options), web.start(PagedOptions(styles=(PagingStyle.LINK,)))
     result = commands.crawl(
-        [site.origin + "/", bare.first_url(Style.LINK)], arguments={"harvest": "void"}
+        [site.origin + "/", bare.first_url(PagingStyle.LINK)], arguments={"harvest": "void"}
     )
     for each in (site, bare):
         assert web.targets(each).count("/.well-known/void") == 1
@@ -303,10 +303,10 @@ def test_sitemap_spider_asks_for_the_void_of_a_site(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If a site is named to the sitemap spider, then its VoID is asked for, once."""
-    site = web.start(CatalogOptions(offers=(Offer.VOID_DUMP,)))
+    site = web.start(CatalogOptions(offers=(DatasetOffer.VOID_DUMP,)))
     result = commands.crawl(arguments={"sites": site.origin}, spider="sitemap")
     assert web.targets(site).count("/.well-known/void") == 1
-    assert missing(result, site.dataset(Offer.VOID_DUMP)) == []
+    assert missing(result, site.dataset(DatasetOffer.VOID_DUMP)) == []
 
 
 # -- pages of collections --------------------------------------------------------------
@@ -317,10 +317,10 @@ def test_collections_of_many_pages_are_complete(
 ) -> None:
     """If a collection has 50 pages, however they are linked, then each comes once."""
     node: PagedNode = web.start(PagedOptions(n_members=500))
-    seeds = [node.first_url(style) for style in Style]
+    seeds = [node.first_url(style) for style in PagingStyle]
     result = commands.crawl(seeds, arguments={**NONE, "depth": 0})
     asked = Counter(web.targets(node))
-    pages = {url for style in Style for url in node.page_urls(style)}
+    pages = {url for style in PagingStyle for url in node.page_urls(style)}
     assert {node.origin + x for x in asked if x != "/robots.txt"} == pages
     assert max(asked.values()) == 1
     assert missing(result, list(node.iter_truth())) == []
@@ -329,7 +329,7 @@ def test_collections_of_many_pages_are_complete(
 
 def test_pages_that_loop_come_to_an_end(commands: Commands, web: LocalWeb) -> None:
     """If the last page leads to the first, then that is a fault, and the end."""
-    styles = (Style.HYDRA, Style.HYDRA_OLD, Style.LINK)
+    styles = (PagingStyle.HYDRA, PagingStyle.HYDRA_OLD, PagingStyle.LINK)
     node = web.start(PagedOptions(n_members=50, styles=styles, loops=True))
     seeds = [node.first_url(style) for style in styles]
     result = commands.crawl(seeds, arguments=NONE)
@@ -358,7 +358,7 @@ def test_next_run_asks_for_pages_that_may_have_changed(
     commands: Commands, web: LocalWeb
 ) -> None:
     """If an event stream has grown, then full pages of it are not asked for again."""
-    style = Style.LDES
+    style = PagingStyle.LDES
     node = web.start(PagedOptions(n_members=45, styles=(style,)))
     folder = commands.folder()
 

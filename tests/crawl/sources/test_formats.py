@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.dataweb.config import NodeKind, Profile, WebConfig
+from rdfcrawl.dataweb.config import NodeKind, DumpProfile, WebConfig
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS
 from rdfcrawl.dataweb.process import run_dataweb
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 N_COMBINATIONS = {
     profile: len(SERIALIZATIONS[profile]) * (1 + len(PACKINGS[profile]))
-    for profile in Profile
+    for profile in DumpProfile
 }
 
 
-@pytest.mark.parametrize("profile", Profile)
+@pytest.mark.parametrize("profile", DumpProfile)
 def test_dumps_are_read_whole_however_they_are_packed(
-    profile: Profile, commands: Commands, tmp_path: Path
+    profile: DumpProfile, commands: Commands, tmp_path: Path
 ) -> None:
     """If each dump is in another form, then a crawl finds every statement of all."""
     config = WebConfig(
@@ -53,7 +53,7 @@ def test_dumps_are_read_whole_however_they_are_packed(
     assert report.micro == 1.0
     assert report.n_surplus == 0, report.surplus
     assert [key for key in result.statistics if key.startswith("fault/")] == []
-    if profile is Profile.EXTENDED:
+    if profile is DumpProfile.EXTENDED:
         read = {key for key, n in result.statistics.items() if n and "/format/" in key}
         assert len(read) == len(SERIALIZATIONS[profile])
 

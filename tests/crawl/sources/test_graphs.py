@@ -12,7 +12,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
-from rdfcrawl.catalogs.sparql.plan import Harvest
+from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
@@ -20,7 +20,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.provenance import GRAPH
 from rdfcrawl.rdf.graphs import GraphRule
-from rdfcrawl.sitemaps.semantic import Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import UriPrefix, Slicing
 from rdfcrawl.sitemaps.slicing import slice_dump
 from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import document, facts_of, time_of
@@ -412,7 +412,7 @@ def test_prefix_that_is_the_begin_of_another_host_slices_nothing_of_it() -> None
     names = ("http://a.example/x", "http://a.example.org/x", "http://a.example@b.org/x")
     lines = "".join(f'<{name}> <urn:x:p> "1" .\n' for name in names).encode()
     log = FaultLog()
-    prefix = Prefix("http://a.example", "http://a.example/")
+    prefix = UriPrefix("http://a.example", "http://a.example/")
     found = slice_dump([lines], [prefix], slicing=Slicing.CBD, log=log)
     assert [each.url for each in found] == ["http://a.example/x"]
     assert log.count(Reason.FOREIGN_GRAPH) == 2
@@ -422,6 +422,6 @@ def test_default_graph_of_an_endpoint_keeps_its_name() -> None:
     """If an endpoint was come upon, then its default graph keeps the name it has."""
     default = "http://a.example/sparql#default"
     settings = HarvestSettings(default_graph=default, trust="same-origin")
-    terms = GraphTerms(Harvest("http://a.example/sparql", settings), FaultLog())
+    terms = GraphTerms(EndpointPlan("http://a.example/sparql", settings), FaultLog())
     assert terms.graph("").term == f"<{default}>"
     assert terms.graph("http://a.example/g").term == "<http://a.example/g>"

@@ -13,7 +13,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
-from rdfcrawl.sitemaps.resourcesync.fixity import Fixity
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
 from tests.support.resourcesync_source import archive, document, facts_of, fixity_of
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def test_large_resources_of_a_dump_are_read(
 def test_files_stay_in_their_folder(tmp_path: Path, uri: str) -> None:
     """If a URI is written to lead elsewhere, then its file is in the folder still."""
     files = ResourceFiles(tmp_path)
-    path = files.write(uri, ByteSource(b"1"), Fixity())
+    path = files.write(uri, ByteSource(b"1"), ExpectedBytes())
     assert path.parent.parent == tmp_path.resolve()
     assert path.read_bytes() == b"1"
     assert files.path(uri + "x") != path

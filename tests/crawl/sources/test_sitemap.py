@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import Damage, SitemapSyntax
+from rdfcrawl.dataweb.nodes.sitemap_formats import UrlsetDamage, SitemapSyntax
 from rdfcrawl.stores.reading import iter_latest
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ def test_all_formats_packings_and_damages_are_read(
     foreign = (other.page_url(0), other.page_url(1))
     node = web.start(
         SitemapOptions(
-            n_pages=150, damages=tuple(Damage), found_by=found_by, foreign=foreign
+            n_pages=150, damages=tuple(UrlsetDamage), found_by=found_by, foreign=foreign
         )
     )
     result = commands.crawl(arguments={"sites": node.origin}, spider="sitemap")

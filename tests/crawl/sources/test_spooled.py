@@ -13,7 +13,7 @@ from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import Answer
+from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def test_heads_are_the_same_wherever_they_lie(tmp_path: Path) -> None:
     """If a body lies in a file, then its head is that of the same body in memory."""
     path = tmp_path / "body"
     path.write_bytes(TURTLE)
-    small, large, none = Answer(body=TURTLE), Answer(path=path), Answer()
+    small, large, none = HttpResponse(body=TURTLE), HttpResponse(path=path), HttpResponse()
     for n_bytes in (0, 5, 1000):
         assert head_of(small, n_bytes) == head_of(large, n_bytes) == TURTLE[:n_bytes]
         assert head_of(none, n_bytes) == b""
     assert [body_of(each) for each in (small, large, none)] == [TURTLE, path, None]
-    assert body_of(Answer(body=b"")) == b""
+    assert body_of(HttpResponse(body=b"")) == b""
 
 
 @pytest.mark.parametrize(

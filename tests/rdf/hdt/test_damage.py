@@ -13,8 +13,8 @@ import pytest
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.hdt.block_cache import BlockCache
 from rdfcrawl.rdf.hdt.crc import crc8
-from rdfcrawl.rdf.hdt.cursor import Cursor
-from rdfcrawl.rdf.hdt.dictionary import Section, TooMuch
+from rdfcrawl.rdf.hdt.cursor import FileCursor
+from rdfcrawl.rdf.hdt.dictionary import DictionarySection, TooMuch
 from rdfcrawl.rdf.hdt.log_array import log_preamble, pack
 from rdfcrawl.rdf.hdt.vbyte import encode_vbyte
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
@@ -189,7 +189,9 @@ def test_many_long_strings_of_few_bytes_take_no_memory() -> None:
     data = head + bytes([crc8(head)]) + log_preamble(32, 2)
     for content in offsets, packed:
         data += content + google_crc32c.value(content).to_bytes(4, "little")
-    section = Section(Cursor(data), "x", cache=BlockCache(), longest=2**21)
+    section = DictionarySection(
+        FileCursor(data), "x", cache=BlockCache(), longest=2**21
+    )
     tracemalloc.start()
     try:
         with pytest.raises(TooMuch):

@@ -11,11 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.bitmap import Bitmap
+from rdfcrawl.rdf.hdt.bitmap import WindowedBitmap
 from rdfcrawl.rdf.hdt.block_cache import BlockCache
-from rdfcrawl.rdf.hdt.control import Control, HdtPart, demand_format, read_control
+from rdfcrawl.rdf.hdt.control import (
+    ControlInformation,
+    HdtPart,
+    demand_format,
+    read_control,
+)
 from rdfcrawl.rdf.hdt.crc import Crc32c
-from rdfcrawl.rdf.hdt.cursor import Cursor
+from rdfcrawl.rdf.hdt.cursor import FileCursor
 from rdfcrawl.rdf.hdt.front_coding import (
     BrokenBlock,
     decode_block,
@@ -24,9 +29,9 @@ from rdfcrawl.rdf.hdt.front_coding import (
     iter_long_block,
 )
 from rdfcrawl.rdf.hdt.log_array import LogArray
-from rdfcrawl.rdf.hdt.packing import Packer
+from rdfcrawl.rdf.hdt.packing import IntegerPacker
 from rdfcrawl.rdf.hdt.sorting import KeyRun, StringRun, merge_keys, merge_strings
-from rdfcrawl.rdf.hdt.spill import Spills
+from rdfcrawl.rdf.hdt.spill import SpillFolder
 from rdfcrawl.rdf.hdt.triples_writer import KeyCodec
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
 
@@ -90,12 +95,12 @@ def test_log_array_gives_any_window_back(data: st.DataObject, width: int) -> Non
     begin = data.draw(st.integers(0, len(values)))
     end = data.draw(st.integers(begin, len(values)))
     out = io.BytesIO()
-    with Spills(None) as spills:
-        packer = Packer(width, spills)
+    with SpillFolder(None) as spills:
+        packer = IntegerPacker(width, spills)
         packer.add(np.array(values[:3], np.uint64))
         packer.add(np.array(values[3:], np.uint64))
         packer.write_log_array(out)
-    array = LogArray.read(Cursor(out.getvalue()), "array")
+    array = LogArray.read(FileCursor(out.getvalue()), "array")
     assert array.n_entries == len(values)
     assert array.window(begin, end).tolist() == values[begin:end]
 
@@ -106,11 +111,11 @@ def test_bitmap_gives_its_bits_back(bits: list[bool], begin: int) -> None:
     """If bits are packed, then each window of them, and their count, is found."""
     bits.append(True)
     out = io.BytesIO()
-    with Spills(None) as spills:
-        packer = Packer(1, spills)
+    with SpillFolder(None) as spills:
+        packer = IntegerPacker(1, spills)
         packer.add(np.array(bits, np.uint64))
         packer.write_bitmap(out)
-    bitmap = Bitmap.read(Cursor(out.getvalue()), "bits")
+    bitmap = WindowedBitmap.read(FileCursor(out.getvalue()), "bits")
     begin = min(begin, len(bits))
     assert bitmap.n_ones == sum(bits)
     assert bitmap.window(begin, len(bits)).tolist() == bits[begin:]
@@ -122,11 +127,11 @@ def test_bitmap_without_bits_may_have_a_byte() -> None:
     content = b"\0"
     crc = google_crc32c.value(content).to_bytes(4, "little")
     out = io.BytesIO()
-    with Spills(None) as spills:
-        Packer(1, spills).write_bitmap(out)
+    with SpillFolder(None) as spills:
+        IntegerPacker(1, spills).write_bitmap(out)
     assert out.getvalue().startswith(preamble)
-    cursor = Cursor(out.getvalue()[:3] + content + crc)
-    assert Bitmap.read(cursor, "bits").n_bits == 0
+    cursor = FileCursor(out.getvalue()[:3] + content + crc)
+    assert WindowedBitmap.read(cursor, "bits").n_bits == 0
     assert not cursor.peek(1)
 
 
@@ -189,7 +194,7 @@ def test_merged_strings_are_those_of_all_runs(
     """If runs are merged, then each run's strings lie at the places told for it."""
     runs = [[text or b"-" for text in run] for run in runs]
     runs = [sorted(set(run)) for run in runs]
-    with Spills(None) as spills:
+    with SpillFolder(None) as spills:
         spill = spills.new()
         places: list[list[int]] = [[] for _ in runs]
         merged: list[bytes] = []
@@ -204,7 +209,7 @@ def test_merged_strings_are_those_of_all_runs(
 
 def test_string_longer_than_a_piece_is_merged() -> None:
     """If one string is longer than what is read at a time, then it is whole."""
-    with Spills(None) as spills:
+    with SpillFolder(None) as spills:
         runs = [StringRun(spills.new(), [b"a", b"b" * 100_000, b"c"]) for _ in "ab"]
         merged = [text for strings, _ in merge_strings(runs, 1) for text in strings]
     assert merged == [b"a", b"b" * 100_000, b"c"]
@@ -233,7 +238,7 @@ def test_keys_sort_as_statements_do(bits: tuple[int, int, int]) -> None:
         for n in bits
     ]
     statements = sorted(zip(*[column.tolist() for column in columns], strict=True))
-    with Spills(None) as spills:
+    with SpillFolder(None) as spills:
         spill = spills.new()
         runs = [
             KeyRun(spill, np.sort(codec.join([column[at::3] for column in columns])))
@@ -247,27 +252,29 @@ def test_keys_sort_as_statements_do(bits: tuple[int, int, int]) -> None:
 
 def test_control_gives_its_properties_back() -> None:
     """If control information is encoded, then it is read again."""
-    control = Control(HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"})
-    assert read_control(Cursor(control.encode()), HdtPart.TRIPLES) == control
+    control = ControlInformation(
+        HdtPart.TRIPLES, "<x:>", {"order": "1", "numTriples": "5"}
+    )
+    assert read_control(FileCursor(control.encode()), HdtPart.TRIPLES) == control
 
 
 def test_control_of_another_part_is_refused() -> None:
     """If the header stands where the triples should, then that is no HDT file."""
-    control = Control(HdtPart.HEADER, "ntriples", {})
+    control = ControlInformation(HdtPart.HEADER, "ntriples", {})
     with pytest.raises(SourceFault, match="opens part 2") as caught:
-        read_control(Cursor(control.encode()), HdtPart.TRIPLES)
+        read_control(FileCursor(control.encode()), HdtPart.TRIPLES)
     assert caught.value.fault.reason is Reason.SYNTAX
 
 
 def test_endless_control_is_refused() -> None:
     """If control information does not end, then only its begin is looked at."""
     with pytest.raises(SourceFault, match="no end"):
-        read_control(Cursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL)
+        read_control(FileCursor(b"$HDT\x01" + b"a" * 200_000), HdtPart.GLOBAL)
 
 
 def test_other_format_is_named() -> None:
     """If a dictionary is in another format, then the fault names it."""
     other = "<http://purl.org/HDT/hdt#dictionaryMult>"
     with pytest.raises(SourceFault, match="dictionaryMult") as caught:
-        demand_format(Control(HdtPart.DICTIONARY, other), "<x:>")
+        demand_format(ControlInformation(HdtPart.DICTIONARY, other), "<x:>")
     assert caught.value.fault.reason is Reason.UNSUPPORTED_FORMAT

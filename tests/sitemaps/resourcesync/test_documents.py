@@ -14,10 +14,15 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.sitemaps.resourcesync.describe import describe, describe_document
-from rdfcrawl.sitemaps.resourcesync.documents import PATCH, Entry, ListLimits, Reading
-from rdfcrawl.sitemaps.resourcesync.mirror import Version
+from rdfcrawl.sitemaps.resourcesync.documents import (
+    PATCH,
+    DocumentEntries,
+    ListLimits,
+    ResourceEntry,
+)
+from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 from rdfcrawl.sitemaps.resourcesync.plan import follow
-from rdfcrawl.tasks.sync import Capability, Change, SyncTask
+from rdfcrawl.tasks.sync import ResourceChange, SyncCapability, SyncTask
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
@@ -50,11 +55,11 @@ LIST = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def read(text: str | bytes, **keywords: object) -> tuple[list[Entry], FaultLog]:
+def read(text: str | bytes, **keywords: object) -> tuple[list[ResourceEntry], FaultLog]:
     """Return the entries of a document and what was wrong with it."""
     log = FaultLog()
     body = text.encode() if isinstance(text, str) else text
-    return list(Reading(body, url=URL, log=log, **keywords)), log  # type: ignore[arg-type]
+    return list(DocumentEntries(body, url=URL, log=log, **keywords)), log  # type: ignore[arg-type]
 
 
 def test_resource_sync_suite_is_passed(suites: Suites) -> None:
@@ -67,9 +72,9 @@ def test_resource_sync_suite_is_passed(suites: Suites) -> None:
 def test_a_change_list_is_read() -> None:
     """If a document has all there is, then all of it is there."""
     log = FaultLog()
-    reading = Reading(LIST.encode(), url=URL, log=log)
+    reading = DocumentEntries(LIST.encode(), url=URL, log=log)
     heading = reading.heading
-    assert heading.facts.capability is Capability.CHANGE_LIST
+    assert heading.facts.capability is SyncCapability.CHANGE_LIST
     assert heading.facts.time("until") == "2013-01-04"
     assert [x.url for x in heading.linked("up")] == [
         "http://example.com/dataset1/capabilitylist.xml"
@@ -78,7 +83,7 @@ def test_a_change_list_is_read() -> None:
     assert first.uri == "http://example.com/res1?a=1&b=2"
     assert (first.lastmod, first.changefreq) == ("2013-01-03", "daily")
     facts = first.facts
-    assert facts.change is Change.UPDATED
+    assert facts.change is ResourceChange.UPDATED
     assert (facts.media_type, facts.length) == ("text/html", 8876)
     assert (facts.text("encoding"), facts.text("path")) == ("gzip", "/a/b")
     assert [name for name, _ in facts.fixity.digests] == ["md5", "sha256"]
@@ -87,7 +92,7 @@ def test_a_change_list_is_read() -> None:
     (patch,) = first.linked(PATCH)
     assert patch.facts.media_type == "application/json-patch"
     assert patch.facts.time("modified") == "2013-01-03T18:00:00Z"
-    assert second.facts.change is Change.DELETED
+    assert second.facts.change is ResourceChange.DELETED
     assert reading.is_complete
     assert log.all() == []
 
@@ -120,7 +125,7 @@ def test_what_is_cut_off_is_not_made_up(cut: int) -> None:
     """If a document ends early, then whole entries are read, and it is said."""
     whole, _ = read(LIST)
     log = FaultLog()
-    reading = Reading(LIST[:cut].encode(), url=URL, log=log)
+    reading = DocumentEntries(LIST[:cut].encode(), url=URL, log=log)
     entries = list(reading)
     assert entries == whole[: len(entries)]
     is_done = LIST[:cut].rstrip().endswith("</urlset>")
@@ -156,8 +161,8 @@ def test_what_is_meant_is_read(text: str) -> None:
     entries, _ = read(text)
     assert [entry.uri for entry in entries] == [entry.uri for entry in read(LIST)[0]]
     assert [entry.facts.change for entry in entries] == [
-        Change.UPDATED,
-        Change.DELETED,
+        ResourceChange.UPDATED,
+        ResourceChange.DELETED,
     ]
 
 
@@ -257,7 +262,7 @@ def test_very_many_entries_are_read_in_flat_memory() -> None:
 def test_a_resource_becomes_statements() -> None:
     """If a resource is described, then its facts and links are statements."""
     first, second = read(LIST)[0]
-    version = Version(
+    version = StatedResource(
         uri=first.uri,
         as_of_us=1_357_236_000_250_000,
         modified_us=1,
@@ -266,9 +271,9 @@ def test_a_resource_becomes_statements() -> None:
         encoding="gzip",
     )
     log = FaultLog()
-    gone = Version(uri=second.uri, change=Change.DELETED, as_of_us=0)
+    gone = StatedResource(uri=second.uri, change=ResourceChange.DELETED, as_of_us=0)
     lines = [*describe(version, entry=first, graph="http://g/"), *describe(gone)]
-    heading = Reading(LIST.encode(), url=URL, log=log).heading
+    heading = DocumentEntries(LIST.encode(), url=URL, log=log).heading
     lines += describe_document(heading)
     text = b"".join(iter_checked(lines, log)).decode()
     assert log.all() == []

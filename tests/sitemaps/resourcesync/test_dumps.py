@@ -14,10 +14,20 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
-from rdfcrawl.sitemaps.resourcesync.mirror import Known
-from rdfcrawl.sitemaps.resourcesync.runs import Part
-from rdfcrawl.sitemaps.resourcesync.steps import Content, Follow, Tombstone
-from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
+from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    DeletedResource,
+    DumpedResource,
+    FollowStep,
+)
+from rdfcrawl.tasks.sync import (
+    ResourceChange,
+    SyncCapability,
+    SyncMode,
+    SyncStep,
+    SyncTask,
+)
 from rdfcrawl.unpack.limits import UnpackLimits
 from tests.support.examples import examples
 from tests.support.resourcesync_source import SITE, archive, document, facts_of, time_of
@@ -33,7 +43,7 @@ LISTED = [(f"{SITE}/{i}", facts_of(data), "") for i, data in enumerate(CONTENTS)
 AT = {"at": time_of(0)}
 DUMP = archive("resourcedump-manifest", AT, LISTED, CONTENTS)
 TASK = SyncTask(
-    do=SyncStep.UNPACK, mode=SyncMode.BASELINE, expected=Capability.RESOURCE_DUMP
+    do=SyncStep.UNPACK, mode=SyncMode.BASELINE, expected=SyncCapability.RESOURCE_DUMP
 )
 
 
@@ -45,7 +55,7 @@ def steps_of(
     log = log or FaultLog()
     for step in unpack(data, TASK, url=URL, log=log, **keywords):  # type: ignore[arg-type]
         found.append(step)
-        if isinstance(step, Content):
+        if isinstance(step, DumpedResource):
             with step.source.open() as file:
                 found.append(file.read())
     return found
@@ -65,10 +75,10 @@ def test_a_dump_gives_verified_bytes(tmp_path: Path) -> None:
         log = FaultLog()
         found = steps_of(source, log)
         assert contents(found) == CONTENTS
-        assert isinstance(found[-1], Part)
+        assert isinstance(found[-1], RunPart)
         assert log.all() == []
         first = found[0]
-        assert isinstance(first, Content)
+        assert isinstance(first, DumpedResource)
         assert first.version.uri == LISTED[0][0]
 
 
@@ -79,7 +89,7 @@ def test_what_is_not_as_stated_is_asked_for_itself() -> None:
     log = FaultLog()
     found = steps_of(dump, log)
     assert contents(found) == CONTENTS[:2]
-    (third,) = [each for each in found if isinstance(each, Follow)]
+    (third,) = [each for each in found if isinstance(each, FollowStep)]
     assert (third.url, third.task.do) == (LISTED[2][0], SyncStep.GET)
     assert third.task.hashes == LISTED[2][1]["hash"]
     assert log.count(Reason.BAD_FIXITY) == 1
@@ -90,7 +100,7 @@ def test_what_is_not_as_stated_is_asked_for_itself() -> None:
     log = FaultLog()
     manifest = document({"capability": "resourcedump-manifest"}, listed)
     found = steps_of(_zip({"manifest.xml": manifest}), log)
-    assert len([each for each in found if isinstance(each, Follow)]) == 3
+    assert len([each for each in found if isinstance(each, FollowStep)]) == 3
     assert log.count(Reason.INCOMPLETE) == 3
 
 
@@ -155,22 +165,22 @@ def test_changes_are_applied_in_order_and_only_the_last_counts() -> None:
     data = [*(data for *_, data in changes), b""]
     dump = archive("changedump-manifest", {"from": time_of(0)}, listed, data)
     task = SyncTask(
-        do=SyncStep.UNPACK, mode=SyncMode.CHANGES, expected=Capability.CHANGE_DUMP
+        do=SyncStep.UNPACK, mode=SyncMode.CHANGES, expected=SyncCapability.CHANGE_DUMP
     )
     found = list(unpack(dump, task, url=URL, log=FaultLog()))
     content, gone, part = found
-    assert isinstance(content, Content)
-    assert content.version.change is Change.CREATED
+    assert isinstance(content, DumpedResource)
+    assert content.version.change is ResourceChange.CREATED
     assert content.source.data == b"4"
-    assert isinstance(gone, Tombstone)
-    assert isinstance(part, Part)
+    assert isinstance(gone, DeletedResource)
+    assert isinstance(part, RunPart)
     assert part.seen_us == content.version.as_of_us + 10**6  # type: ignore[operator]
 
 
 def test_what_the_mirror_has_is_not_unpacked() -> None:
     """If the mirror has a resource by its digest, then it does not come out."""
     hashes = LISTED[0][1]["hash"]
-    known = {LISTED[0][0]: Known(as_of_us=0, hashes=hashes, length=5)}
+    known = {LISTED[0][0]: KnownResource(as_of_us=0, hashes=hashes, length=5)}
     found = steps_of(DUMP, lookup=lambda _: known)
     assert contents(found) == CONTENTS[1:]
 
@@ -198,7 +208,9 @@ def test_a_cut_dump_gives_what_is_there() -> None:
     found = steps_of(data[: data.index(b"second") + 6000 + 100], log)
     assert contents(found) == CONTENTS[:2]
     assert log.count(Reason.BAD_ARCHIVE)
-    assert [each.url for each in found if isinstance(each, Follow)] == [LISTED[2][0]]
+    assert [each.url for each in found if isinstance(each, FollowStep)] == [
+        LISTED[2][0]
+    ]
     log = FaultLog()
     assert steps_of(data[:50], log) == []
     assert log.all()

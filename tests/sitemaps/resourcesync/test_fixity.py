@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.sitemaps.resourcesync.fixity import (
-    Fixity,
-    Verifier,
+    ExpectedBytes,
+    FixityVerifier,
     check_bytes,
     parse_hashes,
 )
@@ -40,9 +40,9 @@ def test_all_digests_are_checked_while_bytes_pass() -> None:
     """If several digests are stated, then all have to be right."""
     digests, wrong = parse_hashes(hash_of(DATA))
     assert ([name for name, _ in digests], wrong) == (["md5", "sha256", "sha1"], [])
-    fixity = Fixity(digests, len(DATA))
+    fixity = ExpectedBytes(digests, len(DATA))
     pieces = [DATA[:5], DATA[5:]]
-    verifier = Verifier(fixity)
+    verifier = FixityVerifier(fixity)
     for piece in pieces:
         verifier.update(piece)
     verifier.finish()
@@ -50,24 +50,24 @@ def test_all_digests_are_checked_while_bytes_pass() -> None:
         one_wrong = list(digests)
         one_wrong[i] = (name, digest[::-1])
         with pytest.raises(SourceFault) as fault:
-            check_bytes(DATA, Fixity(tuple(one_wrong)))
+            check_bytes(DATA, ExpectedBytes(tuple(one_wrong)))
         assert reason_of(fault) is Reason.BAD_FIXITY
 
 
 def test_a_length_is_checked_before_the_end() -> None:
     """If more bytes come than stated, then the rest is not waited for."""
-    verifier = Verifier(Fixity((), 5))
+    verifier = FixityVerifier(ExpectedBytes((), 5))
     verifier.update(b"123")
     with pytest.raises(SourceFault, match="more than the stated 5"):
         verifier.update(b"456")
     with pytest.raises(SourceFault, match="3 bytes, not the stated 5"):
-        check_bytes(b"123", Fixity((), 5))
+        check_bytes(b"123", ExpectedBytes((), 5))
 
 
 def test_bytes_pass_without_digests() -> None:
     """If no digest is stated, then bytes of the stated length pass."""
-    check_bytes(DATA, Fixity())
-    check_bytes(DATA, Fixity((), len(DATA)))
+    check_bytes(DATA, ExpectedBytes())
+    check_bytes(DATA, ExpectedBytes((), len(DATA)))
 
 
 def test_digests_of_early_versions_are_read() -> None:
@@ -93,10 +93,10 @@ def test_two_descriptions_agree_differ_or_cannot_be_compared() -> None:
     a, b = fixity_of(b"a"), fixity_of(b"b")
     assert a.agrees(a) is True
     assert a.agrees(b) is False
-    assert a.agrees(Fixity((), 1)) is None
-    assert a.agrees(Fixity((), 2)) is False
-    assert Fixity().agrees(Fixity()) is None
-    assert Fixity(parse_hashes(a.text)[0], 1) == a
+    assert a.agrees(ExpectedBytes((), 1)) is None
+    assert a.agrees(ExpectedBytes((), 2)) is False
+    assert ExpectedBytes().agrees(ExpectedBytes()) is None
+    assert ExpectedBytes(parse_hashes(a.text)[0], 1) == a
 
 
 @pytest.mark.parametrize(

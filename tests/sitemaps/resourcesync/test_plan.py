@@ -12,32 +12,38 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.records import Relation
 from rdfcrawl.sitemaps.resourcesync import discovery
-from rdfcrawl.sitemaps.resourcesync.documents import Reading
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.mirror import (
-    Action,
-    Known,
-    State,
-    Version,
+    KnownResource,
+    MirrorState,
+    StatedResource,
+    VersionAction,
     decide,
     is_settled,
     next_attempt,
     version_of,
 )
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, Policy
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
-from rdfcrawl.sitemaps.resourcesync.runs import Part, commit, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit, n_outstanding
 from rdfcrawl.sitemaps.resourcesync.steps import (
-    Follow,
-    Listed,
-    Opened,
-    Recorded,
-    Related,
+    DeletedResource,
+    FollowStep,
+    ListedResources,
+    OpenedSet,
+    RelatedLink,
     Step,
-    Tombstone,
+    UnfetchedResource,
 )
 from rdfcrawl.sitemaps.resourcesync.times import begin_us
-from rdfcrawl.tasks.sync import Capability, Change, SyncMode, SyncStep, SyncTask
+from rdfcrawl.tasks.sync import (
+    ResourceChange,
+    SyncCapability,
+    SyncMode,
+    SyncStep,
+    SyncTask,
+)
 from tests.support.resourcesync_source import (
     SITE,
     Mirror,
@@ -50,7 +56,7 @@ from tests.support.resourcesync_source import (
 
 URL = f"{SITE}/list.xml"
 SINCE = begin_us(time_of(10))
-STATE = State(url=URL, at_us=SINCE, seen_us=SINCE, has_baseline=True)
+STATE = MirrorState(url=URL, at_us=SINCE, seen_us=SINCE, has_baseline=True)
 
 
 def steps_of(
@@ -59,10 +65,10 @@ def steps_of(
     *,
     task: SyncTask | None = None,
     log: FaultLog | None = None,
-    state: State = STATE,
-    policy: Policy = DEFAULT_POLICY,
+    state: MirrorState = STATE,
+    policy: SyncPolicy = DEFAULT_POLICY,
     is_index: bool = False,
-    known: dict[str, Known] | None = None,
+    known: dict[str, KnownResource] | None = None,
 ) -> list[Step]:
     """Return what follows from a document."""
     found = known or {}
@@ -79,9 +85,9 @@ def steps_of(
     )
 
 
-def followed(steps: list[Step]) -> list[Follow]:
+def followed(steps: list[Step]) -> list[FollowStep]:
     """Return the records."""
-    return [step for step in steps if isinstance(step, Follow)]
+    return [step for step in steps if isinstance(step, FollowStep)]
 
 
 def change(name: str, kind: str, **more: str) -> tuple[str, dict[str, str], str]:
@@ -139,12 +145,12 @@ def test_several_changes_become_the_last() -> None:
         ],
     )
     kinds = [
-        (step.url if isinstance(step, Follow) else step.version.uri)[-1]
+        (step.url if isinstance(step, FollowStep) else step.version.uri)[-1]
         for step in steps
-        if isinstance(step, Follow | Tombstone)
+        if isinstance(step, FollowStep | DeletedResource)
     ]
     assert kinds == ["b", "a", "c"]
-    assert len([step for step in steps if isinstance(step, Tombstone)]) == 1
+    assert len([step for step in steps if isinstance(step, DeletedResource)]) == 1
 
 
 def test_a_change_of_an_unknown_kind_is_not_fetched() -> None:
@@ -164,7 +170,7 @@ def test_times_to_come_are_not_believed() -> None:
         md, [change("a", "updated", datetime="2998-01-01")], log=log, policy=policy
     )
     part = steps[-1]
-    assert isinstance(part, Part)
+    assert isinstance(part, RunPart)
     assert (part.seen_us, part.closed_us) == (None, None)
     assert len(followed(steps)) == 1
     assert log.count(Reason.BAD_ANSWER)
@@ -190,12 +196,12 @@ OFFERS = ["resourcelist", "resourcedump", "changelist", "changedump"]
 @pytest.mark.parametrize(
     ("offers", "task", "state", "expected", "mode"),
     [
-        (OFFERS, SyncTask(), State(), "resourcedump", SyncMode.BASELINE),
-        (OFFERS[:1], SyncTask(), State(), "resourcelist", SyncMode.BASELINE),
+        (OFFERS, SyncTask(), MirrorState(), "resourcedump", SyncMode.BASELINE),
+        (OFFERS[:1], SyncTask(), MirrorState(), "resourcelist", SyncMode.BASELINE),
         (
             OFFERS,
             SyncTask(without=("resourcedump",)),
-            State(),
+            MirrorState(),
             "resourcelist",
             "baseline",
         ),
@@ -209,13 +215,13 @@ OFFERS = ["resourcelist", "resourcedump", "changelist", "changedump"]
             "resourcedump",
             SyncMode.AUDIT,
         ),
-        (["resourcelist-archive"], SyncTask(), State(), None, None),
+        (["resourcelist-archive"], SyncTask(), MirrorState(), None, None),
     ],
 )
 def test_a_capability_list_leads_to_one_way(
     offers: list[str],
     task: SyncTask,
-    state: State,
+    state: MirrorState,
     expected: str | None,
     mode: str | None,
 ) -> None:
@@ -225,7 +231,7 @@ def test_a_capability_list_leads_to_one_way(
     steps = steps_of(
         {"capability": "capabilitylist"}, entries, task=task, state=state, log=log
     )
-    assert steps[0] == Opened(source_id(URL), URL)
+    assert steps[0] == OpenedSet(source_id(URL), URL)
     records = followed(steps)
     if expected is None:
         assert log.count(Reason.BAD_ANSWER) == 1
@@ -245,7 +251,7 @@ def test_a_description_leads_to_all_its_sets() -> None:
     steps = steps_of({"capability": "description"}, entries, log=log)
     assert [each.url for each in followed(steps)] == [f"{SITE}/{i}" for i in range(3)]
     assert {each.task.expected for each in followed(steps)} == {
-        Capability.CAPABILITY_LIST
+        SyncCapability.CAPABILITY_LIST
     }
     assert log.count(Reason.CROSS_SITE) == 1
 
@@ -254,7 +260,7 @@ def test_a_document_of_another_kind_is_not_read() -> None:
     """If a document is not what led to it, then nothing follows from it."""
     log = FaultLog()
     entries = [change("a", "deleted", datetime=time_of(20))]
-    task = SyncTask(expected=Capability.RESOURCE_LIST)
+    task = SyncTask(expected=SyncCapability.RESOURCE_LIST)
     assert steps_of(CHANGES, entries, task=task, log=log) == []
     assert log.count(Reason.BAD_ANSWER) == 1
     log = FaultLog()
@@ -268,12 +274,14 @@ def test_a_document_of_another_kind_is_not_read() -> None:
 
 def test_a_plain_sitemap_is_a_list_of_resources() -> None:
     """If a sitemap says nothing of ResourceSync, then it is a resource list."""
-    steps = steps_of({}, [(f"{SITE}/a", {}, "<lastmod>2020</lastmod>")], state=State())
+    steps = steps_of(
+        {}, [(f"{SITE}/a", {}, "<lastmod>2020</lastmod>")], state=MirrorState()
+    )
     opened, record, part = steps
-    assert isinstance(opened, Opened)
-    assert isinstance(record, Follow)
+    assert isinstance(opened, OpenedSet)
+    assert isinstance(record, FollowStep)
     assert record.task.modified_us == begin_us("2020")
-    assert isinstance(part, Part)
+    assert isinstance(part, RunPart)
 
 
 def test_mirrors_come_first_and_the_resource_last() -> None:
@@ -300,8 +308,8 @@ def test_mirrors_come_first_and_the_resource_last() -> None:
         for rel, href, pri in links
     )
     md = {"capability": "resourcelist", "at": time_of(5)}
-    steps = steps_of(md, [(f"{SITE}/a", facts_of(b"x"), xml)], state=State())
-    related = [step.link.relation for step in steps if isinstance(step, Related)]
+    steps = steps_of(md, [(f"{SITE}/a", facts_of(b"x"), xml)], state=MirrorState())
+    related = [step.link.relation for step in steps if isinstance(step, RelatedLink)]
     assert related == [Relation.ALTERNATE, Relation.CANONICAL, Relation.DESCRIBEDBY]
     (record,) = followed(steps)
     tried = [record.url]
@@ -344,14 +352,14 @@ def test_a_patch_is_applied_or_the_resource_fetched(
 ) -> None:
     """If a change has a patch, then it is used if it fits; else all is fetched."""
     source, uri = SourceSite(), f"{SITE}/res/json"
-    source.put(uri, Change.CREATED, b'{"a": 1, "b": [1, 2]}')
+    source.put(uri, ResourceChange.CREATED, b'{"a": 1, "b": [1, 2]}')
     source.now = 5
     source.publish("resourcelist", "changelist")
     mirror = Mirror(source, policy=replace(DEFAULT_POLICY, wants_patches=True))
     mirror.sync()
     source.now = 9
     after = b'{"a": 1, "b": [1, 2, 3]}'
-    source.put(uri, Change.UPDATED, after)
+    source.put(uri, ResourceChange.UPDATED, after)
     source.files[f"{SITE}/patch"] = operations
     link = element(
         "rs:ln",
@@ -378,7 +386,7 @@ def test_what_is_no_rdf_is_only_recorded() -> None:
     entries = [(f"{SITE}/{i}", {"type": kind}, "") for i, kind in enumerate(types)]
     policy = replace(DEFAULT_POLICY, only_rdf=True)
     steps = steps_of({"capability": "resourcelist"}, entries, policy=policy)
-    (recorded,) = [step for step in steps if isinstance(step, Recorded)]
+    (recorded,) = [step for step in steps if isinstance(step, UnfetchedResource)]
     assert recorded.version.media_type == "image/tiff"
     assert len(followed(steps)) == 4
 
@@ -387,15 +395,15 @@ def test_an_audit_lists_what_it_came_by() -> None:
     """If a list is read for an audit, then what is as known is not fetched."""
     entries = [(f"{SITE}/{i}", facts_of(bytes(i)), "") for i in range(3)]
     known = {
-        f"{SITE}/1": Known(hashes=entries[1][1]["hash"], length=1),
-        f"{SITE}/2": Known(hashes=entries[1][1]["hash"], length=1),
+        f"{SITE}/1": KnownResource(hashes=entries[1][1]["hash"], length=1),
+        f"{SITE}/2": KnownResource(hashes=entries[1][1]["hash"], length=1),
     }
     task = SyncTask(mode=SyncMode.AUDIT, source="s", run="r")
     md = {"capability": "resourcelist", "at": time_of(20)}
     steps = steps_of(md, entries, task=task, known=known)
     assert [each.url[-1] for each in followed(steps)] == ["0", "2"]
-    (listed,) = [step for step in steps if isinstance(step, Listed)]
-    assert listed == Listed("r", tuple(uri for uri, *_ in entries))
+    (listed,) = [step for step in steps if isinstance(step, ListedResources)]
+    assert listed == ListedResources("r", tuple(uri for uri, *_ in entries))
 
 
 def test_a_list_that_is_replaced_while_it_is_read_is_begun_again() -> None:
@@ -416,39 +424,39 @@ def test_a_list_that_is_replaced_while_it_is_read_is_begun_again() -> None:
 @pytest.mark.parametrize(
     ("version", "known", "action"),
     [
-        ({}, None, Action.FETCH),
-        ({"change": Change.DELETED}, None, Action.DELETE),
-        ({"as_of_us": 1}, {"as_of_us": 2}, Action.STALE),
-        ({"as_of_us": 2}, {"as_of_us": 2}, Action.FETCH),
-        ({"as_of_us": 1}, {"as_of_us": 2, "is_gone": True}, Action.STALE),
-        ({"as_of_us": 3}, {"as_of_us": 2, "is_gone": True}, Action.FETCH),
+        ({}, None, VersionAction.FETCH),
+        ({"change": ResourceChange.DELETED}, None, VersionAction.DELETE),
+        ({"as_of_us": 1}, {"as_of_us": 2}, VersionAction.STALE),
+        ({"as_of_us": 2}, {"as_of_us": 2}, VersionAction.FETCH),
+        ({"as_of_us": 1}, {"as_of_us": 2, "is_gone": True}, VersionAction.STALE),
+        ({"as_of_us": 3}, {"as_of_us": 2, "is_gone": True}, VersionAction.FETCH),
         (
-            {"as_of_us": 2, "change": Change.DELETED},
+            {"as_of_us": 2, "change": ResourceChange.DELETED},
             {"as_of_us": 2, "is_gone": True},
-            Action.NONE,
+            VersionAction.NONE,
         ),
         (
             {"as_of_us": 3, "modified_us": 1, "is_snapshot": True},
             {"modified_us": 1},
-            Action.NONE,
+            VersionAction.NONE,
         ),
-        ({"as_of_us": 3, "modified_us": 1}, {"modified_us": 1}, Action.FETCH),
+        ({"as_of_us": 3, "modified_us": 1}, {"modified_us": 1}, VersionAction.FETCH),
     ],
 )
 def test_a_later_word_stands(
-    version: dict[str, object], known: dict[str, object] | None, action: Action
+    version: dict[str, object], known: dict[str, object] | None, action: VersionAction
 ) -> None:
     """If a version comes, then what is known says what it asks for."""
-    stated = Version(uri="http://e/", **version)  # type: ignore[arg-type]
-    kept = Known(**known) if known is not None else None  # type: ignore[arg-type]
+    stated = StatedResource(uri="http://e/", **version)  # type: ignore[arg-type]
+    kept = KnownResource(**known) if known is not None else None  # type: ignore[arg-type]
     assert decide(stated, kept) is action
     if kept is not None:
-        assert decode(encode(kept), Known) == kept
+        assert decode(encode(kept), KnownResource) == kept
 
 
 def test_only_the_last_version_is_there_to_be_fetched() -> None:
     """If a later change was told meanwhile, then the earlier is not asked for."""
-    version = Version(uri="http://e/", as_of_us=5)
+    version = StatedResource(uri="http://e/", as_of_us=5)
     assert not is_settled(version, None)
     assert not is_settled(version, None, wanted_us=5)
     assert is_settled(version, None, wanted_us=6)
@@ -457,22 +465,24 @@ def test_only_the_last_version_is_there_to_be_fetched() -> None:
 def test_a_run_is_complete_when_all_leaves_are() -> None:
     """If an announced part is missing, then the run is not complete."""
     parts = {
-        "": Part(source="s", run="r", mode=SyncMode.CHANGES, n_children=2),
-        "1": Part(source="s", run="r", mode=SyncMode.CHANGES, place="1", n_children=3),
-        "2": Part(source="s", run="r", mode=SyncMode.CHANGES, place="2", seen_us=70),
+        "": RunPart(source="s", run="r", mode=SyncMode.CHANGES, n_children=2),
+        "1": RunPart(
+            source="s", run="r", mode=SyncMode.CHANGES, place="1", n_children=3
+        ),
+        "2": RunPart(source="s", run="r", mode=SyncMode.CHANGES, place="2", seen_us=70),
     }
     for i in range(3):
         assert n_outstanding(parts.values()) == 3 - i
         place = f"1.{i + 1}"
-        made = Part(
+        made = RunPart(
             source="s", run="r", mode=SyncMode.CHANGES, place=place, closed_us=i
         )
-        parts[place] = decode(encode(made), Part)
+        parts[place] = decode(encode(made), RunPart)
         assert parts[place] == made
     assert n_outstanding(parts.values()) == 0
-    state, tasks = commit(State(url="u", seen_us=60), parts)
+    state, tasks = commit(MirrorState(url="u", seen_us=60), parts)
     assert (state.seen_us, state.closed_us, tasks) == (70, 2, [])
-    assert decode(encode(state), State) == state
+    assert decode(encode(state), MirrorState) == state
 
 
 def test_a_task_is_short_and_comes_back() -> None:
@@ -480,7 +490,7 @@ def test_a_task_is_short_and_comes_back() -> None:
     task = SyncTask(
         do=SyncStep.GET,
         mode=SyncMode.CHANGES,
-        change=Change.CREATED,
+        change=ResourceChange.CREATED,
         hashes=facts_of(b"x")["hash"],
         length=1,
         as_of_us=1_357_000_000_000_000,
@@ -499,11 +509,13 @@ def test_a_task_is_short_and_comes_back() -> None:
 
 def test_a_way_that_fails_gives_way_to_another_once() -> None:
     """If a dump and then a list fail, then nothing is left to try."""
-    task = SyncTask(mode=SyncMode.BASELINE, expected=Capability.RESOURCE_DUMP, run="r")
+    task = SyncTask(
+        mode=SyncMode.BASELINE, expected=SyncCapability.RESOURCE_DUMP, run="r"
+    )
     second = fallback(task)
     assert second is not None
     assert second.without == ("resourcedump",)
-    assert fallback(replace(second, expected=Capability.RESOURCE_LIST)) is None
+    assert fallback(replace(second, expected=SyncCapability.RESOURCE_LIST)) is None
     assert fallback(SyncTask()) is None
 
 
@@ -525,7 +537,7 @@ def test_a_source_is_found_in_all_the_ways_of_the_standard() -> None:
     (found,) = discovery.of_page(page)
     assert (found.url, found.expected) == (
         f"{SITE}/b/c.xml",
-        Capability.CAPABILITY_LIST,
+        SyncCapability.CAPABILITY_LIST,
     )
     lines = ["/s.xml", "http://[", " /s.xml "]
     assert [each.url for each in discovery.of_sitemaps(lines, base=URL)] == [
@@ -534,9 +546,9 @@ def test_a_source_is_found_in_all_the_ways_of_the_standard() -> None:
     body = document({"capability": "changelist"}, []).replace(
         b"<rs:md", b'<rs:ln rel="index" href="i.xml"/><rs:md', 1
     )
-    heading = Reading(body, url=URL, log=FaultLog()).heading
+    heading = DocumentEntries(body, url=URL, log=FaultLog()).heading
     above = discovery.of_heading(heading)
     assert [(each.url, each.expected) for each in above] == [
-        (f"{SITE}/i.xml", Capability.CHANGE_LIST),
-        (f"{SITE}/capabilitylist.xml", Capability.CAPABILITY_LIST),
+        (f"{SITE}/i.xml", SyncCapability.CHANGE_LIST),
+        (f"{SITE}/capabilitylist.xml", SyncCapability.CAPABILITY_LIST),
     ]

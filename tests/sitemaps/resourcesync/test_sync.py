@@ -10,7 +10,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.tasks.sync import Capability, Change, SyncMode
+from rdfcrawl.tasks.sync import ResourceChange, SyncCapability, SyncMode
 from tests.support.resourcesync_source import (
     CAPABILITIES,
     SITE,
@@ -22,17 +22,17 @@ from tests.support.resourcesync_source import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.sitemaps.resourcesync.policy import Policy
+    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
 
 BY_DUMP = replace(
     DEFAULT_POLICY,
-    snapshots=(Capability.RESOURCE_DUMP,),
-    changes=(Capability.CHANGE_DUMP,),
+    snapshots=(SyncCapability.RESOURCE_DUMP,),
+    changes=(SyncCapability.CHANGE_DUMP,),
 )
 BY_LIST = replace(
     DEFAULT_POLICY,
-    snapshots=(Capability.RESOURCE_LIST,),
-    changes=(Capability.CHANGE_LIST,),
+    snapshots=(SyncCapability.RESOURCE_LIST,),
+    changes=(SyncCapability.CHANGE_LIST,),
 )
 WAYS = pytest.mark.parametrize("policy", [BY_LIST, BY_DUMP], ids=["lists", "dumps"])
 
@@ -63,7 +63,7 @@ def change(source: SourceSite, n: int) -> None:
 
 
 @WAYS
-def test_a_mirror_becomes_and_stays_equal(policy: Policy) -> None:
+def test_a_mirror_becomes_and_stays_equal(policy: SyncPolicy) -> None:
     """If a source changes a thousand times, then the mirror is equal at the end."""
     source = site(400)
     mirror = Mirror(source, policy=policy)
@@ -77,7 +77,7 @@ def test_a_mirror_becomes_and_stays_equal(policy: Policy) -> None:
 
 
 @WAYS
-def test_changes_in_many_steps_end_the_same(policy: Policy) -> None:
+def test_changes_in_many_steps_end_the_same(policy: SyncPolicy) -> None:
     """If the mirror follows now and then, then it is equal each time."""
     source = site(100)
     mirror = Mirror(source, policy=policy, order=random.Random(3))
@@ -89,7 +89,7 @@ def test_changes_in_many_steps_end_the_same(policy: Policy) -> None:
 
 
 @WAYS
-def test_killed_anywhere_it_ends_the_same(policy: Policy) -> None:
+def test_killed_anywhere_it_ends_the_same(policy: SyncPolicy) -> None:
     """If the process dies over and over at any place, then the mirror is equal."""
     source = site(80)
     dice = random.Random(7)
@@ -260,7 +260,7 @@ def test_nothing_is_overwritten_by_other_bytes() -> None:
     uri = min(source.resources)
     before = source.resources[uri]
     source.now += 1
-    source.put(uri, Change.UPDATED, b"what is stated")
+    source.put(uri, ResourceChange.UPDATED, b"what is stated")
     publish(source)
     source.resources[uri] = b"what is sent!!"
     mirror.sync("2")
