@@ -16,7 +16,7 @@ from rdfcrawl.extraction.outcome import MAX_MEMBERS
 from rdfcrawl.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.fetch.contexts.cache import MAX_SHARED_BYTES
 from rdfcrawl.fetch.contexts.options import ContextOptions
-from rdfcrawl.fetch.ftp.exchange import FtpLimits
+from rdfcrawl.fetch.ftp.pool import FtpLimits
 from rdfcrawl.fetch.ftp.replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES

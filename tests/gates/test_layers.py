@@ -53,7 +53,6 @@ IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "scrapy_redis", "twisted"}
 KNOWN_ARROWS: set[tuple[str, str]] = set()
 KNOWN_CIRCLES = {
     frozenset({"dataweb.accesslog", "dataweb.nodes.base"}),
-    frozenset({"fetch.ftp.exchange", "fetch.ftp.request"}),
     frozenset(
         f"catalogs.sparql.{name}"
         for name in ("graphs", "knots", "plan", "reading", "writing")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.ftp.greeting import FtpFeatures, greet
 from rdfcrawl.fetch.ftp.listing import Format, parse_facts, parse_time
-from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError, epsv_port
+from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import ConnectionUse
@@ -69,20 +69,20 @@ class FtpConnection:
     Args:
         address: of the server.
         login: of the user.
-        manners: how connections are made.
+        settings: how connections are made.
         at: the address of its host that is dialled; empty for any.
     """
 
     def __init__(
-        self, address: FtpAddress, login: FtpLogin, manners: FtpSettings, at: str = ""
+        self, address: FtpAddress, login: FtpLogin, settings: FtpSettings, at: str = ""
     ) -> None:
         self._address = address
         self._login = login
-        self._manners = manners
-        self._wire = FtpProtocol(address.host, manners, at)
+        self._settings = settings
+        self._protocol = FtpProtocol(address.host, settings, at)
         self._data: socket.socket | None = None
         self._pending: Exception | None = None
-        self._terms = FtpFeatures()
+        self._features = FtpFeatures()
         self._lacks: set[str] = set()  # commands
         # Path of a directory -> its `unique` fact, as far as it was asked for.
         self._uniques: dict[str, str] = {}
@@ -95,7 +95,7 @@ class FtpConnection:
         Raises:
             FtpRefused: the server says no.
             NoConnection: there is none.
-            Broken: it has ended or makes no sense.
+            FtpProtocolError: it has ended or makes no sense.
             SourceFault: as the operation says.
         """
         with self._busy:
@@ -114,7 +114,7 @@ class FtpConnection:
     def abort(self) -> None:
         """End it at once, from any thread, whatever another one is waiting for."""
         self._is_aborted = True
-        for each in (self._data, self._wire.sock):
+        for each in (self._data, self._protocol.sock):
             if each is not None:
                 # Not the method of the TLS socket, which is no more to be shared.
                 with suppress(OSError):
@@ -127,15 +127,15 @@ class FtpConnection:
 
     def leave(self) -> None:
         """End it between two commands, and say so."""
-        if self._wire.sock is not None:
+        if self._protocol.sock is not None:
             with suppress(OSError, ValueError):
-                self._wire.sock.settimeout(0.1)  # a few bytes always find room
-                self._wire.sock.sendall(b"QUIT\r\n")
+                self._protocol.sock.settimeout(0.1)  # a few bytes always find room
+                self._protocol.sock.sendall(b"QUIT\r\n")
         self.abort()
 
     def is_quiet(self) -> bool:
         """Tell whether it seems to be alive: nothing was said since the last reply."""
-        sock = self._wire.sock
+        sock = self._protocol.sock
         if sock is None or self._is_aborted:
             return False
         poll = select.poll()
@@ -144,16 +144,16 @@ class FtpConnection:
 
     def open(self) -> None:
         """Connect and log in."""
-        self._terms = greet(self._wire, self._address, self._login)
+        self._features = greet(self._protocol, self._address, self._login)
 
     @property
     def home(self) -> str:
         """The directory that the user begins in, absolute."""
-        return self._terms.home
+        return self._features.home
 
     def facts(self, path: str) -> FileFacts:
         """Return what the server says about a path; a refusal says nothing."""
-        if "MLST" in self._terms.features and "MLST" not in self._lacks:
+        if "MLST" in self._features.parameters and "MLST" not in self._lacks:
             return self._mlst(path)
         size, modified = -1, ""
         if (reply := self._try("SIZE", path)).startswith("213"):
@@ -177,7 +177,7 @@ class FtpConnection:
         if command in self._lacks:
             return ""
         try:
-            return self._wire.sendcmd(f"{command} {path}")
+            return self._protocol.sendcmd(f"{command} {path}")
         except (ftplib.error_perm, ftplib.error_temp) as exc:
             refused = FtpRefused(str(exc))
             if refused.status == 503:
@@ -192,7 +192,7 @@ class FtpConnection:
 
     def above(self, path: str) -> set[str]:
         """Return the `unique` facts of a directory and those above it, if known."""
-        if "unique" not in self._terms.features.get("MLST", ""):
+        if "unique" not in self._features.parameters.get("MLST", ""):
             return set()
         found = set()
         parts = path.rstrip("/").split("/")
@@ -219,9 +219,9 @@ class FtpConnection:
         """Begin to read what is in a directory; return the form of it."""
         # LIST takes no names with blanks or dashes at their begin; the directory
         # itself it always takes.
-        self._wire.voidcmd(f"CWD {path}")
+        self._protocol.voidcmd(f"CWD {path}")
         if form is None:
-            has_mlsd = bool({"MLST", "MLSD"} & self._terms.features.keys())
+            has_mlsd = bool({"MLST", "MLSD"} & self._features.parameters.keys())
             form = "MLSD" if has_mlsd and "MLSD" not in self._lacks else "LIST"
         try:
             self._open_data(form)
@@ -234,24 +234,24 @@ class FtpConnection:
         return form
 
     def _open_data(self, command: str, offset: int = 0) -> bool:
-        wire = self._wire
+        protocol = self._protocol
         data = self._dial_data()
         try:
             if offset:
                 try:
-                    reply = wire.sendcmd(f"REST {offset}")
+                    reply = protocol.sendcmd(f"REST {offset}")
                 except (ftplib.error_perm, ftplib.error_temp):
                     reply = ""
                 if not reply.startswith("350"):
                     data.close()
                     return False
-            reply = wire.sendcmd(command)
+            reply = protocol.sendcmd(command)
             if reply.startswith("2"):  # said by some before the 150
-                reply = wire.getresp()
+                reply = protocol.getresp()
             if not reply.startswith("1"):
                 raise FtpRefused(reply)  # noqa: TRY301
             self._data = data
-            if self._terms.is_private:
+            if self._features.is_private:
                 self._data = self._secure_data(data)
                 self._data.do_handshake()
         except BaseException:
@@ -267,39 +267,42 @@ class FtpConnection:
         What host a reply to PASV names is not looked at (RFC 2577 3: bounce attack),
         and one to EPSV names none.
         """
-        wire = self._wire
-        if wire.sock is None:
+        protocol = self._protocol
+        if protocol.sock is None:
             raise EOFError("no connection")
-        host, *_ = peer = wire.sock.getpeername()
-        if wire.af == socket.AF_INET6 or "PASV" in self._lacks:
-            port = epsv_port(wire.sendcmd("EPSV"))
-        else:
-            try:
-                _, port = ftplib.parse227(wire.sendcmd("PASV"))  # noqa: S321  for FTP
-            except ftplib.error_perm as exc:
-                if not FtpRefused(str(exc)).is_unknown_command:
-                    raise
-                self._lacks.add("PASV")
-                port = epsv_port(wire.sendcmd("EPSV"))
-        address = (host, port, *peer[2:])
+        host, *_ = peer = protocol.sock.getpeername()
+        address = (host, self._passive_port(peer), *peer[2:])
         try:
-            return wire.open_socket(
-                wire.af, address, self._manners.stall_secs, ConnectionUse.FTP_DATA
+            return protocol.open_socket(
+                protocol.af, address, self._settings.stall_secs, ConnectionUse.FTP_DATA
             )
         except GuardBlocked as exc:
             raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
         except (ConnectionRefusedError, TimeoutError) as exc:
             # As the server would say itself of a connection that it cannot make.
-            raise FtpRefused(f"425 port {port}: {_detail(exc)}") from exc
+            raise FtpRefused(f"425 port {address[1]}: {_detail(exc)}") from exc
+
+    def _passive_port(self, peer: Any) -> int:
+        """Return the port that the server waits at, by PASV where it knows that."""
+        protocol = self._protocol
+        if protocol.af != socket.AF_INET6 and "PASV" not in self._lacks:
+            try:
+                reply = protocol.sendcmd("PASV")
+                return ftplib.parse227(reply)[1]  # noqa: S321  for FTP
+            except ftplib.error_perm as exc:
+                if not FtpRefused(str(exc)).is_unknown_command:
+                    raise
+                self._lacks.add("PASV")
+        return ftplib.parse229(protocol.sendcmd("EPSV"), peer)[1]  # noqa: S321
 
     def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
         """Turn a data connection to TLS, in the session of the control connection.
 
         Some servers take no other one, as that shows that both are of one client.
         """
-        control = self._wire.sock
+        control = self._protocol.sock
         session = control.session if isinstance(control, ssl.SSLSocket) else None
-        return self._manners.tls.wrap_socket(
+        return self._settings.tls.wrap_socket(
             data,
             server_hostname=self._address.host,
             session=session,
@@ -314,7 +317,7 @@ class FtpConnection:
         data = self._data
         if data is None:
             return b""
-        data.settimeout(self._manners.stall_secs)
+        data.settimeout(self._settings.stall_secs)
         pieces = [data.recv(BLOCK_BYTES)]
         n_bytes, ends_at = len(pieces[0]), time.monotonic() + BLOCK_SECS
         while pieces[-1] and n_bytes < BLOCK_BYTES:
@@ -335,7 +338,7 @@ class FtpConnection:
     def finish(self) -> None:
         """Take the reply after the end of the data: that all of it was sent."""
         self._close_data()
-        self._wire.voidresp()
+        self._protocol.voidresp()
 
     def _close_data(self) -> None:
         if self._data is not None:
@@ -344,7 +347,7 @@ class FtpConnection:
 
     def _close(self) -> None:
         self._close_data()
-        self._wire.close()
+        self._protocol.close()
 
 
 def _detail(exc: Exception) -> str:

@@ -37,75 +37,75 @@ class FtpFeatures:
 
     Attributes:
         home: directory that the user begins in, absolute.
-        features: name of what the server can do -> its parameters, lower case.
+        parameters: name of what the server can do -> its parameters, lower case.
         is_private: the data are under TLS as well.
     """
 
     home: str = "/"
-    features: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     is_private: bool = False
 
 
-def greet(wire: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFeatures:
+def greet(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFeatures:
     """Connect and log in.
 
     Raises:
         NoConnection: there is none, or none with TLS where it must have it.
         ftplib.Error, FtpRefused: the server says no.
-        Broken, EOFError, OSError: it has ended.
+        FtpProtocolError, EOFError, OSError: it has ended.
     """
-    is_private = _connect(wire, address, login)
+    is_private = _connect(protocol, address, login)
     try:
-        wire.login(login.user, login.password)
+        protocol.login(login.user, login.password)
     except ftplib.error_perm as exc:
         is_crowded = FtpRefused(str(exc)).status == 503
         # It may be that nobody is let in without TLS, which anonymous users do not
         # ask for to begin with.
-        if is_crowded or wire.is_secure or not _turns_to_tls(wire):
+        if is_crowded or protocol.is_secure or not _turns_to_tls(protocol):
             raise
-        is_private = _protect(wire, must=False)
-        wire.login(login.user, login.password)
-    features = _ask_features(wire)
+        is_private = _protect(protocol, must=False)
+        protocol.login(login.user, login.password)
+    features = _ask_features(protocol)
     if "UTF8" in features:
         with suppress(*_REFUSALS):
-            wire.sendcmd("OPTS UTF8 ON")  # some are deaf to names without it
+            protocol.sendcmd("OPTS UTF8 ON")  # some are deaf to names without it
     home = "/"
     with suppress(*_REFUSALS, ftplib.error_reply):
-        home = wire.pwd()
-    wire.voidcmd("TYPE I")
+        home = protocol.pwd()
+    protocol.voidcmd("TYPE I")
     return FtpFeatures(home if home.startswith("/") else "/", features, is_private)
 
 
-def _connect(wire: FtpProtocol, address: FtpAddress, login: FtpLogin) -> bool:
+def _connect(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> bool:
     """Connect, with TLS where it is wanted; say whether the data are under TLS."""
-    wire.dial(address.port)
+    protocol.dial(address.port)
     is_ftps = address.scheme == "ftps"
-    if is_ftps and address.port != EXPLICIT_PORT and _is_implicit(wire, address):
-        _welcome(wire)
-        _protect(wire, must=False)  # it is understood, and some do not know the words
+    if is_ftps and address.port != EXPLICIT_PORT and _is_implicit(protocol, address):
+        _welcome(protocol)
+        _protect(protocol, must=False)  # data are private, said or not
         return True
-    _welcome(wire)
+    _welcome(protocol)
     if is_ftps or not login.is_anonymous:
-        return _ask_for_tls(wire, must=is_ftps) and _protect(wire, must=is_ftps)
+        return _ask_for_tls(protocol, must=is_ftps) and _protect(protocol, must=is_ftps)
     return False
 
 
-def _is_implicit(wire: FtpProtocol, address: FtpAddress) -> bool:
+def _is_implicit(protocol: FtpProtocol, address: FtpAddress) -> bool:
     """Begin TLS at once; if the server has greeted in the clear, connect anew."""
     try:
-        wire.secure()
+        protocol.secure()
     except OSError as exc:
         if "WRONG_VERSION_NUMBER" not in str(exc):
             raise NoConnection(Reason.TLS, exc) from exc
-        wire.close()
-        wire.dial(address.port)
+        protocol.close()
+        protocol.dial(address.port)
         return False
     return True
 
 
-def _welcome(wire: FtpProtocol) -> None:
+def _welcome(protocol: FtpProtocol) -> None:
     try:
-        wire.welcome = wire.getresp()
+        protocol.welcome = protocol.getresp()
     except _REFUSALS:
         raise
     except (ftplib.Error, FtpProtocolError) as exc:
@@ -114,40 +114,40 @@ def _welcome(wire: FtpProtocol) -> None:
         raise NoConnection(Reason.TIMEOUT, "no greeting") from exc
     except (EOFError, OSError) as exc:
         raise NoConnection(Reason.UNREACHABLE, f"no greeting {exc}".strip()) from exc
-    if not wire.welcome.startswith("2"):
-        raise FtpRefused(wire.welcome)
+    if not protocol.welcome.startswith("2"):
+        raise FtpRefused(protocol.welcome)
 
 
-def _ask_for_tls(wire: FtpProtocol, *, must: bool) -> bool:
+def _ask_for_tls(protocol: FtpProtocol, *, must: bool) -> bool:
     """Turn to TLS (RFC 4217 4); say whether the server does."""
     try:
-        wire.voidcmd("AUTH TLS")
+        protocol.voidcmd("AUTH TLS")
     except _REFUSALS as exc:
         if must:
             raise NoConnection(Reason.TLS, f"no TLS: {exc}") from exc
         return False
     try:
-        wire.secure()
+        protocol.secure()
     except OSError as exc:
         raise NoConnection(Reason.TLS, exc) from exc
     return True
 
 
-def _turns_to_tls(wire: FtpProtocol) -> bool:
+def _turns_to_tls(protocol: FtpProtocol) -> bool:
     with suppress(NoConnection):
-        return _ask_for_tls(wire, must=False)
+        return _ask_for_tls(protocol, must=False)
     return False
 
 
-def _protect(wire: FtpProtocol, *, must: bool) -> bool:
+def _protect(protocol: FtpProtocol, *, must: bool) -> bool:
     """Have the data under TLS as well (RFC 2228 3, RFC 4217 9); say whether they are.
 
     Raises:
         NoConnection: they must be, and will not.
     """
     try:
-        wire.voidcmd("PBSZ 0")
-        wire.voidcmd("PROT P")
+        protocol.voidcmd("PBSZ 0")
+        protocol.voidcmd("PROT P")
     except _REFUSALS as exc:
         if must:
             raise NoConnection(Reason.TLS, f"data without TLS: {exc}") from exc
@@ -155,10 +155,10 @@ def _protect(wire: FtpProtocol, *, must: bool) -> bool:
     return True
 
 
-def _ask_features(wire: FtpProtocol) -> dict[str, str]:
+def _ask_features(protocol: FtpProtocol) -> dict[str, str]:
     """Return what the server can do (RFC 2389 3)."""
     try:
-        reply = wire.sendcmd("FEAT")
+        reply = protocol.sendcmd("FEAT")
     except _REFUSALS:
         return {}
     features = {}

@@ -63,7 +63,7 @@ class FtpLogins:
             ConfigError: an entry is none; one line with its number, not its text.
 
         >>> FtpLogins.parse("V", "a.example=me:pw").of("a.example", 21)
-        Login(user='me', is_anonymous=False)
+        FtpLogin(user='me', is_anonymous=False)
         """
         known = {}
         for number, entry in enumerate(text.split(), start=1):

@@ -50,14 +50,14 @@ class FtpSettings:
 
 
 class FtpProtocol(ftplib.FTP):
-    """The dialogue: `ftplib`'s, with bounds, the guard and TLS."""
+    """Speak FTP as `ftplib` does, with bounds, the guard and TLS."""
 
-    def __init__(self, host: str, manners: FtpSettings, at: str = "") -> None:
+    def __init__(self, host: str, settings: FtpSettings, at: str = "") -> None:
         super().__init__(encoding="latin-1")
         self.host = host
         self._at = at  # an address of the host; empty for any
-        self.timeout = manners.connect_secs
-        self._manners = manners
+        self.timeout = settings.connect_secs
+        self._settings = settings
 
     @property
     def is_secure(self) -> bool:
@@ -76,7 +76,7 @@ class FtpProtocol(ftplib.FTP):
             raise NoConnection(Reason.GUARD_BLOCKED, exc.detail) from exc
 
     def _dial(self, port: int) -> None:
-        gate = self._manners.gate
+        gate = self._settings.gate
         gate.check_literal(self.host, port, ConnectionUse.FTP)
         try:
             found = socket.getaddrinfo(
@@ -97,7 +97,7 @@ class FtpProtocol(ftplib.FTP):
                 continue
             try:
                 self.sock = self.open_socket(
-                    family, address, self._manners.connect_secs
+                    family, address, self._settings.connect_secs
                 )
             except GuardBlocked:
                 raise
@@ -124,14 +124,14 @@ class FtpProtocol(ftplib.FTP):
             GuardBlocked: the guard does not allow it.
             OSError: there is none.
         """
-        self._manners.gate.check(str(address[0]), int(address[1]), use)
+        self._settings.gate.check(str(address[0]), int(address[1]), use)
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             # During a long transfer the dialogue is silent: what watches the
             # connections in between must not forget it.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
-            sock.settimeout(self._manners.connect_secs)
+            sock.settimeout(self._settings.connect_secs)
             sock.connect(address)
             sock.settimeout(timeout_secs)
         except BaseException:
@@ -149,7 +149,7 @@ class FtpProtocol(ftplib.FTP):
             raise EOFError("no connection")
         if self.file is not None:
             self.file.close()
-        tls = self._manners.tls
+        tls = self._settings.tls
         self.sock = secure = tls.wrap_socket(
             self.sock, server_hostname=self.host, do_handshake_on_connect=False
         )
@@ -173,15 +173,3 @@ class FtpProtocol(ftplib.FTP):
             if n_chars > MAX_REPLY_CHARS:
                 raise FtpProtocolError("a reply without an end")
         return "\n".join(lines)
-
-
-def epsv_port(reply: str) -> int:
-    """Return the port in a reply to EPSV (RFC 2428 3)."""
-    begin, end = reply.find("("), reply.rfind(")")
-    parts = reply[begin + 1 : end].split(reply[begin + 1 : begin + 2] or "|")
-    if begin < 0 or len(parts) != 5 or not parts[3].isdecimal():
-        raise FtpProtocolError(f"no port: {reply[:100]}")
-    port = int(parts[3])
-    if not 0 < port <= 0xFFFF:
-        raise FtpProtocolError(f"no port: {reply[:100]}")
-    return port

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.ftp.address import FtpAddress
     from rdfcrawl.fetch.ftp.connection import FileFacts, FtpConnection
-    from rdfcrawl.fetch.ftp.exchange import FtpExchange
     from rdfcrawl.fetch.ftp.listing import Format
+    from rdfcrawl.fetch.ftp.pool import FtpPool
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.spool import SpoolSink
+    from rdfcrawl.fetch.spool import Spool, SpoolSink
     from rdfcrawl.fetch.watch import WatchedTransfer
     from rdfcrawl.turns import SoloTurn
 
@@ -34,11 +34,12 @@ T = TypeVar("T")
 
 
 class FtpRequest:
-    """One request under way."""
+    """Answer one request, over as many connections as it takes."""
 
     def __init__(
         self,
-        exchange: FtpExchange,
+        pool: FtpPool,
+        spool: Spool,
         address: FtpAddress,
         ask: RequestOptions,
         answer: HttpResponse,
@@ -46,12 +47,13 @@ class FtpRequest:
         turn: SoloTurn,
     ) -> None:
         self._turn = turn
-        self._exchange = exchange
+        self._pool = pool
+        self._spool = spool
         self._address = address
         self._ask = ask
         self._answer = answer
         self._transfer = transfer
-        self._login = exchange.login_for(address)
+        self._login = pool.login_for(address)
         self._connection: FtpConnection | None = None
         self._is_between = False  # the connection waits for a command
         self._tail = b""  # of what was read: it is read again, and compared
@@ -72,16 +74,14 @@ class FtpRequest:
     def end(self) -> None:
         """Keep the connection, and a part that was not gone on with, for others."""
         if self._part is not None:
-            self._exchange.spool.return_part(self._part)
+            self._spool.return_part(self._part)
         connection = self._connection
         if connection is None:
             return
         if self._is_between:
-            self._exchange.keep(
-                self._address, self._login, connection, self._turn.address
-            )
+            self._pool.keep(self._address, self._login, connection, self._turn.address)
         else:
-            self._exchange.drop(connection)
+            self._pool.drop(connection)
 
     def _refuse(self, refused: FtpRefused) -> None:
         answer = self._answer
@@ -96,7 +96,7 @@ class FtpRequest:
     async def _connect(self) -> FtpConnection:
         self._check_turn()
         self._connection = None
-        self._connection = await self._exchange.connect(
+        self._connection = await self._pool.connect(
             self._address, self._login, self._turn.address
         )
         return self._connection
@@ -126,7 +126,7 @@ class FtpRequest:
         self._is_between = False
         if function != connection.read:  # a block of data is no reply
             self._transfer.waits(asyncio.get_running_loop().time())
-        return await self._exchange.call(connection, function, *arguments)
+        return await self._pool.call(connection, function, *arguments)
 
     async def _file(self, connection: FtpConnection) -> None:
         answer = self._answer
@@ -169,7 +169,7 @@ class FtpRequest:
         """Take up what an earlier request has left of the same version."""
         if not self._ask.goes_on:
             return
-        spool = self._exchange.spool
+        spool = self._spool
         part = spool.take_part(self._address.url)
         if part is None:
             return
@@ -193,7 +193,7 @@ class FtpRequest:
         self._is_between = True
         if part is not None:
             self._part = None
-            self._exchange.spool.drop_part(part)
+            self._spool.drop_part(part)
         raise UnfitPart("REST is refused")
 
     def _redirect(self) -> None:
@@ -211,7 +211,7 @@ class FtpRequest:
         """Fill a body; what there is of it is kept, whatever ends it."""
         answer = self._answer
         part, self._part = self._part, None
-        sink = self._exchange.spool.sink(
+        sink = self._spool.sink(
             self._ask, self._address.url, n_expected, facts=facts, part=part
         )
         try:
@@ -257,7 +257,7 @@ class FtpRequest:
             SourceFault: `TRUNCATED_BODY`, or what `SpoolSink.write` raises.
             UnfitPart: it is not the file that there is a part of.
         """
-        options = self._exchange.options
+        options = self._pool.options
         for n_breaks in range(options.retry_times + 1):
             why = "the transfer ended too early"
             try:
@@ -288,7 +288,7 @@ class FtpRequest:
     def _hang_up(self) -> None:
         """Close a connection that is in the middle of something."""
         if self._connection is not None and not self._is_between:
-            self._exchange.drop(self._connection)
+            self._pool.drop(self._connection)
             self._connection = None
 
     async def _go_on(
@@ -314,7 +314,7 @@ class FtpRequest:
         """Read the last bytes once more, and tell whether they are the same.
 
         Raises:
-            Broken: it broke again: too short is not another file, nothing was lost.
+            FtpProtocolError: it broke again; too short is not another file.
         """
         tail, seen = self._tail, b""
         while len(seen) < len(tail):
@@ -384,7 +384,7 @@ class FtpRequest:
             path,
             form,
             above=above,
-            most_entries=self._exchange.limits.n_entries,
+            most_entries=self._pool.limits.n_entries,
         )
 
     async def _copy_listing(
@@ -421,7 +421,7 @@ class FtpRequest:
             statements = statements[: statements.rfind(b"\n", 0, room) + 1]
         sink.write(statements)
         if is_over or writer.is_full:
-            n_entries = self._exchange.limits.n_entries
+            n_entries = self._pool.limits.n_entries
             detail = (
                 f"over {self._ask.max_bytes} bytes"
                 if is_over

@@ -1,0 +1,168 @@
+"""Connections to FTP servers, kept between requests.
+
+`ftplib` waits in threads; what belongs to the crawler (the spool, the answer) is
+touched in the event loop alone, which asks for one block after another. So a slow disk
+slows the server down, and nothing is read ahead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rdfcrawl.fetch.ftp.connection import FtpConnection
+from rdfcrawl.fetch.ftp.logins import anonymous
+from rdfcrawl.fetch.ftp.protocol import FtpSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.fetch.ftp.address import FtpAddress
+    from rdfcrawl.fetch.ftp.logins import FtpLogin, FtpLogins
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.guard.gate import ConnectionGate
+
+T = TypeVar("T")
+_Key = tuple[str, str, int, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FtpLimits:
+    """Limits that HTTP has no counterpart of.
+
+    Attributes:
+        n_entries: of one directory.
+        n_transfers: at the same time; each may hold a thread.
+        stall_secs: longest silence within a transfer, before it is begun anew.
+    """
+
+    n_entries: int = 1_000_000
+    n_transfers: int = 128
+    stall_secs: float = 60.0
+
+
+class FtpPool:
+    """Make connections when they are needed, and keep them for a while.
+
+    Args:
+        options: limits and manners.
+        logins: users and passwords; others are anonymous.
+        gate: judges each connection.
+        limits: further ones.
+    """
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        logins: FtpLogins,
+        gate: ConnectionGate,
+        limits: FtpLimits,
+    ) -> None:
+        self.options = options
+        self.limits = limits
+        self._logins = logins
+        self._gate = gate
+        self._anonymous = anonymous(options.user_agent)
+        self._settings: FtpSettings | None = None
+        self._threads = ThreadPoolExecutor(limits.n_transfers, thread_name_prefix="ftp")
+        self._idle: dict[_Key, tuple[FtpConnection, asyncio.TimerHandle]] = {}
+        self._used: set[FtpConnection] = set()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for key in list(self._idle):
+            self._forget(key)
+        for connection in self._used:
+            connection.abort()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def connect(
+        self, address: FtpAddress, login: FtpLogin, at: str = ""
+    ) -> FtpConnection:
+        """Return a connection that is logged in: a kept one, or a new one.
+
+        Args:
+            address: of the server.
+            login: of the user.
+            at: the address of its host that is dialled; empty for any.
+        """
+        while (kept := self._idle.pop(_key(address, login, at), None)) is not None:
+            connection, timer = kept
+            timer.cancel()
+            if connection.is_quiet():
+                self._used.add(connection)
+                return connection
+            connection.abort()
+        if self._settings is None:
+            self._settings = FtpSettings(
+                connect_secs=self.options.connect_secs,
+                stall_secs=self.limits.stall_secs,
+                gate=self._gate,
+                tls=_tls_context(verifies=self.options.verify_certificates),
+            )
+        connection = FtpConnection(address, login, self._settings, at)
+        self._used.add(connection)
+        try:
+            await self.call(connection, connection.open)
+        except BaseException:
+            self.drop(connection)
+            raise
+        return connection
+
+    async def call(
+        self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
+    ) -> T:
+        """Do something with a connection in a thread; see `FtpConnection.run`."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(
+                self._threads, connection.run, function, *arguments
+            )
+        except asyncio.CancelledError:
+            connection.abort()
+            raise
+
+    def keep(
+        self,
+        address: FtpAddress,
+        login: FtpLogin,
+        connection: FtpConnection,
+        at: str = "",
+    ) -> None:
+        """Keep a connection for the next request to the same server."""
+        self._used.discard(connection)
+        key = _key(address, login, at)
+        self._forget(key)
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self.options.keep_alive_secs, self._forget, key)
+        self._idle[key] = connection, timer
+
+    def drop(self, connection: FtpConnection) -> None:
+        """Close a connection, in whatever state it is."""
+        self._used.discard(connection)
+        connection.abort()
+
+    def login_for(self, address: FtpAddress) -> FtpLogin:
+        """Return who the crawler is on a server."""
+        return self._logins.of(address.host, address.port) or self._anonymous
+
+    def _forget(self, key: _Key) -> None:
+        kept = self._idle.pop(key, None)
+        if kept is not None:
+            kept[1].cancel()
+            kept[0].leave()
+
+
+def _key(address: FtpAddress, login: FtpLogin, at: str) -> _Key:
+    return address.scheme, address.host, address.port, login.user, at
+
+
+def _tls_context(*, verifies: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if not verifies:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
