@@ -49,7 +49,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml setup.py | $(VENV)/bin/python
-	$(call INSTALL,.)
+	$(call INSTALL,.[dataweb])
 	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python

@@ -66,6 +66,7 @@ class Reason(StrEnum):
     EMPTY = "empty"
     UNKNOWN_FORMAT = "unknown_format"
     UNSUPPORTED_FORMAT = "unsupported_format"
+    NOT_INSTALLED = "not_installed"
     BAD_CHARSET = "bad_charset"
     SYNTAX = "syntax"
     CHECKSUM = "checksum"
@@ -107,6 +108,7 @@ LOSSES: Final = frozenset(
         *(Reason.ENTITY_EXPANSION, Reason.REMOTE_CONTEXT, Reason.LITERAL_TOO_LONG),
         *(Reason.BAD_TERM, Reason.PARSE_SECS, Reason.PARSE_CRASH, Reason.BAD_ANSWER),
         *(Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
+        Reason.NOT_INSTALLED,
     }
 )
 

@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 
 from rdfcrawl.console import tell_interrupts
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -81,12 +82,14 @@ class Command(ScrapyCommand):
         if args:
             raise UsageError(f"unknown arguments: {' '.join(args)}", print_help=False)
         try:
-            if opts.action == "serve":
-                self._serve(opts)
-            elif opts.action == "recall":
-                self._recall(opts)
-            else:
-                raise UsageError("say what to do: serve or recall", print_help=False)
+            with needed_by_operator("dataweb", "the synthetic web"):
+                if opts.action == "serve":
+                    self._serve(opts)
+                elif opts.action == "recall":
+                    self._recall(opts)
+                else:
+                    message = "say what to do: serve or recall"
+                    raise UsageError(message, print_help=False)
         except ConfigError as error:
             raise UsageError(str(error), print_help=False) from error
 

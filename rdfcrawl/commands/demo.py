@@ -12,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.console import fail, program, tell_interrupts
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -44,8 +45,12 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve, crawl, judge."""
+        try:
+            with needed_by_operator("dataweb", "the synthetic web"):
+                from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
+        except ConfigError as error:
+            fail(str(error))
         from rdfcrawl.dataweb.config import NodeKind, WebConfig
-        from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
         from rdfcrawl.dataweb.recall import judge
 
         if args:

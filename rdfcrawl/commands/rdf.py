@@ -15,6 +15,7 @@ from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError, SourceFault
+from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -230,7 +231,8 @@ def _write_triples(
     if target.suffix == ".nt":
         out.writelines(triples())
     else:
-        from rdfcrawl.rdf.hdt import write_hdt
+        with needed_by_operator("hdt", f"--to {target}"):
+            from rdfcrawl.rdf.hdt import write_hdt
 
         try:
             written = write_hdt(triples(), out, base=base)

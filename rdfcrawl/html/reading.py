@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.extras import needed_by_document
 from rdfcrawl.html.extractors import CustomExtractor, Extractor
 from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
@@ -223,8 +224,9 @@ class PageReading:
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    from rdfcrawl.html.microformats import (  # noqa: PLC0415 (slow to import)
-        extract_microformats,
-    )
+    with needed_by_document("microformats"):
+        from rdfcrawl.html.microformats import (  # noqa: PLC0415 (slow to import)
+            extract_microformats,
+        )
 
     return extract_microformats(page, log)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.extras import needed_by_document
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.chances import ParserFallback
@@ -214,7 +215,8 @@ class DocumentParser:
     def _read_hdt(self) -> Iterator[bytes]:
         # Blocks of many long strings are decoded again and again.
         self._environment.demand_bounds("HDT")
-        from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (numpy: slow to import)
+        with needed_by_document("hdt"):
+            from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (slow to import)
         from rdfcrawl.rdf.mapping import mapped  # noqa: PLC0415
 
         max_bytes = self._limits.doc_bytes

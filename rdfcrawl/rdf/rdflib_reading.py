@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason
+from rdfcrawl.extras import needed_by_document
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
 from rdfcrawl.rdf.namespaces import RDF
@@ -69,10 +70,12 @@ def read_with_rdflib(
 
     Raises:
         NeedsSandbox: there are none.
+        SourceFault: `NOT_INSTALLED`.
         ValueError: rdflib refuses the document as well; says why.
     """
     environment.demand_bounds("rdflib")
-    import rdflib  # noqa: PLC0415  # takes 0.2 s, and few documents need it
+    with needed_by_document("old-rdf"):
+        import rdflib  # noqa: PLC0415  # takes 0.2 s, and few documents need it
 
     rdflib.NORMALIZE_LITERALS = False  # keeps "01"^^xsd:integer as it is
     logging.getLogger("rdflib").setLevel(logging.CRITICAL)

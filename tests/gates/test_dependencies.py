@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -15,8 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).parents[2]
-# Folder of the package -> the extra that it may need beside the dependencies.
-EXTRAS = {"dataweb": "dataweb"}
+# Part of the package -> the extra that it may need beside the dependencies.
+EXTRAS = {
+    "dataweb": "dataweb",
+    "html/microformats": "microformats",
+    "html/rules/yaml_nodes.py": "rules",
+    "rdf/hdt": "hdt",
+    "rdf/rdflib_reading.py": "old-rdf",
+    "sitemaps/resourcesync/patch.py": "json-patch",
+}
+# In bytes as they are shipped; compiled, the modules take half as much again.
+MAX_PACKAGES, MAX_BYTES = 60, 140_000_000
+_WITHOUT_EXTRAS = """
+import importlib, sys
+names = sys.argv[1:]
+sys.modules.update(dict.fromkeys(names[: names.index("--")]))  # cannot be imported
+for name in names[names.index("--") + 1 :]:
+    importlib.import_module(name)
+"""
 # Names of the standard library of later Pythons too.
 STANDARD = sys.stdlib_module_names | {"compression"}
 BY_NAME = {"import_module", "find_spec", "importorskip"}
@@ -44,10 +61,14 @@ def canonical(requirement: str) -> str:
 
 def declared(*extras: str) -> set[str]:
     """Return the distributions that are installed with the package."""
-    requirements = list(project()["dependencies"])
-    for extra in extras:
-        requirements += project()["optional-dependencies"][extra]
-    return {canonical(each) for each in requirements}
+    optional = project()["optional-dependencies"]
+    requirements = [*project()["dependencies"]]
+    requirements += [each for extra in extras for each in optional[extra]]
+    named = set()
+    for requirement in requirements:
+        own = re.fullmatch(r"rdfcrawl\[(.*)\]", requirement)
+        named |= declared(*own[1].split(",")) if own else {canonical(requirement)}
+    return named
 
 
 @cache
@@ -103,11 +124,75 @@ def undeclared(paths: Iterable[Path], *extras: str) -> str:
 
 def test_all_direct_imports_are_declared() -> None:
     """If a module imports a library, then pyproject.toml has that library itself."""
-    special = {folder: modules(f"rdfcrawl/{folder}") for folder in EXTRAS}
-    others = set(modules("rdfcrawl")).difference(*special.values())
-    missing = [undeclared(sorted(others))]
-    missing += [undeclared(special[folder], EXTRAS[folder]) for folder in EXTRAS]
+    missing = [undeclared(base_modules())]
+    missing += [undeclared(part, EXTRAS[name]) for name, part in special_modules()]
     assert not any(missing), "\n".join(missing)
+
+
+def special_modules() -> list[tuple[str, list[Path]]]:
+    """Return the parts of the package that need an extra."""
+    root = ROOT / "rdfcrawl"
+    return [(name, modules(f"rdfcrawl/{name}") or [root / name]) for name in EXTRAS]
+
+
+def base_modules() -> list[Path]:
+    """Return the modules that need no extra."""
+    special = {path for _, part in special_modules() for path in part}
+    return sorted(set(modules("rdfcrawl")) - special)
+
+
+def test_base_does_without_the_extras() -> None:
+    """If the libraries of no extra are there, then all other modules are imported."""
+    extras = {name for part in EXTRAS.values() for name in declared(part)}
+    hidden = {
+        name
+        for name, owners in _owners().items()
+        if {canonical(owner) for owner in owners} <= extras - installed_by_default()
+    }
+    assert {"numpy", "mf2py", "yaml", "rdflib", "py7zr", "jsonpatch"} <= hidden
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in base_modules()
+        if path.stem != "__main__"
+    ]
+    subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS, *hidden, "--", *names], check=True
+    )
+
+
+def test_default_install_is_small() -> None:
+    """If the package is installed without extras, then little comes with it."""
+    found = installed_by_default()
+    n_bytes = sum(
+        file.size or 0
+        for name in found - {"rdfcrawl"}
+        for file in metadata.files(name) or ()
+    )
+    assert len(found) < MAX_PACKAGES, sorted(found)
+    assert n_bytes < MAX_BYTES
+
+
+@cache
+def installed_by_default() -> frozenset[str]:
+    """Return the distributions of `pip install rdfcrawl`, by what each requires."""
+    found, waiting = {"rdfcrawl"}, sorted(declared())
+    while waiting:
+        name = waiting.pop()
+        if name not in found and is_installed(name):
+            found.add(name)
+            required = metadata.requires(name) or ()
+            waiting += [canonical(each) for each in required if not of_extra(each)]
+    return frozenset(found)
+
+
+def of_extra(requirement: str) -> bool:
+    """Return whether a requirement is for an extra."""
+    return bool(re.search(r";.*\bextra\s*==", requirement))
+
+
+def is_installed(name: str) -> bool:
+    """Return whether a distribution is here; those for other systems are not."""
+    return bool(list(metadata.distributions(name=name)))
 
 
 def test_all_imports_of_tests_are_declared() -> None:

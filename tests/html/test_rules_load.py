@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.html.rules import load, load_rules
-from rdfcrawl.html.rules.nodes import MAX_NODES
 from rdfcrawl.html.rules.patterns import MAX_URL_CHARS, glob
+from rdfcrawl.html.rules.yaml_nodes import MAX_NODES
 from tests.support.examples import examples
 from tests.support.pages import read_page
 

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extras import needed_by_operator
 from rdfcrawl.html.rules import squirrel
 from rdfcrawl.html.rules.entries import entries_of, made, text_at
 from rdfcrawl.html.rules.model import RulePlace
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
-from rdfcrawl.html.rules.nodes import RuleError, TableNode, read_yaml
+from rdfcrawl.html.rules.nodes import RuleError, TableNode
 from rdfcrawl.html.rules.notation import read_rule
 from rdfcrawl.uri import host_of
 
@@ -125,6 +126,8 @@ def _read_file(path: Path) -> tuple[list[PageRule], list[RefusedRule]]:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     if len(content) > MAX_FILE_BYTES:
         raise ConfigError(f"{path}: longer than {MAX_FILE_BYTES} bytes")
+    with needed_by_operator("rules", "SCRAPING_RULES"):
+        from rdfcrawl.html.rules.yaml_nodes import read_yaml  # noqa: PLC0415 (an extra)
     try:
         root = read_yaml(content)
         if isinstance(root, TableNode) and squirrel.FILE_KEY in root.entries():

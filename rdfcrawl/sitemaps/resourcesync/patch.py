@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-import jsonpatch
-
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extras import install_hint
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 
 if TYPE_CHECKING:
@@ -44,13 +45,22 @@ class PatchLimits:
 DEFAULT_LIMITS: Final = PatchLimits()
 
 
-def is_supported(media_type: str) -> bool:
-    """Return whether patches of this media type can be applied.
+def why_unsupported(media_type: str) -> str:
+    """Return why patches of a media type cannot be applied; empty if they can.
 
-    >>> is_supported("Application/JSON-Patch+json; charset=utf-8")
-    True
+    >>> why_unsupported("Application/JSON-Patch+json; charset=utf-8")
+    ''
     """
-    return media_type.partition(";")[0].strip().lower() in JSON_PATCH_TYPES
+    if not media_type:
+        return "of no media type"
+    if media_type.partition(";")[0].strip().lower() not in JSON_PATCH_TYPES:
+        return media_type[:80]
+    return "" if _has_library() else f"{media_type}: {install_hint('json-patch')}"
+
+
+@cache
+def _has_library() -> bool:
+    return find_spec("jsonpatch") is not None
 
 
 def apply_patch(
@@ -78,8 +88,7 @@ def apply_patch(
             `BAD_ANSWER` if the patch is invalid or does not fit; `BAD_FIXITY` if the
             result differs. Then the whole resource is requested.
     """
-    if not is_supported(media_type):
-        detail = f"{media_type[:80]!r}" if media_type else "of no media type"
+    if detail := why_unsupported(media_type):
         raise SourceFault(Reason.UNSUPPORTED_PATCH, detail)
     if max(len(data), len(patch)) > limits.n_bytes:
         raise SourceFault(Reason.TOO_LARGE, f"patch: over {limits.n_bytes} bytes")
@@ -121,6 +130,8 @@ def _no_constant(name: str) -> None:
 
 
 def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
+    from jsonpatch import JsonPatch  # noqa: PLC0415 (an extra)
+
     n_left = limits.n_copied
     for i, operation in enumerate(operations):
         where = f"patch: operation {i}"
@@ -129,7 +140,7 @@ def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
         try:
             n_left -= _n_copied(document, operation, n_left, limits.depth)
             _check_booleans(document, operation)
-            document = jsonpatch.JsonPatch([operation]).apply(document, in_place=True)
+            document = JsonPatch([operation]).apply(document, in_place=True)
         except (SourceFault, RecursionError, MemoryError):
             raise
         except Exception as error:  # the library's own, and what Python makes of it
@@ -146,17 +157,23 @@ def _n_copied(document: Any, operation: dict[str, Any], n: int, depth: int) -> i
         path = operation["path"]
     else:
         return 1
-    return _count(jsonpatch.JsonPointer(path).resolve(document), n, depth)
+    return _count(_value_at(document, path), n, depth)
 
 
 def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
     """Fail a test that would only pass since Python has `True == 1`."""
     if operation.get("op") != "test" or "value" not in operation:
         return
-    found = jsonpatch.JsonPointer(operation["path"]).resolve(document)
+    found = _value_at(document, operation["path"])
     pairs = zip(_walk(found), _walk(operation["value"]), strict=False)
     if any(isinstance(a, bool) != isinstance(b, bool) for a, b in pairs):
-        raise jsonpatch.JsonPatchTestFailed("a boolean is no number")
+        raise ValueError("a boolean is no number")
+
+
+def _value_at(document: Any, path: str) -> Any:
+    from jsonpointer import resolve_pointer  # noqa: PLC0415 (an extra)
+
+    return resolve_pointer(document, path)
 
 
 def _walk(value: Any) -> Iterator[Any]:

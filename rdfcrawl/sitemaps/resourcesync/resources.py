@@ -13,7 +13,7 @@ from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.records import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH
-from rdfcrawl.sitemaps.resourcesync.patch import is_supported
+from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
 from rdfcrawl.sitemaps.resourcesync.records import MAX_OTHERS, fitted
 from rdfcrawl.tasks.sync import SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
@@ -130,9 +130,9 @@ def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTa
 def _patch(entry: ResourceEntry, log: FaultLog) -> RsLink | None:
     unsupported = ""
     for link in entry.linked(PATCH):
-        if is_supported(link.facts.media_type):
+        unsupported = why_unsupported(link.facts.media_type)
+        if not unsupported:
             return link
-        unsupported = link.facts.media_type or "of no media type"
     if unsupported:
         log.note(Reason.UNSUPPORTED_PATCH, unsupported)
     return None

@@ -1,0 +1,104 @@
+"""What is read and said where the libraries of the extras are not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rdfcrawl.errors import Reason
+from tests.conftest import LOOPBACK_NETS
+from tests.support.crawl_fixtures import CrawlResult
+from tests.support.hdt_files import hdt_of
+
+if TYPE_CHECKING:
+    from tests.support.crawl_webs import Loopback
+
+ROOT = Path(__file__).resolve().parents[2]
+_HIDDEN = ("numpy", "mf2py", "yaml", "jsonpatch", "rdflib", "py7zr", "pyftpdlib")
+_CARD = b"""<p about="urn:a" property="urn:b">c</p><p class="h-card">A</p>"""
+_OLD = b"""<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+xmlns:e="urn:e:"><r:Description about="urn:a"><e:p>b</e:p></r:Description></r:RDF>"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return that of a process in which no library of an extra is found."""
+    folder = tmp_path_factory.mktemp("hidden")
+    hide = f"import sys\nsys.modules.update(dict.fromkeys({_HIDDEN!r}))\n"
+    (folder / "sitecustomize.py").write_text(hide)
+    return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+
+
+def scrapy(
+    environment: dict[str, str], *words: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the project."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *words],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_documents_tell_what_to_install(
+    loopback: Loopback, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """If a document needs an extra, then its fault names it, and the crawl goes on."""
+    response = loopback.response
+    site = loopback(
+        {
+            "/data.hdt": response(hdt_of([b"<urn:a> <urn:b> <urn:c> .\n"])),
+            "/card": response(_CARD, "text/html"),
+            "/old.rdf": response(_OLD, "application/rdf+xml"),
+            "/good.nt": response(b"<urn:a> <urn:b> <urn:c> .\n"),
+        },
+        host="127.0.181.1",
+    )
+    paths = ("/data.hdt", "/card", "/old.rdf", "/good.nt")
+    urls = [site.url(path) for path in paths]
+    done = scrapy(
+        environment,
+        *("crawl", "linkeddata", f"-aseeds={','.join(urls)}", "-adepth=0"),
+        *("-sDOWNLOAD_DELAY=0", f"-sCRAWL_DIR={tmp_path}", "-sCONTACT_REQUIRED=0"),
+        f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
+    )
+    assert done.returncode == 0, done.stderr
+    crawl = CrawlResult(0, done.stderr, tmp_path / "linkeddata", 0, 0)
+    extras = {"/data.hdt": "hdt", "/card": "microformats", "/old.rdf": "old-rdf"}
+    for path, extra in extras.items():
+        assert Reason.NOT_INSTALLED in crawl.faults(site.url(path)), done.stderr
+        told = " ".join(crawl.details(site.url(path)))
+        assert f"pip install 'rdfcrawl[{extra}]'" in told
+    assert {urls[1], urls[3]} <= crawl.graphs, "RDFa and N-Triples need no extra"
+    assert "not_installed 3" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["demo"], "dataweb"),
+        (["dataweb", "serve"], "dataweb"),
+        (["rdf", "{}/good.nt", "--to", "{}/x.hdt"], "hdt"),
+        (["rdf", "{}/good.nt", "-sSCRAPING_RULES={}/rules.yml"], "rules"),
+    ],
+    ids=["demo", "dataweb", "hdt", "rules"],
+)
+def test_commands_tell_what_to_install(
+    environment: dict[str, str], tmp_path: Path, words: list[str], extra: str
+) -> None:
+    """If a command needs an extra, then it says in one line which, and ends with 2."""
+    (tmp_path / "good.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
+    (tmp_path / "rules.yml").write_text("rules: {}\n")
+    done = scrapy(environment, *(word.format(tmp_path) for word in words))
+    assert done.returncode == 2, done.stderr
+    assert f"pip install 'rdfcrawl[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr
