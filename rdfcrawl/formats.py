@@ -483,7 +483,7 @@ def name_inside(url: str) -> str:
     >>> name_inside("http://example.org/dump.ttl.zip"), name_inside("a.nt.tgz")
     ('dump.ttl', 'a.nt.tar')
     """
-    name = _file_name(url)
+    name = file_name(url)
     stem, _, extension = name.rpartition(".")
     if extension in _SHORT_FOR_TAR:
         return f"{stem}.tar"
@@ -492,13 +492,13 @@ def name_inside(url: str) -> str:
 
 def _says_nothing(url: str) -> bool:
     """Tell whether a name has no extension, as those of most resources."""
-    name = _file_name(url)
+    name = file_name(url)
     return "." not in name and name not in _NAMES_WITHOUT_MAGIC
 
 
 def _extension(url: str) -> str:
     """Return the lower-case extension of the path, those of packing left out."""
-    name = _file_name(url)
+    name = file_name(url)
     stem, _, extension = name.rpartition(".")
     while extension in _PACKING_BY_EXTENSION:
         stem, _, extension = stem.rpartition(".")
@@ -506,11 +506,12 @@ def _extension(url: str) -> str:
 
 
 def _last_extension(url: str) -> str:
-    return _file_name(url).rpartition(".")[2]
+    return file_name(url).rpartition(".")[2]
 
 
 @lru_cache(maxsize=16)  # asked for several times per document
-def _file_name(url: str) -> str:
+def file_name(url: str) -> str:
+    """Return the file name in a URL or path, in lower case; empty if there is none."""
     scheme, slashes, rest = url.partition("://")
     if slashes and scheme.isalpha():
         path = rest.partition("#")[0].partition("?")[0]

@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 
 from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import is_on, number
+from rdfcrawl.setting_values import is_on, mapping, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -199,7 +199,7 @@ def _set_retry_exceptions(settings: BaseSettings) -> None:
 
 def _merge(settings: BaseSettings, name: str) -> None:
     ours: dict[str, Any] = getattr(defaults, name)
-    theirs = settings.getdict(name)
+    theirs = mapping(settings, name)
     missing = dict(ours)
     for key in theirs:
         # Most keys are ours: what they stand for need not be imported to see that.

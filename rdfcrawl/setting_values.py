@@ -6,7 +6,8 @@ Where nothing is set, they are our defaults.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from scrapy.utils.misc import load_object
 
@@ -82,6 +83,19 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
         raise ConfigError(f"{name}={value!r}: want one of {', '.join(kind)}") from None
 
 
+def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
+    """Return a dictionary from the settings.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return settings.getdict(name)
+    except (TypeError, ValueError):
+        value = settings.get(name)
+        raise ConfigError(f"{name}={value!r}: want a dictionary") from None
+
+
 def load_setting(name: str, key: str, path: object) -> Any:
     """Return the class that an entry of a setting stands for.
 
@@ -98,3 +112,59 @@ def load_setting(name: str, key: str, path: object) -> Any:
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
             ValueError) as error:  # fmt: skip
         raise ConfigError(f"{name}: {key!r}: {error}") from error
+
+
+def check_method(
+    where: str,
+    found: object,
+    method: str,
+    n_arguments: int,
+    *,
+    kind: Literal["def", "async def", "generator"] = "def",
+) -> None:
+    """See that a class of the user's has a method as it will be called.
+
+    Args:
+        where: the setting with the class, for the message.
+        found: the class.
+        method: its name.
+        n_arguments: number of arguments that it is given, beside `self`.
+        kind: of function; a generator is an asynchronous one.
+
+    Raises:
+        ConfigError: there is none, or it takes other arguments.
+    """
+    function = getattr(found, method, None)
+    if not callable(function):
+        raise ConfigError(f"{where} has no method `{method}`")
+    is_coroutine, yields = iscoroutinefunction(function), isasyncgenfunction(function)
+    if kind == "async def" and not is_coroutine:
+        raise ConfigError(f"{where}: `{method}` is no `async def`")
+    if kind == "generator" and is_coroutine:
+        raise ConfigError(f"{where}: `{method}` does not yield")
+    if kind == "def" and (is_coroutine or yields):
+        raise ConfigError(f"{where}: `{method}` is async, which nobody awaits")
+    is_bound = isinstance(getattr_static(found, method), staticmethod | classmethod)
+    n_given = n_arguments + (not is_bound)
+    _check_call(f"{where}: `{method}`", function, n_arguments, n_given)
+
+
+def check_class(where: str, found: object, n_arguments: int) -> None:
+    """See that a class of the user's can be made with so many arguments.
+
+    Raises:
+        ConfigError: it is no class, or takes other arguments.
+    """
+    if not isinstance(found, type):
+        raise ConfigError(f"{where} is no class")
+    _check_call(where, found, n_arguments, n_arguments)
+
+
+def _check_call(told: str, function: Any, n_arguments: int, n_given: int) -> None:
+    try:
+        signature(function).bind(*range(n_given))
+    except TypeError as error:
+        number = f"{n_arguments} argument{'s' * (n_arguments != 1)}"
+        raise ConfigError(f"{told} is called with {number}: {error}") from None
+    except ValueError:  # of a class that is not written in Python
+        pass

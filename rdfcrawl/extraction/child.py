@@ -127,8 +127,7 @@ class _Child:
                 self._send(b"C", chunk, reading.n_quads)
             else:
                 self._send(b"Z", part.to_bytes(), reading.n_quads)
-            # What is unpacked may be long: its statements earn time as its bytes do.
-            n_bytes += len(chunk)
+            n_bytes += reading.earned_bytes(chunk)
             self._allow_cpu(used_secs, job, n_bytes)
         self._lift(0)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)

@@ -10,7 +10,14 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.formats import HTML
 from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.limits import ParseLimits
-from rdfcrawl.setting_values import integer, load_setting, number
+from rdfcrawl.setting_values import (
+    check_class,
+    check_method,
+    integer,
+    load_setting,
+    mapping,
+    number,
+)
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
+_EXTENSION: Final = re.compile(r"\.[a-z0-9][a-z0-9._+-]{0,63}").fullmatch
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+_-]+").fullmatch
 
 
@@ -78,19 +86,35 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
     Raises:
         ConfigError: a name is none, or a class cannot be imported.
     """
-    for name, path in settings.getdict("EXTRACTORS").items():
+    for name, path in mapping(settings, "EXTRACTORS").items():
         if path is None:
             continue
-        if name in HTML.media_types or not (_NAME(name) or _MEDIA_TYPE(name)):
+        if not _is_known(name):
             raise ConfigError(
-                f"EXTRACTORS: {name!r}: want a media type that is none of HTML, or a"
-                " name in lower case for an extractor of pages"
+                f"EXTRACTORS: {name!r}: want a media type or an extension that is none"
+                " of HTML, or a name in lower case for an extractor of pages"
             )
         found = load_setting("EXTRACTORS", name, path)
-        if not callable(getattr(found, "extract", None)):
-            raise ConfigError(f"EXTRACTORS: {name!r}: {path} has no method `extract`")
-        marker = getattr(found, "marker", "")
+        where = f"EXTRACTORS: {name!r}: {path}"
+        check_class(where, found, 0)
+        check_method(where, found, "extract", 1)
+        marker, magic = getattr(found, "marker", ""), getattr(found, "magic", ())
         if not isinstance(marker, str):
-            raise ConfigError(f"EXTRACTORS: {name!r}: {path}: `marker` is no text")
-        where = f"{found.__module__}:{found.__qualname__}"  # imported by children
-        yield CustomExtractor(name, where, marker.lower())
+            raise ConfigError(f"{where}: `marker` is no text")
+        begins = (magic,) if isinstance(magic, bytes) else magic
+        if not isinstance(begins, tuple) or not all(
+            isinstance(each, bytes) and each for each in begins
+        ):
+            raise ConfigError(f"{where}: `magic` is neither bytes nor a tuple of bytes")
+        yield CustomExtractor(
+            name,
+            f"{found.__module__}:{found.__qualname__}",  # imported by children
+            marker.lower(),
+            tuple(each.decode("latin-1") for each in begins),
+        )
+
+
+def _is_known(name: str) -> bool:
+    if name in HTML.media_types or name[1:] in HTML.extensions:
+        return False
+    return bool(_NAME(name) or _MEDIA_TYPE(name) or _EXTENSION(name))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.extraction.claims import claim
 from rdfcrawl.extraction.content import MAX_CONTENT_BYTES, DocumentContent
 from rdfcrawl.extraction.outcome import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
@@ -28,8 +29,8 @@ from rdfcrawl.reservations import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.extraction.claims import Claim
     from rdfcrawl.extraction.job import ReadingJob
-    from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import PageRule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument
@@ -67,9 +68,9 @@ class DocumentReading:
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
         decision = formats.decide(job.media_type, job.url, self._source.head())
-        self._custom = _custom_of(job) if job.custom else None
-        if self._custom is not None:
-            decision = formats.FormatDecision(None, "content-type")
+        self._claim = self._claim_of(self._source, decision, job.url, job.media_type)
+        if self._claim is not None:
+            decision = formats.FormatDecision(None, self._claim.decided_by)
         self._context_url = ""
         if job.http_links and _is_plain_json(decision, job.media_type):
             try:
@@ -80,6 +81,8 @@ class DocumentReading:
                 decision = formats.FormatDecision(formats.JSON_LD, "content-type")
         self._decision = decision
         self._is_member = False  # what is being read is packed with others
+        self._is_users = False  # a class of the user's is reading
+        self._n_unearned = 0  # bytes that it has read
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -107,7 +110,11 @@ class DocumentReading:
             else:
                 job = self._job
                 output = self._output(job.graph, job.key)
-                yield from self._document(self._source, self._decision, output)
+                if self._claim is not None:
+                    reading = self._extract(self._claim, self._source, output)
+                else:
+                    reading = self._read(self._source, self._decision, output)
+                yield from self._document(reading, output)
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
@@ -176,22 +183,23 @@ class DocumentReading:
             log=self._log,
         )
 
-    def _document(
-        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
-    ) -> Iterator[bytes]:
+    def _document(self, reading: Iterator[bytes], output: QuadOutput) -> Iterator[bytes]:
         """Read what is not packed, or is not any more."""
         self._writing = output
         try:
-            if self._custom is not None:
-                yield from self._extract(self._custom, output)
-            elif self._is_page(source, decision):
-                yield from self._page(source, output)
-            else:
-                yield from self._parse(source, decision, output)
+            yield from reading
         finally:
             self.outcome.n_quads += output.n_quads
-            self._writing = None
+            self._writing, self._is_users = None, False
             self.outcome.is_partial |= output.has_unreadable
+
+    def _read(
+        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
+    ) -> Iterator[bytes]:
+        """Read with a reader of ours."""
+        if self._is_page(source, decision):
+            return self._page(source, output)
+        return self._parse(source, decision, output)
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
@@ -211,26 +219,68 @@ class DocumentReading:
         yield from parse
         self.outcome.is_partial |= parse.is_partial
 
-    def _extract(self, custom: CustomExtractor, output: QuadOutput) -> Iterator[bytes]:
+    def _claim_of(
+        self,
+        source: ByteSource,
+        decision: formats.FormatDecision,
+        name: str,
+        media_type: str,
+    ) -> Claim | None:
+        """Return which extractor of the user's reads a document, if one does."""
+        if not self._job.custom:
+            return None
+        return claim(
+            self._job.custom,
+            media_type=media_type,
+            name=name,
+            head=source.head(),
+            decision=decision,
+        )
+
+    def _extract(
+        self, claim: Claim, source: ByteSource, output: QuadOutput
+    ) -> Iterator[bytes]:
         """Read with an extractor of the user's, whose failure is one of the document.
 
         What it gave before it failed is kept.
         """
-        self._environment.demand_bounds(f"the extractor for {custom.name}")
+        name = claim.extractor.name
+        self._environment.demand_bounds(f"the extractor for {name}")
         job = self._job
+        media_type = "" if self._is_member else job.media_type.partition(";")[0]
         content = DocumentContent(
-            self._source, url=job.url, media_type=custom.name, charset=job.charset
+            source,
+            url=job.url,
+            media_type=media_type,
+            charset=job.charset,
+            note_read=self._note_read,
         )
-        lines = iter_checked(custom.lines(content), self._log)
+        self._is_users = True
+        lines = iter_checked(claim.extractor.lines(content), self._log)
         try:
             yield from output.chunks(lines, has_graphs=True)
         except SourceFault as error:
             fault = error.fault
-            self._note_partial(fault.reason, f"{custom.name}: {fault.detail}")
+            self._note_partial(fault.reason, f"{name}: {fault.detail}")
         if content.is_cut:
-            cut = f"{custom.name}: cut at {MAX_CONTENT_BYTES} bytes"
+            cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, cut)
-        self.outcome.extracted[custom.name] = output.n_quads
+        known = self.outcome.extracted.get(name, 0)
+        self.outcome.extracted[name] = known + output.n_quads
+
+    def earned_bytes(self, chunk: bytes) -> int:
+        """Return for how many bytes more the reading may take time, after a chunk.
+
+        What is unpacked may be long: its statements earn time as the bytes of a file
+        do. A class of the user's, which may yield for ever, earns by what it reads.
+        """
+        if not self._is_users:
+            return len(chunk)
+        n_unearned, self._n_unearned = self._n_unearned, 0
+        return n_unearned
+
+    def _note_read(self, n_bytes: int) -> None:
+        self._n_unearned += n_bytes
 
     def _note_partial(self, reason: Reason, detail: str) -> None:
         self._log.note(reason, detail)
@@ -253,8 +303,9 @@ class DocumentReading:
         from rdfcrawl.html.wishes import PageWishes  # noqa: PLC0415
 
         job = self._job
+        data = self._page_bytes(source)
         page = ParsedPage(
-            self._page_bytes(source),
+            data,
             url=job.page_url,
             media_type=job.media_type,
             charset=job.charset,
@@ -268,6 +319,9 @@ class DocumentReading:
             is_member=self._is_member,
         )
         custom = tuple(each for each in job.custom if each.reads_pages)
+        if custom:
+            self._is_users = True
+            self._note_read(len(data))
         excluded: frozenset[str] = frozenset()
         if not self._environment.is_bounded:
             excluded = SLOW.union(each.name for each in custom) if custom else SLOW
@@ -336,7 +390,7 @@ class DocumentReading:
             limits=job.unpack,
             scratch=self._environment.scratch,
             log=self._log,
-            is_page=self._is_page,
+            is_read=self._is_read,
         ):
             if not outcome.packings:
                 outcome.packings = packed.packings
@@ -347,17 +401,33 @@ class DocumentReading:
             yield from self._member(packed)
         outcome.is_partial |= any(self._log.count(each) for each in INCOMPLETE)
 
+    def _is_read(
+        self, name: str, source: ByteSource, decision: formats.FormatDecision
+    ) -> bool:
+        """Tell whether a member that is no RDF is read all the same."""
+        claim = self._claim_of(source, decision, name, "")
+        return claim is not None or self._is_page(source, decision)
+
     def _member(self, packed: PackedDocument) -> Iterator[bytes]:
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
         output = self._output(
             self._graph_of(packed), f"{job.key or job.url}#{packed.name}"
         )
-        yield from self._document(packed.source, packed.decision, output)
+        media_type = "" if self._is_member else job.media_type
+        claim = self._claim_of(
+            packed.source, packed.decision, packed.file_name, media_type
+        )
+        if claim is not None:
+            outcome.decided_by = claim.decided_by
+            reading = self._extract(claim, packed.source, output)
+        else:
+            reading = self._read(packed.source, packed.decision, output)
+        yield from self._document(reading, output)
         if any(packed.names):
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
-                read_as = packed.decision.format
+                read_as = None if claim else packed.decision.format
                 member = Member(
                     name=packed.name,
                     format=read_as.name if read_as else "",
@@ -382,12 +452,6 @@ class DocumentReading:
             return graph
         self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
         return job.graph
-
-
-def _custom_of(job: ReadingJob) -> CustomExtractor | None:
-    """Return the user's extractor for the media type of a document."""
-    essence = job.media_type.partition(";")[0].strip().lower()
-    return next((each for each in job.custom if each.name == essence), None)
 
 
 @lru_cache(maxsize=8)

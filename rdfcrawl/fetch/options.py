@@ -15,7 +15,7 @@ from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind
-from rdfcrawl.setting_values import integer, is_on, number
+from rdfcrawl.setting_values import integer, is_on, mapping, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -197,7 +197,7 @@ class FetchOptions:
 
 def _media_types(settings: BaseSettings) -> list[str]:
     """Return the types of documents that only classes of the user's can read."""
-    theirs = {**settings.getdict("EXTRACTORS"), **settings.getdict("HARVESTERS")}
+    theirs = {**mapping(settings, "EXTRACTORS"), **mapping(settings, "HARVESTERS")}
     return [name for name, path in theirs.items() if "/" in name and path is not None]
 
 

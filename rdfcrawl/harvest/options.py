@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import integer, load_setting, one_of
+from rdfcrawl.setting_values import (
+    check_class,
+    check_method,
+    integer,
+    load_setting,
+    mapping,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,15 +85,16 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
         ConfigError: a name is none, or a class cannot be imported.
     """
     found = {}
-    for name, path in settings.getdict("HARVESTERS").items():
+    for name, path in mapping(settings, "HARVESTERS").items():
         if not (_NAME(name) or _MEDIA_TYPE(name)):
             raise ConfigError(
                 f"HARVESTERS: {name!r}: want a kind of source, a name of your own in"
                 " lower case, or a media type"
             )
         harvester = load_setting("HARVESTERS", name, path)
-        if not callable(getattr(harvester, "harvest", None)):
-            raise ConfigError(f"HARVESTERS: {name!r}: {path} has no method `harvest`")
+        where = f"HARVESTERS: {name!r}: {path}"
+        check_class(where, harvester, 1)
+        check_method(where, harvester, "harvest", 1, kind="generator")
         found[name] = harvester
     return found
 

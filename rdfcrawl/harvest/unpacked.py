@@ -42,6 +42,6 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
         limits=_LIMITS,
         scratch=None,
         log=log,
-        is_page=lambda _source, _decision: True,
+        is_read=lambda *_: True,
     ):
         yield packed.source

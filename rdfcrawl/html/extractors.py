@@ -7,6 +7,8 @@ from functools import lru_cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyoxigraph import Quad, Triple
+
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -31,22 +33,29 @@ SLOW = frozenset({Extractor.RDFA, Extractor.MICROFORMATS, Extractor.RULES})
 
 
 class CustomExtractor(NamedTuple):
-    """An extractor of the setting `EXTRACTORS`; its class is imported on first use.
+    """An extractor of the setting `EXTRACTORS`; its class is imported when it runs.
 
     Attributes:
-        name: a media type; or any other name, for an extractor of pages.
+        name: in the setting: a media type, an extension with its dot, or a name of its
+            own if it reads pages.
         path: of the class.
-        marker: text in lower case that a page must have to be read.
+        marker: what a page must have, in lower case, to be read with it.
+        magic: first bytes of the documents, as Latin-1; empty if they may be any.
     """
 
     name: str
     path: str
     marker: str = ""
+    magic: tuple[str, ...] = ()
 
     @property
     def reads_pages(self) -> bool:
-        """Whether the extractor reads pages, not documents of a media type."""
-        return "/" not in self.name
+        """Whether it gets pages, and not the documents of a type or an extension."""
+        return "/" not in self.name and self.name[0] != "."
+
+    def begins(self, head: bytes) -> bool:
+        """Tell whether a document begins with its `magic`."""
+        return head.startswith(tuple(each.encode("latin-1") for each in self.magic))
 
     def lines(self, document: object) -> Iterator[str]:
         """Yield the statements of a document, each with the end of its line.
@@ -55,20 +64,33 @@ class CustomExtractor(NamedTuple):
             SourceFault: the class failed, or cannot be imported here.
         """
         try:
-            for line in _instance(self.path).extract(document):
-                yield line if line[-1:] == "\n" else f"{line}\n"
+            found = _instance(self.path).extract(document)
+            if isinstance(found, str | bytes):
+                raise TypeError("extract() returns text, not one line after the other")  # noqa: TRY301
+            yield from map(_line_of, found)
         except SourceFault:
             raise
         except RecursionError as error:
             raise SourceFault(Reason.TOO_DEEP, "nested too deep") from error
         except MemoryError as error:
             raise SourceFault(Reason.TOO_LARGE, "needs too much memory") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise SourceFault(Reason.PARSE_CRASH, repr(error)) from error
 
     def load(self) -> None:
         """Import the class and make its instance, once in each process."""
         _instance(self.path)
+
+
+def _line_of(statement: object) -> str:
+    if isinstance(statement, Triple | Quad):
+        return f"{statement} .\n"
+    if isinstance(statement, bytes):
+        statement = statement.decode()
+    if not isinstance(statement, str):
+        kind = type(statement).__name__
+        raise TypeError(f"extract() yields {kind}, not lines of N-Triples")
+    return statement if statement[-1:] == "\n" else f"{statement}\n"
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, cast
 
 from scrapy.utils.misc import build_from_crawler
 
-from rdfcrawl.errors import ConfigError
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.links import EveryLink
 from rdfcrawl.pipelines.chunks import give_up
@@ -15,7 +14,7 @@ from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import other
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
-from rdfcrawl.setting_values import load_setting
+from rdfcrawl.setting_values import check_method, load_setting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -190,8 +189,7 @@ def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
     """
     path = settings.get("LINK_POLICY_CLASS")
     found = load_setting("LINK_POLICY_CLASS", "class", path)
-    if not callable(getattr(found, "choose", None)):
-        raise ConfigError(f"LINK_POLICY_CLASS={path}: has no method `choose`")
+    check_method(f"LINK_POLICY_CLASS={path}", found, "choose", 2)
     return cast("type[EveryLink]", found)
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import integer, load_setting, value_of
+from rdfcrawl.setting_values import (
+    check_method,
+    integer,
+    load_setting,
+    mapping,
+    value_of,
+)
 from rdfcrawl.stores.segments import SegmentLimits
 
 if TYPE_CHECKING:
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import Store
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
-_METHODS: Final = ("open", "begin", "flush", "close")
+_METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 
 
 def store_uri(settings: BaseSettings) -> str:
@@ -34,7 +39,7 @@ def store_class(settings: BaseSettings) -> type:
     Raises:
         ConfigError: the setting names none, or one that is no store.
     """
-    classes = {**defaults.STORE_CLASSES, **settings.getdict("STORE_CLASSES")}
+    classes = {**defaults.STORE_CLASSES, **mapping(settings, "STORE_CLASSES")}
     for name in classes:
         if not _SCHEME(name):
             raise ConfigError(f"STORE_CLASSES: {name!r}: want the scheme of a URI")
@@ -46,12 +51,9 @@ def store_class(settings: BaseSettings) -> type:
             f"STORE={uri}: STORE_CLASSES has no {scheme!r}, only {', '.join(known)}"
         )
     found = load_setting("STORE_CLASSES", scheme, classes[scheme])
-    for method in _METHODS:
-        if not iscoroutinefunction(getattr(found, method, None)):
-            raise ConfigError(
-                f"STORE_CLASSES: {scheme!r}: {classes[scheme]} has no"
-                f" method `async def {method}`"
-            )
+    where = f"STORE_CLASSES: {scheme!r}: {classes[scheme]}"
+    for method, n_arguments in _METHODS.items():
+        check_method(where, found, method, n_arguments, kind="async def")
     return cast("type", found)
 
 

@@ -65,6 +65,7 @@ class PackedDocument:
         names: of the members that it is in, from the outside in; empty if there is
             no archive around it.
         name: all of them as one, different from those of the other documents.
+        file_name: of the innermost, or of what is unpacked; packings left out.
         packings: what it is packed in, from the outside in.
         source: its bytes; they end where something is wrong with them.
         decision: what it is to be read as.
@@ -72,12 +73,13 @@ class PackedDocument:
 
     names: tuple[str, ...]
     name: str
+    file_name: str
     packings: tuple[str, ...]
     source: ByteSource
     decision: FormatDecision
 
 
-def _is_html(_: ByteSource, decision: FormatDecision) -> bool:
+def _is_html(_name: str, _: ByteSource, decision: FormatDecision) -> bool:
     return decision.format is formats.HTML
 
 
@@ -90,7 +92,7 @@ def iter_documents(
     limits: UnpackLimits,
     scratch: ScratchSpace | None,
     log: FaultLog,
-    is_page: Callable[[ByteSource, FormatDecision], bool] = _is_html,
+    is_read: Callable[[str, ByteSource, FormatDecision], bool] = _is_html,
 ) -> Iterator[PackedDocument]:
     """Yield the documents in what is packed, in order, packings in it unfolded.
 
@@ -106,14 +108,14 @@ def iter_documents(
         limits: on all of it.
         scratch: for what must be read out of order; None: a little in memory.
         log: takes the faults; one of `INCOMPLETE` says that something is not there.
-        is_page: given the begin of a member, tells whether extractors read it, what
-            is no serialization of RDF included.
+        is_read: given the file name and the begin of a member, tells whether extractors
+            read it, what is no serialization of RDF included.
 
     Raises:
         OSError: the source cannot be read.
     """
     scratch = scratch or MemoryScratch(MEMORY_SCRATCH_BYTES)
-    unpacking = _Unpacking(limits, scratch, log, is_page)
+    unpacking = _Unpacking(limits, scratch, log, is_read)
     with source.open() as file:
         layer = PackingLayer(UnpackMeter(limits), is_container=True)
         stream = _Stream(_as_buffered(file), layer, source.open)
@@ -204,10 +206,10 @@ class _Unpacking:
         limits: UnpackLimits,
         scratch: ScratchSpace,
         log: FaultLog,
-        is_page: Callable[[ByteSource, FormatDecision], bool],
+        is_read: Callable[[str, ByteSource, FormatDecision], bool],
     ) -> None:
         self._limits, self._scratch, self._log = limits, scratch, log
-        self._is_page = is_page
+        self._is_read = is_read
         self._n_by_name: Counter[int] = Counter()
         self.n_found = 0
         self.n_noted = 0
@@ -317,7 +319,7 @@ class _Unpacking:
             elif (
                 decision.format is not None
                 or not place.names
-                or self._is_page(ByteSource(head), decision)
+                or self._is_read(place.own, ByteSource(head), decision)
             ):
                 yield from self._document(stream, place, decision)
             elif head:
@@ -331,6 +333,7 @@ class _Unpacking:
             yield PackedDocument(
                 names=place.names,
                 name=self._name(place),
+                file_name=place.own or place.hint,
                 packings=place.packings,
                 source=self._source(stream, decision, stack),
                 decision=decision,

@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extraction.options import ExtractOptions
 from tests.support.pages import read_page
+from tests.support.unpack_archives import zipped
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
@@ -49,12 +50,31 @@ class LongExtractor:
         yield "<urn:x:s> <urn:x:p> <urn:x:o> ."
         while True:
             pass
+
+
+class EndlessExtractor:
+    def extract(self, document):
+        while True:
+            yield "<urn:x:s> <urn:x:p> <urn:x:o> ."
+
+
+class NonsenseExtractor:
+    def extract(self, document):
+        import sys, pyoxigraph as ox
+
+        print("frames are not disturbed", flush=True)
+        yield ox.Triple(ox.NamedNode("urn:x:s"), ox.NamedNode("urn:x:p"), ox.Literal(1))
+        yield b"<urn:x:s> <urn:x:p> 'bytes' ."
+        yield from document.text
+        sys.exit(3)
 """
 MORE = """
 EXTRACTORS |= {
     "failing": "lab.extractors.FailingExtractor",
     "application/x-writes": "lab.extractors.HangingExtractor",
     "application/x-hangs": "lab.extractors.LongExtractor",
+    "application/x-endless": "lab.extractors.EndlessExtractor",
+    "application/x-nonsense": "lab.extractors.NonsenseExtractor",
 }
 RDF_PARSE_SECS = 0.2
 """
@@ -63,10 +83,9 @@ RDF_PARSE_SECS = 0.2
 @pytest.fixture(scope="module")
 def site(loopback: Loopback) -> RawServer:
     """Return a host with a document of each kind, and links to them."""
-    links = b"".join(
-        b"<> <urn:x:p> <%s> ." % each
-        for each in (b"readings", b"shop", b"plain", b"fail", b"writes", b"hangs")
-    )
+    paths = b"readings shop plain fail writes hangs x.readings z.zip endless nonsense"
+    links = b"".join(b"<> <urn:x:p> <%s> ." % each for each in paths.split())
+    files = zipped({"in.readings": READINGS, "other.dat": b"no"})
     return loopback(
         {
             "/": loopback.response(links),
@@ -76,6 +95,10 @@ def site(loopback: Loopback) -> RawServer:
             "/fail": loopback.response(b"<p data-price=1>fail</p>", "text/html"),
             "/writes": loopback.response(b"x", "application/x-writes"),
             "/hangs": loopback.response(b"x", "application/x-hangs"),
+            "/x.readings": loopback.response(READINGS, "text/html"),
+            "/z.zip": loopback.response(files, "application/zip"),
+            "/endless": loopback.response(b"x", "application/x-endless"),
+            "/nonsense": loopback.response(b"xy", "application/x-nonsense"),
         }
     )
 
@@ -114,6 +137,30 @@ def test_bytes_of_a_media_type_are_read(crawl: CrawlResult, site: RawServer) -> 
     assert f"{CSV};q=0.7" in asked.headers["accept"]
 
 
+def test_bytes_are_known_by_their_name(crawl: CrawlResult, site: RawServer) -> None:
+    """If a name has an extension of the user's, then its extractor reads the bytes."""
+    for path in ("/x.readings", "/z.zip"):
+        assert {o for _, _, o in said(crawl, site.url(path))} == {'"1"', '"2"'}
+    assert "'document/extractor/.readings': 4" in crawl.stderr
+
+
+def test_extractor_that_never_ends_is_stopped(
+    crawl: CrawlResult, site: RawServer
+) -> None:
+    """If an extractor yields for ever, then its time ends as that of others does."""
+    (statement,) = said(crawl, site.url("/endless"))
+    assert statement[1].strip("<>") == "urn:x:p"
+
+
+def test_nonsense_of_an_extractor_is_left_out(
+    crawl: CrawlResult, site: RawServer
+) -> None:
+    """If an extractor prints, yields other things and exits, the good ones are kept."""
+    found = {o for _, _, o in said(crawl, site.url("/nonsense"))}
+    assert len(found) == 1
+    assert "integer" in found.pop()
+
+
 def test_pages_are_read_beside_ours(crawl: CrawlResult, site: RawServer) -> None:
     """If a page has the marker, then the extractor reads it, and ours do, too."""
     shop = {p.strip("<>"): o for _, p, o in said(crawl, site.url("/shop"))}
@@ -131,9 +178,9 @@ def test_failing_extractors_are_faults(crawl: CrawlResult, site: RawServer) -> N
         "<urn:x:o>",
         "urn:x:o",
     }
-    assert "'fault/parse_crash': 2" in crawl.stderr
-    assert "'fault/parse_secs': 1" in crawl.stderr
-    assert "'fault/bad_term': 1" in crawl.stderr
+    assert "'fault/parse_crash': 3" in crawl.stderr
+    assert "'fault/parse_secs': 2" in crawl.stderr
+    assert "'fault/bad_term': " in crawl.stderr
 
 
 def test_the_command_shows_what_they_yield(project: Project) -> None:
@@ -158,8 +205,13 @@ def test_examples_of_the_page_are_short() -> None:
     [
         ("Not A Name", "json.JSONDecoder", "want a media type"),
         ("text/html", "json.JSONDecoder", "none of HTML"),
+        (".html", "json.JSONDecoder", "none of HTML"),
         ("lab", "nowhere.to.be.Found", "No module named 'nowhere'"),
         ("lab", "json.JSONDecoder", "no method `extract`"),
+        ("lab", f"{__name__}.Async", "`extract` is async"),
+        ("lab", f"{__name__}.Short", "called with 1 argument: too many"),
+        ("lab", f"{__name__}.Made", "called with 0 arguments: missing"),
+        (".lab", f"{__name__}.Magic", "`magic` is neither bytes nor"),
     ],
 )
 def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
@@ -167,3 +219,38 @@ def test_wrong_extractors_are_told(name: str, path: str, told: str) -> None:
     with pytest.raises(ConfigError, match="EXTRACTORS") as raised:
         ExtractOptions.from_settings(Settings({"EXTRACTORS": {name: path}}))
     assert told in str(raised.value)
+
+
+class Async:
+    """Has an asynchronous method."""
+
+    async def extract(self, document: object) -> list[str]:
+        """Return nothing."""
+        del document
+        return []
+
+
+class Short:
+    """Takes no document."""
+
+    def extract(self) -> list[str]:
+        """Return nothing."""
+        return []
+
+
+class Magic:
+    """Has text for bytes."""
+
+    magic = "text"
+
+    def extract(self, document: object) -> list[str]:
+        """Return nothing."""
+        del document
+        return []
+
+
+class Made(Magic):
+    """Wants an argument."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path

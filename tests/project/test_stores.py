@@ -88,11 +88,13 @@ def test_store_that_fails_stops_the_crawl(
         ("segments", {"segments": None}, "STORE=segments"),
         ("segments", {"Not A Scheme": "lab.Store"}, "'Not A Scheme'"),
         ("lab:", {"lab": "nowhere.to.be.Found"}, "No module named 'nowhere'"),
-        ("lab:", {"lab": f"{FAILING}NoStore"}, "no method `async def begin`"),
+        ("lab:", {"lab": f"{FAILING}ShortStore"}, "`begin` is called with 2 arguments"),
+        ("lab:", ["lab.Store"], "STORE_CLASSES=['lab.Store']: want a dictionary"),
+        ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is no `async def`"),
     ],
 )
 def test_wrong_stores_are_told(
-    uri: str, classes: dict[str, str | None], told: str
+    uri: str, classes: dict[str, str | None] | list[str], told: str
 ) -> None:
     """If a store cannot be had, then one line names the setting and what is wrong."""
     with pytest.raises(ConfigError, match="STORE") as raised:

@@ -37,3 +37,10 @@ class NoStore:
 
     def begin(self, graph: str, version_ms: int) -> None:
         """Do nothing, and cannot be awaited."""
+
+
+class ShortStore(NQuadsStore):
+    """Does not take the version of a document."""
+
+    async def begin(self, graph: str) -> None:  # type: ignore[override]
+        """Do nothing."""

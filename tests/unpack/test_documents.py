@@ -211,7 +211,7 @@ def test_members_that_extractors_read_are_documents() -> None:
             limits=UnpackLimits(),
             scratch=None,
             log=log,
-            is_page=lambda source, decision: (
+            is_read=lambda _, source, decision: (
                 decision.found == "JSON" or b"svg" in source.head()
             ),
         )
