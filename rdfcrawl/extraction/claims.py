@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl import formats
-from rdfcrawl.formats import Packing
+from rdfcrawl.formats import PackingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import DecidedBy, FormatDecision
     from rdfcrawl.html.extractors import CustomExtractor
 
-_ARCHIVES: Final = frozenset({Packing.ZIP, Packing.TAR, Packing.SEVEN_ZIP})
+_ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
 
 
-class Claim(NamedTuple):
+class ExtractorClaim(NamedTuple):
     """An extractor, and what told that the document is for it."""
 
     extractor: CustomExtractor
@@ -30,7 +30,7 @@ def claim(
     name: str,
     head: bytes,
     decision: FormatDecision,
-) -> Claim | None:
+) -> ExtractorClaim | None:
     """Return the extractor that a document is for; None leaves it to ours.
 
     The media type tells first, then the extension, then the first bytes. The latter
@@ -53,18 +53,18 @@ def claim(
     ]
     for each in fitting:
         if each.name == essence:
-            return Claim(each, "content-type")
+            return ExtractorClaim(each, "content-type")
     if not fitting or _is_ours(decision, head):
         return None
     file_name = formats.file_name(name)
     for each in fitting:
         # What begins so is what macOS knows of a file of this name.
         if file_name.endswith(each.name) and not file_name.startswith("._"):
-            return Claim(each, "extension")
+            return ExtractorClaim(each, "extension")
     if decision.packing is None:
         for each in fitting:
             if each.magic:
-                return Claim(each, "content")
+                return ExtractorClaim(each, "content")
     return None
 
 

@@ -29,7 +29,7 @@ from rdfcrawl.reservations import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.extraction.claims import Claim
+    from rdfcrawl.extraction.claims import ExtractorClaim
     from rdfcrawl.extraction.job import ReadingJob
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import PageRule, RuleSet
@@ -183,7 +183,9 @@ class DocumentReading:
             log=self._log,
         )
 
-    def _document(self, reading: Iterator[bytes], output: QuadOutput) -> Iterator[bytes]:
+    def _document(
+        self, reading: Iterator[bytes], output: QuadOutput
+    ) -> Iterator[bytes]:
         """Read what is not packed, or is not any more."""
         self._writing = output
         try:
@@ -225,7 +227,7 @@ class DocumentReading:
         decision: formats.FormatDecision,
         name: str,
         media_type: str,
-    ) -> Claim | None:
+    ) -> ExtractorClaim | None:
         """Return which extractor of the user's reads a document, if one does."""
         if not self._job.custom:
             return None
@@ -238,7 +240,7 @@ class DocumentReading:
         )
 
     def _extract(
-        self, claim: Claim, source: ByteSource, output: QuadOutput
+        self, claim: ExtractorClaim, source: ByteSource, output: QuadOutput
     ) -> Iterator[bytes]:
         """Read with an extractor of the user's, whose failure is one of the document.
 

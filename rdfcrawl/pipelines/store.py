@@ -18,10 +18,11 @@ from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import DocumentDigest, StoredDigests, may_come_again
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, give_up
 from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.kept_store import KeptStore
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
-from rdfcrawl.stores.options import build_store
+from rdfcrawl.stores.options import build_store, store_uri
 from rdfcrawl.stores.protocol import PackingStore
 
 if TYPE_CHECKING:
@@ -41,8 +42,11 @@ logger = logging.getLogger(__name__)
 class StorePipeline:
     """Writes each document's quads while they pass."""
 
-    def __init__(self, store: Store, digests: StoredDigests) -> None:
+    def __init__(
+        self, store: Store, digests: StoredDigests, kept_store: KeptStore
+    ) -> None:
         self._store = store
+        self._kept_store = kept_store
         self._packing = store if isinstance(store, PackingStore) else None
         self._digests = digests
         self._is_open = False
@@ -57,7 +61,8 @@ class StorePipeline:
             NotConfigured: its spider makes no visits.
         """
         spider = visiting_spider(crawler)
-        pipeline = cls(build_store(crawler), StoredDigests(spider))
+        kept_store = KeptStore(spider, store_uri(crawler.settings))
+        pipeline = cls(build_store(crawler), StoredDigests(spider), kept_store)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -65,9 +70,10 @@ class StorePipeline:
         """Open the store, and repair what a crash has left in it.
 
         Raises:
-            ConfigError: the store cannot be opened.
+            ConfigError: the store cannot be opened, or the crawl has another one.
             StoreFault: it cannot be reached or read.
         """
+        await self._kept_store.check()
         try:
             await self._store.open()
         except RdfcrawlError:
@@ -87,6 +93,7 @@ class StorePipeline:
             written = self._digests.take()
             try:
                 await self._store.flush()
+                await self._kept_store.keep()
             except Exception as error:
                 self._fault = _as_fault(self._store, error)
             else:

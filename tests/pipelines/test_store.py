@@ -11,6 +11,7 @@ from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.outage import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.pipelines.changes import StoredDigests
+from rdfcrawl.pipelines.kept_store import KeptStore
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.stores.nquads import NQuadsStore
@@ -52,7 +53,8 @@ async def test_what_the_store_refused_is_not_called_unchanged(
     spider = SimpleNamespace(session=SimpleNamespace(run=1, state_store=state))
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
-    pipeline = StorePipeline(store, StoredDigests(spider))
+    kept_store = KeptStore(spider, "segments")
+    pipeline = StorePipeline(store, StoredDigests(spider), kept_store)
     await pipeline.open_spider()
     await read(pipeline, "http://a.example/first")  # is gathered, and written with URL
     folder.rename(tmp_path / "away")

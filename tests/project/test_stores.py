@@ -16,39 +16,134 @@ from rdfcrawl.stores.options import store_class
 from tests.support.pages import read_page
 
 if TYPE_CHECKING:
+    from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
+    from tests.support.project import Project
     from tests.support.project_fixtures import StartProject
 
 _fences = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FAILING = "tests.support.failing_store."
 
 
-def test_store_of_the_page_has_the_documents(
-    start_project: StartProject, loopback: Loopback
-) -> None:
-    """If `STORE` names a store of a project, then it has each document, as a whole."""
-    server = loopback(
+# The store of the page, in a process that is killed at each of its steps, once.
+MORTAL = """
+
+import os
+from pathlib import Path
+
+
+def die(where):
+    if not Path(where).exists():
+        Path(where).touch()
+        os.kill(os.getpid(), 9)
+
+
+class MortalStore(SqliteStore):
+    n_flushes = 0
+
+    async def begin(self, graph, version_ms):
+        with open("log", "a") as log:
+            print(graph, version_ms, file=log)
+        return MortalWriter(self.db, graph, version_ms)
+
+    async def flush(self):
+        self.n_flushes += 1
+        if self.n_flushes > 1:
+            die("before-flush")
+        await super().flush()
+        if self.n_flushes > 1:
+            die("after-flush")
+
+
+class MortalWriter(SqliteWriter):
+    async def end(self):
+        if self.graph.endswith("/15"):
+            die("before-end")
+        await super().end()
+        if self.graph.endswith("/25"):
+            die("after-end")
+"""
+DEATHS = ("before-end", "after-end", "before-flush", "after-flush")
+N_PAGES = 40
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return a host with documents of two statements, and one that is broken."""
+    pages = (b"<%d>" % n for n in range(N_PAGES))
+    index = b"<> <urn:x:p> <bad>, %s ." % b", ".join(pages)
+    page = loopback.response(b"<> <urn:x:p> 1, 2 .")
+    return loopback(
         {
-            "/a": loopback.response(b"<> <urn:x:p> <b>, <bad> ."),
-            "/b": loopback.response(b"<> <urn:x:p> 1, 2 ."),
+            "/": loopback.response(index),
             "/bad": loopback.response(b"<> <urn:x:p> 1 . <> <urn:x:p"),
+            **{f"/{n}": page for n in range(N_PAGES)},
         }
     )
+
+
+@pytest.fixture(scope="module")
+def project(start_project: StartProject, site: RawServer) -> Project:
+    """Return a project whose store was killed in the middle of a crawl, many times."""
     settings, module = _fences.findall(read_page("own-stores.md"))
     project = start_project("lab")
     project.add_settings(settings)
-    project.write("stores.py", module)
-    seeds = f"-aseeds={server.url('/a')}"
-    done = project.run("crawl", "linkeddata", seeds, crawl_id="linkeddata")
+    more = """
+        STORE = "mortal:quads.db"
+        STORE_CLASSES["mortal"] = "lab.stores.MortalStore"
+        FRONTIER_COMMIT_SECS = 0.2
+        FRONTIER_LEASE_SECS = 2
+        VISIT_MAX_DOCUMENTS = 4
+    """
+    project.add_settings(more)
+    project.write("stores.py", module + MORTAL)
+    seeds = f"-aseeds={site.url('/')}"
+    done = project.run("workers", "-n1", "linkeddata", seeds, crawl_id="linkeddata")
     assert done.code == 0, done.stderr
-    assert "sqlite:quads.db" in done.stderr
+    assert "mortal:quads.db" in done.stderr
     assert not (done.folder / "quads").exists()
+    return project
+
+
+def test_store_of_the_page_loses_nothing_when_it_is_killed(
+    project: Project, site: RawServer
+) -> None:
+    """If a store is killed at each step, it has each document once, as a whole."""
     with closing(sqlite3.connect(project.folder / "quads.db")) as database:
         found = dict(database.execute("SELECT graph, quads FROM documents"))
     counts = {graph: quads.count(b"\n") for graph, quads in found.items()}
-    wanted = {"/a": 2, "/b": 2, "/bad": 1}
-    assert counts == {server.url(path): n for path, n in wanted.items()}
+    wanted = {"/": N_PAGES + 1, "/bad": 1, **{f"/{n}": 2 for n in range(N_PAGES)}}
+    assert counts == {site.url(path): n for path, n in wanted.items()}
+    assert all((project.folder / each).exists() for each in DEATHS)
+
+
+def test_store_gets_again_what_was_not_flushed(
+    project: Project, site: RawServer
+) -> None:
+    """If a store is killed, then it gets again only what was under way, as told."""
+    rows = (project.folder / "log").read_text().splitlines()
+    versions: dict[str, list[int]] = {}
+    for graph, version in map(str.split, rows):
+        versions.setdefault(graph, []).append(int(version))
+    assert versions.keys() == {site.url(path) for path in site.pages} - {
+        site.url("/robots.txt")
+    }
+    assert all(found == sorted(found) for found in versions.values())
+    assert len(rows) - len(versions) <= len(DEATHS) * N_PAGES // 2
+    assert max(map(len, versions.values())) <= len(DEATHS) + 1
+
+
+def test_crawl_keeps_its_store(project: Project) -> None:
+    """If a crawl goes on with another store, then one line says which one it has."""
+    done = project.run("crawl", "linkeddata", "-sSTORE=sqlite:quads.db")
+    assert done.code == 2
+    told = (
+        "scrapy: STORE=sqlite:quads.db: crawl linkeddata was begun with"
+        " STORE=mortal:quads.db, and keeps it; -a fresh=1 begins it anew\n"
+    )
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_example_of_the_page_is_short() -> None:
