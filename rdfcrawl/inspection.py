@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import AsyncExitStack
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,13 +15,15 @@ from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, FetchedResponse, Record
+from rdfcrawl.reservations import IGNORE_ALL, ReservationPolicy, read_headers
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.extraction.outcome import ExtractOutcome
+    from rdfcrawl.extraction.sandbox import Sandbox
     from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.links import LinkPolicy
@@ -46,6 +49,8 @@ class InspectionRequest:
         robots_agent: product token for robots.txt, which is not obeyed if empty.
         extract: how documents are read.
         logins: of FTP servers.
+        reservation_policy: which wishes of publishers are looked for.
+        shares_children: child processes are those of the event loop, for later calls.
     """
 
     target: str
@@ -56,6 +61,8 @@ class InspectionRequest:
     robots_agent: str
     extract: ExtractOptions
     logins: FtpLogins = NO_LOGINS
+    reservation_policy: ReservationPolicy = IGNORE_ALL
+    shares_children: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,19 +150,32 @@ async def _read_in_child(
     question: InspectionRequest,
     web: _ClosedWeb,
 ) -> ExtractOutcome:
-    from rdfcrawl.extraction.sandbox import Sandbox  # noqa: PLC0415 (not for small ones)
-
-    async with Sandbox(
-        memory_bytes=question.extract.memory_bytes,
-        scratch_dir=web.folder,
-        scratch_bytes=question.extract.unpack.n_bytes,
-        load_context=web.load_context,
-        custom=question.extract.custom,
-    ) as sandbox:
-        reading = await sandbox.read(source, job)
+    async with _sandbox(question, web) as sandbox:
+        reading = await sandbox.read(source, job, load_context=web.load_context)
         async for chunk in reading:
             keep(chunk)
     return reading.outcome
+
+
+@asynccontextmanager
+async def _sandbox(
+    question: InspectionRequest, web: _ClosedWeb
+) -> AsyncGenerator[Sandbox]:
+    # Not for small documents.
+    from rdfcrawl.extraction.sandbox import Sandbox  # noqa: PLC0415
+    from rdfcrawl.extraction.shared_sandbox import shared_sandbox  # noqa: PLC0415
+
+    options = question.extract
+    if question.shares_children:
+        yield await shared_sandbox(options)
+        return
+    async with Sandbox(
+        memory_bytes=options.memory_bytes,
+        scratch_dir=web.folder,
+        scratch_bytes=options.unpack.n_bytes,
+        custom=options.custom,
+    ) as sandbox:
+        yield sandbox
 
 
 class _ClosedWeb:
@@ -229,6 +249,11 @@ def _job(question: InspectionRequest, document: Document) -> ReadingJob:
         wants_hyperlinks=question.follow.wants_hyperlinks,
         rules=question.extract.rules,
         custom=question.extract.custom,
+        reservations=read_headers(
+            document.response.wishes, question.reservation_policy, now=time.time()
+        ),
+        reservation_policy=question.reservation_policy,
+        at_secs=time.time(),
         limits=question.extract.limits,
         unpack=question.extract.unpack,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
@@ -15,7 +16,8 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.links import LinkPolicy
 from rdfcrawl.pipelines.keep import KeptQuads
-from rdfcrawl.robots.options import robots_agent
+from rdfcrawl.reservations import NOTHING, Obedience
+from rdfcrawl.robots.options import reservation_policy, robots_agent
 from rdfcrawl.scrapy_settings import apply_values
 from rdfcrawl.setting_values import is_on
 
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
     import pyoxigraph as ox
     from scrapy.http import Response
 
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.inspection import InspectionReport
+    from rdfcrawl.reservations import ReservationPolicy
 
 
 class ExtractedRdf:
@@ -40,9 +43,17 @@ class ExtractedRdf:
         is_partial: it has statements that were not read.
         links: URLs that a crawl would follow from here, sorted.
         faults: all that was wrong, in order.
+        reservations: what the publisher asks for in headers and page.
+        withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
+            statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
     """
 
-    def __init__(self, inspection: InspectionReport, statements: KeptQuads) -> None:
+    def __init__(
+        self,
+        inspection: InspectionReport,
+        statements: KeptQuads,
+        policy: ReservationPolicy,
+    ) -> None:
         outcome = inspection.outcome
         found = outcome.format if outcome else None
         self.url = inspection.document.url
@@ -53,6 +64,8 @@ class ExtractedRdf:
         self.links: tuple[str, ...] = tuple(sorted(inspection.followed))
         read = outcome.faults if outcome else []
         self.faults: tuple[Fault, ...] = (*inspection.document.faults, *read)
+        self.reservations = outcome.reservations if outcome else NOTHING
+        self.withheld: Reason | None = self.reservations.withholds(policy)
         self._statements = statements
 
     def __repr__(self) -> str:
@@ -91,7 +104,8 @@ async def extract(
 
     Awaited in an asynchronous callback, or by `asyncio.run` in a script; it needs no
     frontier and no Redis. All but small documents in simple formats are read in a
-    child process whose time and memory are bounded.
+    child process whose time and memory are bounded, and which ends with the event loop.
+    What the publisher reserves is told, and left to the caller.
 
     Args:
         response: fetched by Scrapy, or made by hand.
@@ -102,7 +116,10 @@ async def extract(
         ConfigError: a setting or `follow` is wrong. What is wrong with the document
             is in `faults`.
     """
-    question = _question(follow, settings)
+    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
+    ours.update(Settings() if settings is None else settings)
+    apply_values(ours)
+    question = _question(follow, ours)
     folder = Path(tempfile.gettempdir())
     statements = KeptQuads(no_chunks(), folder, question.fetch.spool_bytes)
     try:
@@ -112,17 +129,17 @@ async def extract(
     except BaseException:
         statements.close()
         raise
-    return ExtractedRdf(inspection, statements)
+    return ExtractedRdf(inspection, statements, reservation_policy(ours))
 
 
-def _question(follow: str, settings: BaseSettings | None) -> InspectionRequest:
-    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
-    ours.update(Settings() if settings is None else settings)
-    apply_values(ours)
+def _question(follow: str, ours: BaseSettings) -> InspectionRequest:
+    seen = Obedience.RECORD
     return InspectionRequest(
         target="",
         follow=LinkPolicy.parse(follow),
         fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
         robots_agent=robots_agent(ours) if is_on(ours, "ROBOTSTXT_OBEY") else "",
         extract=ExtractOptions.from_settings(ours),
+        reservation_policy=replace(reservation_policy(ours), robots=seen, tdm=seen),
+        shares_children=True,
     )

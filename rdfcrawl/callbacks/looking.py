@@ -16,6 +16,7 @@ from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.pipelines.extract import note_outcome
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.records import Document, FetchedResponse, Record
+from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -86,6 +87,11 @@ def document_of(response: Response) -> Document:
         http_links=b",".join(links).decode("latin-1"),
         body=response.body if is_good else None,
         n_bytes=len(response.body),
+        wishes=tuple(
+            (name, value.decode("latin-1"))
+            for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
+            for value in response.headers.getlist(name)
+        ),
     )
     document = Document(record=Record(url), url=url, response=fetched)
     if fault := fault_of_status(response.status):

@@ -137,11 +137,22 @@ class Sandbox:
         while self._idle:
             await self._idle.pop().end()
 
-    async def read(self, source: bytes | Path, job: ReadingJob) -> SandboxedReading:
+    async def read(
+        self,
+        source: bytes | Path,
+        job: ReadingJob,
+        *,
+        load_context: LoadContext | None = None,
+    ) -> SandboxedReading:
         """Return the N-Quads of one document, as `reading.Reading` does.
 
         It waits for a free child. The child is taken until the answer is read to
         its end or closed.
+
+        Args:
+            source: the document, or the path of its file.
+            job: how it is read.
+            load_context: in place of the one for all documents.
 
         Raises:
             OSError: the file cannot be read, or no child can be started.
@@ -163,8 +174,8 @@ class Sandbox:
             raise
         secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
         silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
-        load_context = partial(self._load_context, document_url=job.url)
-        return SandboxedReading(self, child, silence_secs, load_context)
+        load = partial(load_context or self._load_context, document_url=job.url)
+        return SandboxedReading(self, child, silence_secs, load)
 
     async def _take(self) -> _Child:
         while self._idle:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.http import Response
+from scrapy.settings import Settings
 
 import rdfcrawl
 from rdfcrawl.uri import host_of
 from tests.support.pages import read_page
+from tests.support.processes import children
 from tests.support.project import LAB
 
 if TYPE_CHECKING:
@@ -96,9 +100,52 @@ async def test_links_are_chosen_by_follow() -> None:
 
 async def test_settings_of_extraction_are_those_given() -> None:
     """If a setting is wrong, then the error names it."""
-    from scrapy.settings import Settings
-
     with pytest.raises(rdfcrawl.ConfigError, match="RDF_PARSE_SECS"):
         await rdfcrawl.extract(
             Response("https://a.example/x"), settings=Settings({"RDF_PARSE_SECS": -1})
         )
+
+
+def test_child_is_shared_by_calls_and_ends_with_them() -> None:
+    """If RDF of several pages is extracted, one child reads all, and ends with them."""
+    response = Response(
+        "https://a.example/x",
+        headers={"Content-Type": "text/html"},
+        body=EVENT % b"Feast",
+    )
+    before = set(children(os.getpid()))
+
+    async def extract_twice() -> list[set[int]]:
+        found = []
+        for _ in range(2):
+            with await rdfcrawl.extract(response) as rdf:
+                assert rdf.n_quads == 3
+            found.append(set(children(os.getpid())) - before)
+        return found
+
+    first, second = asyncio.run(extract_twice())
+    assert len(first) == 1
+    assert first == second
+    assert not first & set(children(os.getpid()))
+
+
+async def test_reservations_are_told() -> None:
+    """If a publisher reserves something, it is told, and why a crawl would withhold."""
+    response = Response(
+        "https://a.example/x",
+        headers={
+            "Content-Type": "text/turtle",
+            "X-Robots-Tag": "noindex",
+            "TDM-Reservation": "1",
+        },
+        body=b"<> <urn:x:p> 1 .",
+    )
+    with await rdfcrawl.extract(response) as rdf:
+        assert rdf.n_quads == 1
+    assert rdf.reservations.directives == ("noindex",)
+    assert rdf.reservations.tdm
+    assert rdf.withheld is rdfcrawl.Reason.TDM_RESERVED
+    policy = {"TDM_POLICY": "ignore", "XROBOTS_POLICY": "record"}
+    with await rdfcrawl.extract(response, settings=Settings(policy)) as rdf:
+        assert rdf.reservations.tdm
+    assert rdf.withheld is None
