@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Reason as Reason
     from rdfcrawl.errors import SourceFault as SourceFault
     from rdfcrawl.errors import StoreFault as StoreFault
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher as SchemeFetcher
+    from rdfcrawl.fetch.schemes.protocol import SchemeRequest as SchemeRequest
+    from rdfcrawl.fetch.schemes.protocol import SchemeResponse as SchemeResponse
     from rdfcrawl.records import Document as Document
     from rdfcrawl.spiders.base import RdfSpider as RdfSpider
     from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
@@ -51,6 +54,9 @@ _HOMES = {
     "RdfSpider": "spiders.base",
     "Reason": "errors",
     "ResourceSyncSpider": "spiders.resourcesync",
+    "SchemeFetcher": "fetch.schemes.protocol",
+    "SchemeRequest": "fetch.schemes.protocol",
+    "SchemeResponse": "fetch.schemes.protocol",
     "SitemapSpider": "spiders.sitemap",
     "SourceFault": "errors",
     "SparqlSpider": "spiders.sparql",
@@ -74,6 +80,9 @@ __all__ = [
     "RdfSpider",
     "Reason",
     "ResourceSyncSpider",
+    "SchemeFetcher",
+    "SchemeRequest",
+    "SchemeResponse",
     "SitemapSpider",
     "SourceFault",
     "SparqlSpider",

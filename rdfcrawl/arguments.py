@@ -32,6 +32,7 @@ from rdfcrawl.records import CrawlBudget, Kind
 from rdfcrawl.seeds import check_seed_file, iter_seeds
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -316,10 +317,30 @@ def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
 
 
 def _seed(text: str) -> str:
-    url = requestable(text.strip())
+    url = seed_url(text)
     if "," in host_of(url):  # WHATWG allows it; here it is a URL without its scheme
         raise BadUri(f"comma in the host: {text!r}")
     return url
+
+
+def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
+    """See that what the operator names is of schemes that are crawled.
+
+    Those in a file are looked at when it is read.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for name in ("seeds", *NAMED):
+        urls = getattr(arguments, name)
+        try:
+            for url in urls if isinstance(urls, tuple) else ():
+                check_scheme(url, schemes)
+        except BadUri as error:
+            raise ConfigError(
+                f"argument {name}: {url}: {error.fault.detail}: want"
+                f" {', '.join(sorted(schemes))}; FETCH_SCHEMES may add others"
+            ) from error
 
 
 def _follow(_name: str, text: str) -> LinkPolicy:

@@ -79,6 +79,8 @@ GUARD_PORTS = "80,443,1024-65535"
 GUARD_MAX_PORTS = 16  # of one address
 FAILED_EXIT_CODE = 0  # if URIs were given up as their hosts failed
 FETCH_WITH_SCRAPY = False
+FETCH_SCHEMES: dict[str, object] = {}  # beside http(s) and ftp(s)
+FETCH_SCHEMES_FROM_WEB: list[str] = []  # reached from other schemes, too
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,

@@ -177,9 +177,10 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     Raises:
         ConfigError: the guard would refuse it.
     """
-    from rdfcrawl.arguments import NAMED
+    from rdfcrawl.arguments import NAMED, check_schemes
     from rdfcrawl.guard.operator import looked_up_refusal
 
+    check_schemes(arguments, options.crawl.schemes.of_seeds)
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)
         if isinstance(urls, tuple) and urls:

@@ -19,6 +19,7 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.records import Relation
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
 _IRI = rb"<([^>]*+)"
 # Schemes and fragments are looked at once for each IRI, not wherever it stands.
 _WEB: Final = (b"http://", b"https://")
-_is_web = re.compile(rb"(?i:https?|ftps?)://").match
+_SCHEMES: Final = rb"https?|ftps?"
 # Statements of one subject mostly stand together, and are matched so many at a time.
 # Spelt out: `re` takes longer over a repetition with groups.
 _RUN_LINES: Final = 6
@@ -102,6 +103,7 @@ class LinkPolicy:
         only: if not empty, objects are links for these predicates alone.
         skip: objects of these predicates are no links; wins over `only`.
         relations: which links of pages and headers are followed.
+        own_schemes: of the user's, whose IRIs are found beside http(s) and ftp(s).
         wants_hyperlinks: the hyperlinks of pages are asked for.
         wants_datasets: datasets and collections are taken that documents describe.
 
@@ -112,6 +114,10 @@ class LinkPolicy:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     relations: frozenset[Relation] = _SIGNPOSTS
+    own_schemes: tuple[str, ...] = ()
+    _is_crawled: Callable[[bytes], object] = field(
+        init=False, repr=False, compare=False
+    )
     _finders: tuple[_Find, ...] = field(init=False, repr=False, compare=False)
     _objects: bytes = field(init=False, repr=False, compare=False)
     wants_hyperlinks: bool = field(init=False, compare=False)
@@ -129,6 +135,9 @@ class LinkPolicy:
             patterns.append(_subjects_and(objects))
         elif objects:
             patterns.append(rb"\n%s <%s" % (_TERM, objects))
+        own = b"".join(b"|" + re.escape(each.encode()) for each in self.own_schemes)
+        is_crawled = re.compile(rb"(?i:%s%s)://" % (_SCHEMES, own)).match
+        object.__setattr__(self, "_is_crawled", is_crawled)
         object.__setattr__(self, "_finders", tuple(map(_finder, patterns)))
         object.__setattr__(self, "_objects", objects)
         hyperlinks = self.relations & {Relation.HYPERLINK, Relation.NOFOLLOW}
@@ -192,7 +201,7 @@ class LinkPolicy:
         }
 
     def scan(self, chunk: bytes) -> set[bytes]:
-        r"""Return the distinct http(s) and ftp(s) IRIs at the positions of the policy.
+        r"""Return the distinct IRIs of crawled schemes at the policy's positions.
 
         The terms of a triple term count at their own positions within it.
 
@@ -204,7 +213,7 @@ class LinkPolicy:
             have still to go through `uri.requestable`.
         """
         lines = b"\n" + chunk
-        return _web_of(self._scan(lines, self._finders))
+        return self._crawled(self._scan(lines, self._finders))
 
     def scan_bulk(self, chunk: bytes) -> tuple[set[bytes], bool]:
         """Return what `scan` does, and whether statements may tell of data elsewhere.
@@ -220,8 +229,8 @@ class LinkPolicy:
         lines = b"\n" + chunk
         iris = self._scan(lines, (*self._finders[:-1], self._find_telling))
         if _MARK in iris:
-            return _web_of(self._scan(lines, self._finders)), True
-        return _web_of(iris), False
+            return self._crawled(self._scan(lines, self._finders)), True
+        return self._crawled(iris), False
 
     @staticmethod
     def _scan(lines: bytes, finders: tuple[_Find, ...]) -> set[bytes]:
@@ -234,6 +243,24 @@ class LinkPolicy:
             lines = b"\n" + b"\n".join(_find_triple_terms(lines))
         iris.discard(b"")  # of groups that took no part in a match
         return iris
+
+    def _crawled(self, iris: set[bytes]) -> set[bytes]:
+        r"""Return the IRIs of crawled schemes, without fragments and `\u` escapes."""
+        joined = b"\n" + b"\n".join(iris)
+        # Mostly all are: counting them takes a fifth of one look for each.
+        n_web = joined.count(b"\nhttp://")
+        if n_web < len(iris):
+            n_web += joined.count(b"\nhttps://")
+        are_web = n_web == len(iris)
+        if b"\\" in joined:  # `\u` is all that an IRI may have escaped
+            iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
+            joined, are_web = b"\n".join(iris), False
+        if b"#" in joined:
+            iris = {iri.partition(b"#")[0] for iri in iris}
+        if are_web:
+            return iris
+        is_crawled = self._is_crawled
+        return {iri for iri in iris if iri.startswith(_WEB) or is_crawled(iri)}
 
     @property
     def _find_telling(self) -> _Find:
@@ -371,6 +398,7 @@ class LinkFilter:
         domains: hosts, of which its host is one or lies below one; without any,
             everything does.
         traps: what of it looks as if it had no end; `admits` does not ask that.
+        schemes: that are crawled; `admits` does not ask that either.
     """
 
     scope: CrawlScope = CrawlScope()
@@ -379,6 +407,7 @@ class LinkFilter:
     domains: frozenset[str] = frozenset()
     leave: HostNames = NO_HOSTS
     traps: TrapLimits = NO_TRAPS
+    schemes: SchemePolicy = NO_SCHEMES
 
     def admits(self, url: str) -> bool:
         """Tell whether a requestable URL is wanted."""
@@ -449,24 +478,6 @@ def _finder(pattern: bytes) -> _Find:
 
 
 _compiled = lru_cache(maxsize=64)(_finder)  # most crawls have no bulk data
-
-
-def _web_of(iris: set[bytes]) -> set[bytes]:
-    r"""Return the http(s) and ftp(s) IRIs without fragments and `\u` escapes."""
-    joined = b"\n" + b"\n".join(iris)
-    # Mostly all are: counting them takes a fifth of one look for each.
-    n_web = joined.count(b"\nhttp://")
-    if n_web < len(iris):
-        n_web += joined.count(b"\nhttps://")
-    are_web = n_web == len(iris)
-    if b"\\" in joined:  # `\u` is all that an IRI may have escaped
-        iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
-        joined, are_web = b"\n".join(iris), False
-    if b"#" in joined:
-        iris = {iri.partition(b"#")[0] for iri in iris}
-    if are_web:
-        return iris
-    return {iri for iri in iris if iri.startswith(_WEB) or _is_web(iri)}
 
 
 def _utf8_of_escape(match: re.Match[bytes]) -> bytes:

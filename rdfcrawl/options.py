@@ -17,6 +17,7 @@ from rdfcrawl.harvest.options import HarvestOptions
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.setting_values import is_on
+from rdfcrawl.uri.schemes import NO_SCHEMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +75,10 @@ class SpiderOptions:
         paths, files = self.crawl.paths, self.harvest.files
         folders = (paths.quads, paths.provenance, self.fetch.spool_dir)
         return folders if files is None else (*folders, files)
+
+    def of_web(self) -> SpiderOptions:
+        """Return the options of a crawl without schemes of the user's."""
+        return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
 
     def introduced(self, settings: BaseSettings) -> SpiderOptions:
         """Return the options of a crawl, which keeps within its own networks.

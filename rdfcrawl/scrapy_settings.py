@@ -128,7 +128,10 @@ _NEEDED_PIPELINES: Final = (
 )
 # Their keys are names; those of other dictionaries are components.
 _BY_NAME: Final = frozenset(
-    {"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "HARVESTERS", "STORE_CLASSES"}
+    {
+        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FETCH_SCHEMES"),
+        *("HARVESTERS", "STORE_CLASSES"),
+    }
 )
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"

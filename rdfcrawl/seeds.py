@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.records import Kind
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import BadUri
+from rdfcrawl.uri.schemes import seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,14 +179,14 @@ def _parse(text: str, columns: dict[str, int]) -> Seed:
         BadUri: it has no URL, or a type that is not known.
     """
     if not columns:
-        return Seed(requestable(text))
+        return Seed(seed_url(text))
     cells = _cells(text)
     row = {name: cells[n].strip() for name, n in columns.items() if n < len(cells)}
     kind = row.get(_TYPE, "").lower()
     if kind not in TYPES:
         known = ", ".join(filter(None, TYPES))
         raise BadUri(f"type {row[_TYPE]!r} is not known; there are {known}")
-    return Seed(requestable(row.get(_URI, "")), TYPES[kind])
+    return Seed(seed_url(row.get(_URI, "")), TYPES[kind])
 
 
 def _open(path: Path) -> BinaryIO | gzip.GzipFile:

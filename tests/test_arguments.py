@@ -77,7 +77,7 @@ def test_fresh(text: str, value: bool) -> None:
         pytest.param(
             "seeds", "example.org", r"must be http\(s\) or ftp", id="no-scheme"
         ),
-        pytest.param("seeds", "sftp://a/b", r"must be http\(s\) or ftp", id="sftp"),
+        pytest.param("seeds", "urn:a:b", r"must be http\(s\) or ftp", id="urn"),
         pytest.param("seeds", "http://a,b.org", "comma in the host", id="comma"),
         pytest.param(
             "seeds", "http://a/,http://", r"must be http\(s\) or ftp", id="two"

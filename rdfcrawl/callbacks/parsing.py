@@ -101,7 +101,7 @@ class DocumentParsing:
 def _follow_up(document: Document, request: Request) -> list[FollowUp]:
     """Return what a request for another document is in the frontier."""
     try:
-        url = requestable(request.url)
+        url = requestable(request.url, document.url)
     except BadUri as fault:
         logger.warning("%s: yielded for %s: %s", request.url[:200], document.url, fault)
         return []

@@ -31,7 +31,7 @@ class BulkOutput:
 
     Attributes:
         order: how the statements are packed.
-        positions, only, skip: as `LinkPolicy` has them.
+        positions, only, skip, own_schemes: as `LinkPolicy` has them.
         wants_links: else it is not looked for any.
         wants_telling: the lines are wanted from where some may tell of data elsewhere.
     """
@@ -40,6 +40,7 @@ class BulkOutput:
     positions: tuple[str, ...]
     only: tuple[str, ...]
     skip: tuple[str, ...]
+    own_schemes: tuple[str, ...]
     wants_links: bool
     wants_telling: bool
 
@@ -58,6 +59,7 @@ class BulkOutput:
             positions=tuple(follow.positions),
             only=follow.only,
             skip=follow.skip,
+            own_schemes=follow.own_schemes,
             wants_links=wants_links,
             wants_telling=wants_telling,
         )
@@ -65,14 +67,17 @@ class BulkOutput:
     @classmethod
     def from_members(cls, members: dict[str, Any]) -> Self:
         """Return what `dataclasses.asdict` gave, after a way as JSON."""
-        names = {name: tuple(members[name]) for name in ("positions", "only", "skip")}
+        lists = ("positions", "only", "skip", "own_schemes")
+        names = {name: tuple(members[name]) for name in lists}
         return cls(**members | names | {"order": PieceOrder(**members["order"])})
 
     @cached_property
     def follow(self) -> LinkPolicy:
         """Which links are looked for."""
         positions = frozenset(map(LinkPosition, self.positions))
-        return LinkPolicy(positions, only=self.only, skip=self.skip)
+        return LinkPolicy(
+            positions, only=self.only, skip=self.skip, own_schemes=self.own_schemes
+        )
 
 
 class FoundLinks(NamedTuple):

@@ -13,7 +13,7 @@ from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes import SchemeExchange
+from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions

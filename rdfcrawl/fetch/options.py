@@ -11,6 +11,8 @@ from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT, accept_also
 from rdfcrawl.fetch.answer import RequestOptions
 from rdfcrawl.fetch.failing import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
+from rdfcrawl.fetch.schemes.options import fetcher_classes
+from rdfcrawl.frontier.options import scheme_policy
 from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard
@@ -78,6 +80,7 @@ class FetchOptions:
         retry_after_max_secs: longest `Retry-After` that is obeyed.
         with_scrapy: Scrapy's downloader does the requests.
         guard: addresses and ports that may be connected to.
+        fetchers: classes of the user's, by the schemes that they are for.
 
     Raises:
         ConfigError: a value is out of range.
@@ -113,6 +116,7 @@ class FetchOptions:
     retry_after_max_secs: float = 6 * 3600.0
     with_scrapy: bool = False
     guard: Guard = field(default_factory=Guard)
+    fetchers: Mapping[str, type] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for names, least, word in (
@@ -163,6 +167,7 @@ class FetchOptions:
             visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
             with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
             guard=guard_of(settings),
+            fetchers=fetcher_classes(settings, scheme_policy(settings)),
             accept=accept_also(_media_types(settings)),
         )
 

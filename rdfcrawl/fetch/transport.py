@@ -27,7 +27,8 @@ from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.pace import InterruptibleSleep
 from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes import SchemeExchange
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange
+from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.visiting import VisitingSpider
@@ -37,6 +38,7 @@ from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.robots.options import robots_agent
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
     from redis.asyncio import Redis
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import HttpClient, HttpRequest
     from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.guard.policy import RefusalCause
     from rdfcrawl.records import Record
@@ -108,7 +111,15 @@ class FetchServices:
         )
         session.flowing = self._flowing
         self._requests = RequestExchange(crawler, self._spool, options.fetch, known)
-        schemes: HttpClient = SchemeExchange(web, self._ftp, self._requests)
+        self._fetchers = FetcherExchange(
+            spider.fetchers,
+            options.fetch,
+            self._spool,
+            count=partial(_add, crawler.stats),
+        )
+        schemes: HttpClient = SchemeExchange(
+            web, self._ftp, self._requests, self._fetchers, spider.fetchers
+        )
         if session.goes_by_address:
             schemes = OtherAddresses(schemes, self._spool)
         self.exchange: HttpClient = LeavingExchange(
@@ -191,7 +202,7 @@ class FetchServices:
 
     def _flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers come forward."""
-        exchanges = self._web, self._ftp, self._requests
+        exchanges = self._web, self._ftp, self._requests, self._fetchers
         return frozenset().union(*(each.flowing() for each in exchanges))
 
     async def close(self) -> None:
@@ -203,6 +214,7 @@ class FetchServices:
         await self._web.close()
         await self._requests.close()
         await self._ftp.close()
+        await self._fetchers.close()
         self._spool.close()
 
 
@@ -221,6 +233,11 @@ class FetchingSpider(VisitingSpider, Protocol):
     @property
     def options(self) -> HasFetchOptions:
         """Its options."""
+        ...
+
+    @property
+    def fetchers(self) -> Mapping[str, SchemeFetcher]:
+        """The fetchers of the user's, by scheme."""
         ...
 
     async def question(self, record: Record) -> HttpRequest | None:
@@ -252,6 +269,11 @@ def _count(stats: StatsCollector | None, what: str) -> None:
 def _increase(stats: StatsCollector | None, name: str) -> None:
     if stats is not None:
         stats.inc_value(name)
+
+
+def _add(stats: StatsCollector | None, name: str, count: int) -> None:
+    if stats is not None:
+        stats.inc_value(name, count)
 
 
 def _refused(stats: StatsCollector | None, why: RefusalCause) -> None:

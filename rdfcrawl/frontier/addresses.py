@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rdfcrawl.uri import host_of
+from rdfcrawl.uri import host_of, is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,8 @@ class AddressBook:
 
     async def prime(self, urls: Iterable[str]) -> None:
         """Look up the hosts of URLs that are not known yet."""
-        hosts = {host_of(url) for url in urls} - self._addresses.keys()
+        hosts = {host_of(url) for url in urls if is_of_web(url)}
+        hosts -= self._addresses.keys()
         if not hosts:
             return
         if len(self._addresses) + len(hosts) > _MAX_HOSTS:

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.frontier.visiting import is_plain
 from rdfcrawl.queued_requests import UnqueueableError, record_of
 from rdfcrawl.records import Urgency
-from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -66,7 +66,7 @@ class PendingRequests:
         """Take a request; return whether it will be queued."""
         try:
             if self._makes_documents and is_plain(request):
-                self._seeds.append(requestable(request.url))
+                self._seeds.append(self._session.intake.seed_url(request.url))
             else:
                 return self._take_request(request)
         except (BadUri, UnqueueableError) as error:

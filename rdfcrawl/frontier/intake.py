@@ -25,6 +25,7 @@ from rdfcrawl.uri import (
 )
 from rdfcrawl.uri import requestable as to_requestable
 from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import UrlForms, is_endless
 
 if TYPE_CHECKING:
@@ -202,12 +203,14 @@ class LinkIngest:
         bad: list[Fault] = []
         traps: list[str] = []
         admits, covered = self._link_filter.admits, self.covered.prefixes
+        # A source may name its documents as it likes: who was asked is what counts.
+        schemes = self._link_filter.schemes.of_links(parent.url)
         for link in fresh:
             if far and origin_of_link(link) in far:
                 self.turned.filtered += 1
                 continue
             try:
-                target, name = self._read(link)
+                target, name = self._read(link, schemes)
             except BadUri as error:
                 bad.append(error.fault)
                 continue
@@ -227,14 +230,25 @@ class LinkIngest:
             faults += _summed(bad, traps)
         return candidates
 
-    def _read(self, link: bytes) -> tuple[str, str]:
+    def _read(self, link: bytes, schemes: frozenset[str]) -> tuple[str, str]:
         """Return the URL of a link, and its normal form, if that is known by then.
+
+        Args:
+            link: as it was found.
+            schemes: that the document may lead to.
 
         Raises:
             BadUri: it is no URL that is crawled.
         """
         text = link.decode(errors="replace")
-        return (text, text) if self._is_plain(text) else (to_requestable(text), "")
+        if self._is_plain(text):
+            return text, text
+        try:
+            return to_requestable(text, schemes=schemes), ""
+        except BadUri:
+            if self._link_filter.schemes.own:  # another document may lead there
+                self._recent.forget(link)
+            raise
 
     def _linked(self, target: str, name: str, depth: int, url: str) -> Candidate | None:
         """Return the candidate of a link; None if it leads into a trap."""
@@ -277,9 +291,19 @@ class LinkIngest:
         Raises:
             BadUri: it is no URL that is crawled.
         """
-        url = to_requestable(text.strip())
+        url = self.seed_url(text)
         record = Record(url, kind_of(url), profile=self._profile)
         return self.candidate(record, SEED_BAND)
+
+    def seed_url(self, text: str) -> str:
+        """Return the URL of a seed.
+
+        Raises:
+            BadUri: it is no URL that is crawled.
+        """
+        url = seed_url(text)
+        check_scheme(url, self._link_filter.schemes.of_seeds)
+        return url
 
     def request(self, record: Record, urgency: Urgency) -> Candidate:
         """Return the candidate of a request that the spider has made."""
@@ -287,7 +311,7 @@ class LinkIngest:
         return self.candidate(record, _BANDS[urgency])
 
     def follow_ups(
-        self, follow_ups: Iterable[FollowUp], faults: list[Fault]
+        self, follow_ups: Iterable[FollowUp], faults: list[Fault], *, asked: str = ""
     ) -> list[Candidate]:
         """Return the candidates among what a source has led to.
 
@@ -297,14 +321,17 @@ class LinkIngest:
             follow_ups: of one document.
             faults: of the document; one is added if some have no URL, or a task that
                 no record holds.
+            asked: URL of the document's record; empty if the operator named them.
         """
         candidates = []
         bad: list[Fault] = []
         traps: list[str] = []
+        policy = self._link_filter.schemes
+        schemes = policy.of_links(asked) if asked else policy.of_seeds
         for follow_up in follow_ups:
             record = follow_up.record
             try:
-                url = to_requestable(record.url)
+                url = to_requestable(record.url, schemes=schemes)
                 task = record.task_text()
             except SourceFault as error:
                 bad.append(error.fault)

@@ -18,7 +18,14 @@ from rdfcrawl.guard.options import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.setting_values import integer, is_on, number, one_of, value_of
-from rdfcrawl.uri import SESSION_PARAMETERS, HostGrouping, NormalForm, PolitenessKey
+from rdfcrawl.uri import (
+    CRAWLED_SCHEMES,
+    SESSION_PARAMETERS,
+    HostGrouping,
+    NormalForm,
+    PolitenessKey,
+)
+from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
@@ -29,6 +36,8 @@ if TYPE_CHECKING:
 RUN: Final = "CRAWL_RUN"
 """Setting by which `scrapy workers` tells its workers their run; for nobody else."""
 
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
+_TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
 
@@ -184,6 +193,7 @@ class CrawlOptions:
         work: options of the worker.
         keys: which URIs share a delay and a queue.
         normal_form: which URIs are one.
+        schemes: which of them are crawled, and from where those of the user's.
         trap_limits: which URIs are taken for endless.
         leave_hosts: file of hosts that are left alone, or None.
         guard: addresses and ports that may be connected to.
@@ -200,6 +210,7 @@ class CrawlOptions:
     work: WorkerOptions
     keys: PolitenessKey
     normal_form: NormalForm
+    schemes: SchemePolicy
     trap_limits: TrapLimits
     leave_hosts: Path | None
     guard: Guard
@@ -232,10 +243,33 @@ class CrawlOptions:
             work=WorkerOptions.from_settings(settings, name=worker),
             keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
             normal_form=NormalForm(_session_parameters(settings)),
+            schemes=scheme_policy(settings),
             trap_limits=_trap_limits(settings),
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
         )
+
+
+def scheme_policy(settings: BaseSettings) -> SchemePolicy:
+    """Return the schemes that are crawled, and from where those of the user's.
+
+    Raises:
+        ConfigError: one is none, is crawled anyway, or has no fetcher.
+    """
+    paths = settings.getdict("FETCH_SCHEMES")
+    for scheme in paths:
+        if not _SCHEME(scheme) or scheme in _TAKEN:
+            raise ConfigError(
+                f"FETCH_SCHEMES: {scheme!r}: want the scheme of a URI in lower case,"
+                f" and none of {', '.join(sorted(_TAKEN))}"
+            )
+    own = frozenset(scheme for scheme, path in paths.items() if path is not None)
+    from_web = frozenset(settings.getlist("FETCH_SCHEMES_FROM_WEB"))
+    if unknown := from_web - own:
+        raise ConfigError(
+            f"FETCH_SCHEMES_FROM_WEB: FETCH_SCHEMES has no {min(unknown)!r}"
+        )
+    return SchemePolicy(own, from_web) if own else NO_SCHEMES
 
 
 def _crawl_id(settings: BaseSettings, spider: str) -> str:

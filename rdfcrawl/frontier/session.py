@@ -413,6 +413,7 @@ class CrawlSession:
             arguments.domains,
             self.leaving.hosts,
             self.options.trap_limits,
+            self.options.schemes,
         )
 
     async def _take_start_urls(self) -> int:
@@ -549,7 +550,8 @@ class CrawlSession:
         limit = _limit_of(document)
         intake = self._intake_for(document.record)
         intake.full = self._deferred.full(limit)
-        candidates = intake.follow_ups(wanted, document.faults)
+        asked = document.record.url
+        candidates = intake.follow_ups(wanted, document.faults, asked=asked)
         self.worker.offer(candidates)
         await self._defer(limit)
         return len(candidates)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.policy import ConnectionUse, literal_address
-from rdfcrawl.uri import host_of
+from rdfcrawl.uri import host_of, is_of_web
 from rdfcrawl.uri.origin import port_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def refusal_of(url: str, guard: Guard) -> str:
     >>> refusal_of("http://example.org:22/", Guard())
     'port 22 of example.org is not among GUARD_PORTS'
     """
-    if not _shows(url):
+    if not (_shows(url) and is_of_web(url)):
         return ""
     host, port, use = _parts(url)
     try:
@@ -62,7 +62,7 @@ def looked_up_refusal(
         looks_up: look up the first names; one that is not found is not refused.
     """
     names: dict[str, list[str]] = {}
-    urls = list(urls)
+    urls = [url for url in urls if is_of_web(url)]
     for url in urls:
         if detail := refusal_of(url, guard):
             return f"{url}: {detail}"

@@ -37,7 +37,7 @@ from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
-from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
@@ -280,7 +280,9 @@ class SitemapHarvester:
         document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
         is_own = is_own or self._context.arguments.trust.covers(entry.url)
-        if not is_own and reading.task.is_confirming:
+        # No other scheme has a robots.txt, in which another site could consent.
+        may_ask = not reading.task.is_confirming and is_of_web(entry.url)
+        if not is_own and not may_ask:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
         elif entry.is_sitemap:
             await self._list_sitemap(reading, entry, is_own=is_own)

@@ -13,6 +13,7 @@ from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.tasks.sitemap import RobotsTask
+from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class SiteOffers:
 
     def _of_site(self, record: Record) -> Discovery:
         origin = origin_of(record.url)
-        if origin in self._known:
+        if origin in self._known or not is_of_web(origin):
             return NOTHING_FOUND
         if len(self._known) >= _MAX_SITES:
             self._known.clear()

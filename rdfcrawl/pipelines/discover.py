@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from scrapy.utils.misc import build_from_crawler
@@ -15,6 +16,7 @@ from rdfcrawl.pipelines.items import other
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
 from rdfcrawl.setting_values import check_method, load_setting
+from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -43,6 +45,7 @@ class DiscoverPipeline:
         self._spider = spider
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
+        self._own_policies: dict[tuple[LinkPolicy, tuple[str, ...]], LinkPolicy] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -60,6 +63,7 @@ class DiscoverPipeline:
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
         self._session = cast("CrawlSession", self._spider.session)
+        self._schemes = self._session.options.schemes
 
     async def process_item(self, item: object) -> object:
         """Collect the links, a set per some 50,000, so that a dump needs no more.
@@ -111,6 +115,8 @@ class DiscoverPipeline:
     ) -> None:
         """Read to the end; what is left in `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
+        if self._schemes.own:
+            follow = self._with_own(follow, document.record.url)
         whole = None
         try:
             if isinstance(chunks, StoreTee) and document.response.path is None:
@@ -124,6 +130,16 @@ class DiscoverPipeline:
             raise
         if document.links:
             links |= follow.choose(document.links)
+
+    def _with_own(self, follow: LinkPolicy, url: str) -> LinkPolicy:
+        """Return a policy that finds the schemes of the user's a document may name."""
+        schemes = self._schemes.of_links(url) - CRAWLED_SCHEMES
+        own = tuple(sorted(schemes))
+        found = self._own_policies.get((follow, own))
+        if found is None:
+            found = replace(follow, own_schemes=own)
+            self._own_policies[follow, own] = found
+        return found
 
     async def _read_on(
         self,

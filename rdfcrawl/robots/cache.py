@@ -21,7 +21,7 @@ from rdfcrawl.robots.policy import (
 )
 from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
 from rdfcrawl.turns import SoloTurns
-from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
 ROBOTS_PATH: Final = "/robots.txt"
@@ -232,6 +232,8 @@ class RobotsCache:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _fresh(self, origin: str) -> RobotsRules | None:
+        if not is_of_web(origin):
+            return ALLOW_ALL  # no such scheme has a robots.txt
         entry = self._entries.get(origin)
         if entry is None or entry.expires_at <= time.monotonic():
             return None

@@ -6,7 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
+from rdfcrawl.uri import (
+    BadUri,
+    host_of,
+    is_of_web,
+    registered_domain,
+    requestable,
+)
 from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
             url = requestable(text, base)
             log.note(Reason.REPAIRED, f"a relative URL: {text[:200]!r}")
             return url
-        return requestable(text)
+        return requestable(text, None if is_of_web(base) else base)
     except BadUri as error:
         log.note(error.fault.reason, error.fault.detail)
         return ""

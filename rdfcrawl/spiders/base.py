@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from scrapy import Spider
 
 from rdfcrawl.console import fail, program
-from rdfcrawl.errors import ConfigError, CrawlGone, Fault, Reason, passing_fault
+from rdfcrawl.errors import (
+    ConfigError,
+    CrawlGone,
+    Fault,
+    Reason,
+    SourceFault,
+    passing_fault,
+)
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.records import (
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.callbacks.parsing import DocumentParsing
     from rdfcrawl.fetch.answer import HttpRequest
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.datasets import DatasetRegistry
@@ -93,6 +101,7 @@ class RdfSpider(Spider):
         self.harvesters = HarvesterRegistry(self._context, options.harvest.harvesters)
         self._harvesters: dict[int, HarvesterRegistry] = {}
         self._datasets: DatasetRegistry | None = None
+        self.fetchers: Mapping[str, SchemeFetcher] = {}
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -123,8 +132,10 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        from rdfcrawl.arguments import check_schemes
         from rdfcrawl.descriptors import hold_to_limit
         from rdfcrawl.extraction.options import ExtractOptions
+        from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.options import SpiderOptions
         from rdfcrawl.scrapy_settings import apply_defaults
 
@@ -139,6 +150,9 @@ class RdfSpider(Spider):
         options = SpiderOptions.from_settings(
             crawler.settings, cls.name, budget=arguments.budget
         )
+        if not cls.makes_documents:  # Scrapy's downloader has no fetchers
+            options = options.of_web()
+        check_schemes(arguments, options.crawl.schemes.of_seeds)
         if is_onlooker:
             ExtractOptions.from_settings(crawler.settings)
         else:
@@ -149,6 +163,7 @@ class RdfSpider(Spider):
         )
         spider.member = cls.member_of(given)
         spider.is_onlooker = is_onlooker
+        spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not spider.is_onlooker:
             from rdfcrawl.scrapy_settings import check_components, iter_warnings
 
@@ -246,9 +261,15 @@ class RdfSpider(Spider):
             yield document
 
     def may_ask(self, url: str, refused: RefusedSeeds) -> bool:
-        """Tell whether the guard lets a seed be asked for, as far as it shows."""
+        """Tell whether scheme and guard let a seed be asked for, as far as it shows."""
         from rdfcrawl.guard.operator import refusal_of
+        from rdfcrawl.uri.schemes import check_scheme
 
+        try:
+            check_scheme(url, self.options.crawl.schemes.of_seeds)
+        except SourceFault as error:
+            refused.add(url, error.fault)
+            return False
         detail = refusal_of(url, self.options.fetch.guard)
         if detail:
             fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
@@ -283,11 +304,12 @@ class RdfSpider(Spider):
     def start_seeds(self) -> Iterator[str | BadSeed]:
         """Yield the seeds that the class has, as Scrapy's spiders do."""
         from rdfcrawl.seeds import BadSeed
-        from rdfcrawl.uri import BadUri, requestable
+        from rdfcrawl.uri import BadUri
+        from rdfcrawl.uri.schemes import seed_url
 
         for number, text in enumerate(self.start_urls, start=1):
             try:
-                yield requestable(text)
+                yield seed_url(text)
             except BadUri as error:
                 yield BadSeed(Path("start_urls"), number, error.fault)
 

@@ -15,6 +15,7 @@ from rdfcrawl.uri.parse import (
     CRAWLED_SCHEMES,
     MAX_URL_CHARS,
     BadUri,
+    is_of_web,
     parse_uri,
     requestable,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "expand",
     "fingerprint",
     "host_of",
+    "is_of_web",
     "key_of_address",
     "parse_uri",
     "partition_of",

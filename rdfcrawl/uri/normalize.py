@@ -41,6 +41,9 @@ _UNRESERVED = frozenset(
 )
 _HEX_DIGITS = "0123456789ABCDEFabcdef"
 _PARTS = re.compile(r"((?:https?|ftps?)://)(?:[^/]*@)?([^/]+)(/[^?#]*)\??([^#]*)").match
+_GENERIC = re.compile(
+    r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)(\?[^#]*)?"
+).match
 # RFC 3986 3.3 and 3.4: what may stand unescaped in a path or query. A "%" without two
 # digits may not; were it left alone, decoding what follows could make it an escape.
 _NOT_CANONICAL = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?]").sub
@@ -95,16 +98,17 @@ class NormalForm:
         object.__setattr__(self, "_drop_sessions", in_path.sub)
 
     def normalize(self, url: str) -> str:
-        """Return the normal form of an absolute URL of http(s) or ftp(s).
+        """Return the normal form of an absolute URL with an authority.
 
         Beyond what WHATWG parsing does: no fragment, no userinfo; escapes of
         unreserved characters are decoded, the others are upper case, and what RFC
         3986 does not allow is escaped; the `&` parts of the query are sorted whole
         and never decoded, empty ones dropped; session parameters are dropped.
-        Double slashes stay. The function is idempotent.
+        Double slashes stay. Of other schemes than http(s) and ftp(s), the query stays
+        as it is but for its escapes. The function is idempotent.
 
         Raises:
-            BadUri: not a URL of these schemes.
+            BadUri: not a URL, or one without an authority.
 
         >>> NormalForm().normalize("HTTP://example.org:80/%7eme/./x?b=%2f&a&sid=1#x")
         'http://example.org/~me/x?a&b=%2F'
@@ -125,9 +129,10 @@ class NormalForm:
         )
 
     def _rewrite(self, url: str) -> str:
-        parts = _PARTS(parse_uri(url))
+        parsed = parse_uri(url)
+        parts = _PARTS(parsed)
         if parts is None:
-            raise BadUri(f"scheme without a normal form: {url[:100]!r}")
+            return _normalize_syntax(parsed)
         scheme, host, path, query = parts.groups()
         path = _NOT_CANONICAL(_canonical, path)
         query = self._normalize_query(query) if query else ""
@@ -141,6 +146,20 @@ class NormalForm:
         parts = _NOT_CANONICAL(_canonical, query).split("&")
         kept = sorted(part for part in parts if part and not self._is_session(part))
         return "?" + "&".join(kept) if kept else ""
+
+
+def _normalize_syntax(url: str) -> str:
+    """Return the normal form of a URL of any other scheme (RFC 3986 6.2.2).
+
+    Raises:
+        BadUri: it has no authority.
+    """
+    parts = _GENERIC(url)
+    if parts is None:
+        raise BadUri(f"scheme without a normal form: {url[:100]!r}")
+    scheme, host, path, query = parts.groups("")
+    rest = _NOT_CANONICAL(_canonical, path or "/") + _NOT_CANONICAL(_canonical, query)
+    return f"{scheme}{host.lower()}{rest}"
 
 
 def _canonical(match: re.Match[str]) -> str:

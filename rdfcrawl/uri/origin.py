@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21, "ftps": 990}
 
 _HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)").match
-_AUTHORITY = re.compile(r"([a-z]+)://([^/?#]*)").match
+_AUTHORITY = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)").match
 _PORT = re.compile(r":([0-9]+)$").search
 _BEGIN: Final = 8  # past "http://" and "https://"
 

@@ -13,6 +13,8 @@ import ada_url
 from rdfcrawl.errors import Fault, Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
+"""Those of the Web; `uri.schemes` adds those of the user's."""
+
 MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
 MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
 
@@ -34,7 +36,9 @@ _UNCHANGED = re.compile(
     r"(?:\?[A-Za-z0-9\-._~!$&()*+,;=:@%|\[\]/?]*+)?+)(?:#.*+)?+",
     re.DOTALL,
 ).fullmatch
-_USERINFO = re.compile(r"\A([a-z]+://)[^/]*@")
+_USERINFO = re.compile(r"\A([a-z][a-z0-9+.-]*://)[^/?]*@")
+_BEGINNINGS: Final = ("https:", "http:", "ftp:", "ftps:")
+_HAS_NO_PATH = re.compile(r"[a-z][a-z0-9+.-]*://[^/?]*(?=\?|\Z)").match
 _HAS_PORT = re.compile(r"//[^/]*:[0-9]+/").match
 
 
@@ -90,7 +94,8 @@ def requestable(
     Args:
         text: a link as it was found; bytes are UTF-8.
         base: absolute URL that a relative `text` is resolved against.
-        schemes: those that are crawled, lower case.
+        schemes: those that are crawled, lower case. If they are not given, the one of
+            `base` is crawled, too.
         max_chars: the longest URL that is requested, in characters.
 
     Raises:
@@ -108,11 +113,32 @@ def requestable(
         url = parse_uri(text, base).partition("#")[0]
         scheme = url.partition(":")[0]
         url = _USERINFO.sub(r"\1", url)
+        if scheme not in CRAWLED_SCHEMES:
+            if base and schemes is CRAWLED_SCHEMES and base.startswith(f"{scheme}:"):
+                schemes = frozenset({scheme})
+            url = _with_path(url, scheme)
     if scheme not in schemes:
         raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
     if len(url) > max_chars:
         raise BadUri(f"longer than {max_chars} characters: {url[:100]!r}...")
     return str(url)
+
+
+def is_of_web(url: str) -> bool:
+    """Return whether a requestable URL is of one of `CRAWLED_SCHEMES`."""
+    return url.startswith(_BEGINNINGS)
+
+
+def _with_path(url: str, scheme: str) -> str:
+    """Return a URL of a scheme of the user's with a path (RFC 3986 6.2.3).
+
+    Raises:
+        BadUri: it has no authority, as `mailto:` has none.
+    """
+    if not url.startswith("//", len(scheme) + 1):
+        raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
+    bare = _HAS_NO_PATH(url)
+    return f"{bare[0]}/{url[bare.end() :]}" if bare else url
 
 
 def _parse_ftps(href: str) -> str:

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.uri.origin import host_of
+from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,9 +54,13 @@ class PolitenessKey:
         """Return the key of a requestable URL: lower case, without port.
 
         IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
-        `HostGrouping.IP` the key is the host until it is resolved.
+        `HostGrouping.IP` the key is the host until it is resolved. A scheme of the user's
+        has keys of its own, `scheme!host`: who is asked there is not that host.
         """
         host = host_of(url)
+        if not is_of_web(url):
+            scheme, is_absolute, _ = url.partition("://")
+            return f"{scheme}!{host}" if is_absolute else host
         if self.grouping is HostGrouping.DOMAIN:
             return registered_domain(host)
         if self.grouping is HostGrouping.IP and self.resolve and not _is_ip(host):

@@ -23,7 +23,7 @@ from rdfcrawl.fetch.ftp.logins import FtpLogins
 from rdfcrawl.fetch.ftp.pool import FtpLimits
 from rdfcrawl.fetch.ftp.replies import FtpRefused, status_of
 from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.schemes import SchemeExchange
+from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.policy import Guard
 from rdfcrawl.records import Kind

@@ -24,6 +24,7 @@ from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
 from rdfcrawl.uri import BadUri, HostGrouping, NormalForm, PolitenessKey, partition_of
+from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 from tests.support.frontier_state import scope_of
 
@@ -39,6 +40,7 @@ def new_intake(
     partitions: int = 16,
     grouping: HostGrouping = HostGrouping.HOST,
     trap_limits: TrapLimits = NO_TRAPS,
+    schemes: SchemePolicy = NO_SCHEMES,
 ) -> LinkIngest:
     """Return an intake that takes all that its arguments do not turn away."""
     allowed = UrlPatterns((re.compile(allow),)) if allow else UrlPatterns()
@@ -47,7 +49,7 @@ def new_intake(
         keys=PolitenessKey(grouping),
         normal_form=NormalForm(),
         link_filter=LinkFilter(
-            scope or CrawlScope(), allowed, denied, traps=trap_limits
+            scope or CrawlScope(), allowed, denied, traps=trap_limits, schemes=schemes
         ),
         partitions=partitions,
         max_depth=max_depth,
@@ -500,3 +502,27 @@ def test_very_many_links_of_one_form_go_behind_the_others() -> None:
     assert bands[b"/list?page=29"] == LATER_BAND
     assert bands[b"/about"] == LINK_BAND
     assert bands[b"/item/2099/1"] == LATER_BAND
+
+
+def test_own_schemes_are_reached_from_themselves() -> None:
+    """If a link is of a scheme of the user's, then who was asked for it decides."""
+    intake = new_intake(schemes=SchemePolicy(frozenset({"s3", "file"})))
+    link, own = b"s3://b/x", Record("s3://b/")
+    faults: list[Fault] = []
+    # A source of the Web may call its documents what it likes.
+    for url in (PAGE, "s3://b/named"):
+        assert not intake.links([link], parent=Record(PAGE), url=url, faults=faults)
+    assert [fault.reason for fault in faults] == [Reason.BAD_URI] * 2
+    assert not intake.links([b"file:///x"], parent=own, url=own.url)
+    (found,) = intake.links([link], parent=own, url=own.url)  # it was not forgotten
+    assert found.key == "s3!b"
+
+
+@pytest.mark.parametrize(
+    ("asked", "n_taken"), [("", 1), ("s3://b/", 1), (PAGE, 0), ("file:///a", 0)]
+)
+def test_follow_ups_of_own_schemes(asked: str, n_taken: int) -> None:
+    """If a source names a scheme of the user's, then it has to be of it itself."""
+    intake = new_intake(schemes=SchemePolicy(frozenset({"s3", "file"})))
+    follow_up = FollowUp(Record("s3://b/x", parent="s3://b/"), is_part_of_source=True)
+    assert len(intake.follow_ups([follow_up], [], asked=asked)) == n_taken

@@ -202,7 +202,7 @@ def test_faults_page_lists_all_reasons() -> None:
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
     key = re.compile(
-        r"(?:context|document|fault|frontier|guard|http|link|robots|robots_tag|store|tdm)(?:/[a-z_*]+)+"
+        r"(?:context|document|fault|fetcher|frontier|guard|http|link|robots|robots_tag|store|tdm)(?:/[a-z_*]+)+"
     )
     counted = set()
     for node in nodes():

@@ -1,0 +1,246 @@
+"""Requests to fetchers of the user's, within the limits that hold for all others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.fetch.http.exchange import MAX_VALUE_CHARS, parse_content_type
+from rdfcrawl.fetch.network_faults import note_fault
+from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
+from rdfcrawl.fetch.system_errors import errno_of
+from rdfcrawl.fetch.watch import TimeoutWatchdog
+from rdfcrawl.turns import FREE
+from rdfcrawl.uri.schemes import scheme_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from rdfcrawl.fetch.answer import RequestOptions
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
+    from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.fetch.watch import WatchedTransfer
+    from rdfcrawl.turns import SoloTurn
+
+logger = logging.getLogger(__name__)
+
+# Nobody is there to ask, for whatever else there is of the authority.
+_OF_HOST: Final = frozenset(
+    {Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TLS}
+)
+_NOT_FOUND: Final = FileNotFoundError, IsADirectoryError, NotADirectoryError
+_STATUSES: Final = range(200, 600)
+
+
+class FetcherExchange:
+    """Asks fetchers; whatever they do, the visit goes on.
+
+    Args:
+        fetchers: by scheme.
+        options: limits.
+        spool: keeps the bodies.
+        count: adds to a statistic.
+    """
+
+    def __init__(
+        self,
+        fetchers: Mapping[str, SchemeFetcher],
+        options: FetchOptions,
+        spool: Spool,
+        *,
+        count: Callable[[str, int], None],
+    ) -> None:
+        self._fetchers = fetchers
+        self._spool = spool
+        self._count = count
+        self._watch = TimeoutWatchdog(options)
+        self._has_failed: set[str] = set()  # schemes
+
+    async def close(self) -> None:
+        """Close the fetchers that can be closed."""
+        self._watch.close()
+        for scheme, fetcher in self._fetchers.items():
+            close: Any = getattr(fetcher, "close", None)
+            if close is None:
+                continue
+            try:
+                await close()
+            except Exception:  # the edge: the other ones are closed all the same
+                logger.exception("%s: the fetcher cannot be closed", scheme)
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers come forward."""
+        return self._watch.flowing()
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `Exchange.get`."""
+        if ask.data:
+            return HttpResponse(status=405)  # there is nothing that it could be sent to
+        if not turn.is_good():
+            return HttpResponse(is_unasked=True)
+        answer, request = HttpResponse(), _request(url, ask)
+        transfer = self._watch.begin(ask)
+        turn.sent()
+        try:
+            await self._get(request, ask, answer, transfer)
+        except asyncio.CancelledError:
+            if not transfer.is_own_cancel():
+                raise
+            answer.fault = transfer.verdict
+            answer.is_host_fault = transfer.is_silent
+        except Exception as exc:  # the edge: a class of the user's may raise anything
+            self._note_failure(answer, exc, url)
+        finally:
+            request.aborted.set()
+            self._watch.end(transfer)
+        self._count_answer(scheme_of(url), answer)
+        return answer
+
+    async def _get(
+        self,
+        request: SchemeRequest,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> None:
+        fetcher = self._fetchers[scheme_of(request.url)]
+        response = await fetcher.fetch(request)
+        transfer.waits(asyncio.get_running_loop().time())
+        _note_response(answer, response)
+        if 200 <= response.status < 300:
+            await self._read(response, request, ask, answer, transfer)
+
+    async def _read(
+        self,
+        response: SchemeResponse,
+        request: SchemeRequest,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> None:
+        """Keep the body; what there is of it is kept, whatever ends it.
+
+        Raises:
+            Exception: what ended it.
+        """
+        sink = self._spool.sink(ask, request.url, max(0, response.length))
+        try:
+            async with aclosing(_chunks(response)) as chunks:
+                async for chunk in chunks:
+                    transfer.n_bytes += len(chunk)
+                    sink.write(chunk)
+        except BaseException as exc:
+            if isinstance(exc, Exception) or transfer.verdict is not None:
+                sink.keep(answer)
+                answer.is_partial = sink.n_bytes > 0
+            else:
+                sink.discard()
+            raise
+        sink.keep(answer)
+
+    def _note_failure(self, answer: HttpResponse, exc: Exception, url: str) -> None:
+        """Set the fault of an answer from what a fetcher has raised."""
+        if isinstance(exc, SourceFault):
+            note_fault(answer, exc)
+            answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
+            return
+        answer.errno = errno_of(exc)
+        if not answer.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
+            answer.status = 403 if isinstance(exc, PermissionError) else 404
+            return
+        reason = _reason_of(exc, has_begun=answer.status > 0)
+        answer.is_host_fault = reason is Reason.UNREACHABLE
+        scheme = scheme_of(url)
+        detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
+        answer.fault = Fault(reason, " ".join(detail.split())[: Fault.MAX_DETAIL])
+        if reason is Reason.INTERNAL and scheme not in self._has_failed:
+            self._has_failed.add(scheme)
+            logger.error(
+                "%s: the fetcher failed; told once", url, exc_info=exc, stacklevel=2
+            )
+
+    def _count_answer(self, scheme: str, answer: HttpResponse) -> None:
+        self._count(f"fetcher/{scheme}/requests", 1)
+        if answer.status:
+            self._count(f"fetcher/{scheme}/status/{answer.status}", 1)
+        if answer.n_bytes:
+            self._count(f"fetcher/{scheme}/bytes", answer.n_bytes)
+
+
+def _request(url: str, ask: RequestOptions) -> SchemeRequest:
+    headers = {name.lower(): value for name, value in ask.headers}
+    return SchemeRequest(
+        url=url,
+        accept=ask.accept,
+        max_bytes=ask.max_bytes,
+        timeout_secs=ask.timeout_secs,
+        etag=headers.get("if-none-match", ""),
+        last_modified=headers.get("if-modified-since", ""),
+    )
+
+
+def _note_response(answer: HttpResponse, response: object) -> None:
+    """Set an answer from a response without its body.
+
+    Raises:
+        TypeError: it is no response.
+        ValueError: its status is none.
+    """
+    if not isinstance(response, SchemeResponse):
+        raise TypeError(f"want a SchemeResponse, not {response!r:.100}")
+    if response.status not in _STATUSES:
+        raise ValueError(f"status {response.status!r:.100}")
+    answer.media_type, answer.charset = parse_content_type(response.media_type)
+    answer.etag = response.etag[:MAX_VALUE_CHARS]
+    answer.last_modified = response.last_modified[:MAX_VALUE_CHARS]
+    answer.location = response.location
+    if response.retry_after_secs:
+        answer.retry_after = str(math.ceil(response.retry_after_secs))
+    answer.status = response.status
+
+
+async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
+    """Yield a body in chunks, and close what gives them at the end.
+
+    Raises:
+        SourceFault: `TRUNCATED_BODY`: there was less than its length.
+        TypeError: it is no body.
+    """
+    body, n_bytes = response.body, 0
+    if isinstance(body, bytes):
+        body = _chunk(body)
+    try:
+        async for chunk in body:
+            if not isinstance(chunk, bytes):
+                raise TypeError(f"want bytes, not {type(chunk).__name__}")
+            n_bytes += len(chunk)
+            yield chunk
+    finally:
+        close: Any = getattr(body, "aclose", None)
+        if close is not None:
+            await close()
+    if n_bytes < response.length:
+        detail = f"{n_bytes} bytes of {response.length}"
+        raise SourceFault(Reason.TRUNCATED_BODY, detail)
+
+
+async def _chunk(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
+
+
+def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
+    """Return the reason of what is no fault by its name."""
+    if isinstance(exc, TimeoutError):
+        return Reason.TIMEOUT
+    if isinstance(exc, OSError):
+        return Reason.TRUNCATED_BODY if has_begun else Reason.UNREACHABLE
+    return Reason.INTERNAL

@@ -1,0 +1,60 @@
+"""The setting `FETCH_SCHEMES`, read and checked; its classes, and their instances."""
+
+from __future__ import annotations
+
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.misc import build_from_crawler
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.setting_values import load_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
+    from rdfcrawl.uri.schemes import SchemePolicy
+
+
+def fetcher_classes(
+    settings: BaseSettings, schemes: SchemePolicy
+) -> Mapping[str, type]:
+    """Return the class of the fetcher of each scheme of the user's.
+
+    Raises:
+        ConfigError: it cannot be imported, or is no fetcher.
+    """
+    paths = settings.getdict("FETCH_SCHEMES") if schemes.own else {}
+    found = {}
+    for scheme in sorted(schemes.own):
+        fetcher = load_setting("FETCH_SCHEMES", scheme, paths[scheme])
+        if not iscoroutinefunction(getattr(fetcher, "fetch", None)):
+            raise ConfigError(
+                f"FETCH_SCHEMES: {scheme!r}: {paths[scheme]} has no"
+                " method `async def fetch`"
+            )
+        found[scheme] = fetcher
+    return found
+
+
+def build_fetchers(
+    crawler: Crawler, classes: Mapping[str, type]
+) -> dict[str, SchemeFetcher]:
+    """Return the fetchers of a crawler.
+
+    Raises:
+        ConfigError: a class fails with its settings.
+    """
+    found: dict[str, Any] = {}
+    for scheme, cls in classes.items():
+        try:
+            found[scheme] = build_from_crawler(cls, crawler)
+        except (LookupError, OSError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"FETCH_SCHEMES: {scheme!r}: {cls.__qualname__}: {error!r}"
+            ) from error
+    return found
