@@ -54,8 +54,8 @@ class PolitenessKey:
         """Return the key of a requestable URL: lower case, without port.
 
         IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
-        `HostGrouping.IP` the key is the host until it is resolved. A scheme of the user's
-        has keys of its own, `scheme!host`: who is asked there is not that host.
+        `HostGrouping.IP` the key is the host until it is resolved. A scheme of the
+        user's has keys of its own, `scheme!host`: who is asked there is not that host.
         """
         host = host_of(url)
         if not is_of_web(url):

@@ -11,7 +11,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rdfcrawl import Reason, SchemeRequest, SchemeResponse, SourceFault
 
@@ -85,7 +85,7 @@ class BucketFetcher:
         if self._n_asked[request.url] <= found.get("failures", 1 << 30):
             _raise(found.get("raises", ""))
         if found.get("is_wrong"):
-            return found["text"]
+            return cast("SchemeResponse", found["text"])
         if request.etag and request.etag == found.get("etag"):
             return SchemeResponse(status=304, etag=request.etag)
         members = {name: found[name] for name in _OF_RESPONSE if name in found}

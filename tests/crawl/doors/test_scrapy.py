@@ -203,7 +203,9 @@ class TestOrdinarySpider:
         assert "200 a" in result.stderr
 
 
-@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.support.addon_project"])
+@pytest.mark.parametrize(
+    "project", ["rdfcrawl.settings", "tests.support.addon_project"]
+)
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
@@ -295,7 +297,9 @@ def test_parse_shows_what_a_crawl_would_make_of_a_page(
     assert not result.folder.exists()
 
 
-@pytest.mark.parametrize("project", ["rdfcrawl.settings", "tests.support.addon_project"])
+@pytest.mark.parametrize(
+    "project", ["rdfcrawl.settings", "tests.support.addon_project"]
+)
 def test_contracts_of_a_spider_of_ours_are_checked(
     commands: Commands, site: RawServer, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

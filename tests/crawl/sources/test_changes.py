@@ -10,11 +10,11 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.stores.reading import iter_latest
-from tests.support.resourcesync_source import facts_of
 from tests.crawl.sources.test_ckan import harvest as harvest_portal
 from tests.crawl.sources.test_resourcesync import Source, synchronize
 from tests.crawl.sources.test_sitemap import Site, urlset
 from tests.crawl.sources.test_sparql import harvest as harvest_endpoint
+from tests.support.resourcesync_source import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.arguments import CrawlArguments
-from tests.support.ftp_servers import RealFtp
-from tests.support.resourcesync_source import facts_of
 from tests.crawl.sources.test_resourcesync import Source
 from tests.crawl.sources.test_sitemap import Site, dataset, dump_at, index, urlset
+from tests.support.ftp_servers import RealFtp
+from tests.support.resourcesync_source import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -291,7 +291,8 @@ def test_well_known_void_is_asked_for_once(commands: Commands, web: LocalWeb) ->
     )
     site, bare = web.start(options), web.start(PagedOptions(styles=(PagingStyle.LINK,)))
     result = commands.crawl(
-        [site.origin + "/", bare.first_url(PagingStyle.LINK)], arguments={"harvest": "void"}
+        [site.origin + "/", bare.first_url(PagingStyle.LINK)],
+        arguments={"harvest": "void"},
     )
     for each in (site, bare):
         assert web.targets(each).count("/.well-known/void") == 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.dataweb.config import NodeKind, DumpProfile, WebConfig
+from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS
 from rdfcrawl.dataweb.process import run_dataweb

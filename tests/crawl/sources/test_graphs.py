@@ -20,7 +20,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.provenance import GRAPH
 from rdfcrawl.rdf.graphs import GraphRule
-from rdfcrawl.sitemaps.semantic import UriPrefix, Slicing
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump
 from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import document, facts_of, time_of

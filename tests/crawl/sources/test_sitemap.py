@@ -12,7 +12,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.dataweb.nodes.sitemap_formats import UrlsetDamage, SitemapSyntax
+from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
 from rdfcrawl.stores.reading import iter_latest
 
 if TYPE_CHECKING:

@@ -38,7 +38,11 @@ def test_heads_are_the_same_wherever_they_lie(tmp_path: Path) -> None:
     """If a body lies in a file, then its head is that of the same body in memory."""
     path = tmp_path / "body"
     path.write_bytes(TURTLE)
-    small, large, none = HttpResponse(body=TURTLE), HttpResponse(path=path), HttpResponse()
+    small, large, none = (
+        HttpResponse(body=TURTLE),
+        HttpResponse(path=path),
+        HttpResponse(),
+    )
     for n_bytes in (0, 5, 1000):
         assert head_of(small, n_bytes) == head_of(large, n_bytes) == TURTLE[:n_bytes]
         assert head_of(none, n_bytes) == b""
