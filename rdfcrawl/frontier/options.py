@@ -17,7 +17,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.leaving import read_file
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.setting_values import integer, is_on, number, one_of, value_of
+from rdfcrawl.setting_values import integer, is_on, mapping, number, one_of, value_of
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     SESSION_PARAMETERS,
@@ -256,7 +256,7 @@ def scheme_policy(settings: BaseSettings) -> SchemePolicy:
     Raises:
         ConfigError: one is none, is crawled anyway, or has no fetcher.
     """
-    paths = settings.getdict("FETCH_SCHEMES")
+    paths = mapping(settings, "FETCH_SCHEMES")
     for scheme in paths:
         if not _SCHEME(scheme) or scheme in _TAKEN:
             raise ConfigError(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import load_setting
+from rdfcrawl.setting_values import check_method, load_setting, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,16 +27,12 @@ def fetcher_classes(
     Raises:
         ConfigError: it cannot be imported, or is no fetcher.
     """
-    paths = settings.getdict("FETCH_SCHEMES") if schemes.own else {}
+    paths = mapping(settings, "FETCH_SCHEMES")
     found = {}
     for scheme in sorted(schemes.own):
-        fetcher = load_setting("FETCH_SCHEMES", scheme, paths[scheme])
-        if not iscoroutinefunction(getattr(fetcher, "fetch", None)):
-            raise ConfigError(
-                f"FETCH_SCHEMES: {scheme!r}: {paths[scheme]} has no"
-                " method `async def fetch`"
-            )
-        found[scheme] = fetcher
+        found[scheme] = load_setting("FETCH_SCHEMES", scheme, paths[scheme])
+        where = f"FETCH_SCHEMES: {scheme!r}: {paths[scheme]}"
+        check_method(where, found[scheme], "fetch", 1, kind="async def")
     return found
 
 
