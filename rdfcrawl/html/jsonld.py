@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.rdf.environment import ReaderContext
-    from rdfcrawl.rdf.limits import ParseLimits
 
 MAX_BLOCKS: Final = 1000
 MEDIA_TYPE: Final = "application/ld+json"
@@ -66,7 +65,7 @@ def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str
 
 
 def extract_json_ld(
-    page: ParsedPage, environment: ReaderContext, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: ReaderContext, log: FaultLog
 ) -> Iterator[bytes]:
     """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
 
@@ -77,11 +76,11 @@ def extract_json_ld(
         NeedsSandbox: before anything was yielded.
     """
     if environment.is_bounded:
-        yield from _iter_statements(page, environment, limits, log)
+        yield from _iter_statements(page, environment, log)
         return
     # All or nothing: what is read again elsewhere must leave nothing here.
     own_log = FaultLog()
-    blocks = list(_iter_statements(page, environment, limits, own_log))
+    blocks = list(_iter_statements(page, environment, own_log))
     for fault in own_log.all():
         is_apart = fault.reason is Reason.REPAIRED
         log.note(fault.reason, fault.detail, fault.count, apart=is_apart)
@@ -89,7 +88,7 @@ def extract_json_ld(
 
 
 def _iter_statements(
-    page: ParsedPage, environment: ReaderContext, limits: ParseLimits, log: FaultLog
+    page: ParsedPage, environment: ReaderContext, log: FaultLog
 ) -> Iterator[bytes]:
     for number, (text, profile) in enumerate(iter_blocks(page)):
         if number == MAX_BLOCKS:
@@ -105,7 +104,6 @@ def _iter_statements(
                 value,
                 options=JsonLdReaderOptions(base=_base(page), scope=f"script{number}"),
                 environment=environment,
-                limits=limits,
                 log=log,
             )
         except SourceFault as error:

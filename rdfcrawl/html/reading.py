@@ -180,7 +180,7 @@ class PageReading:
             return iter_checked(custom.lines(page), log), True
         match Extractor(extractor):
             case Extractor.JSON_LD:
-                return extract_json_ld(page, self._environment, self._limits, log), True
+                return extract_json_ld(page, self._environment, log), True
             case Extractor.MICRODATA:
                 lines = extract_microdata(page, log)
             case Extractor.OPEN_GRAPH:

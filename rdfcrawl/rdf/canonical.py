@@ -1,9 +1,9 @@
-"""Lines of N-Triples and N-Quads that are as they are to be written: no parser needed.
+"""Recognize canonical lines of N-Triples and N-Quads, which need no parser.
 
-A line that matches a strict part of the grammar is what the parser would make of it,
-byte by byte, and no line depends on another one. The other lines are the parser's:
-bad ones, comments, escapes and white space that could be written in another way, and
-what is too rare to be told here (user names in IRIs, triple terms, private use).
+A line that matches a strict part of the grammar is what the parser would write, byte by
+byte, and no line depends on another one. Other lines are left to the parser: bad ones,
+comments, escapes and white space that could be written in another way, and rare cases
+(user names in IRIs, triple terms, private use).
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ _PLAIN: Final = b'" .\n'
 
 
 class CanonicalRun(NamedTuple):
-    """Lines that stand together.
+    """Consecutive lines.
 
     Attributes:
         lines: of canonical N-Quads, or as they were.
-        is_canonical: they need no parser.
-        begin: where they stood in their block.
+        is_canonical: no parser is needed.
+        begin: position in their block.
     """
 
     lines: bytes
@@ -85,11 +85,9 @@ class CanonicalRun(NamedTuple):
 
 
 def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
-    """Yield the lines of a block in their order, those for the parser apart.
+    """Yield the lines of a block in their order, separated by the need for a parser.
 
-    Args:
-        block: whole lines in valid UTF-8.
-        has_graphs: it is N-Quads, else N-Triples.
+    `block` is whole lines in valid UTF-8: N-Quads if `has_graphs`, else N-Triples.
     """
     match = (_QUADS if has_graphs else _TRIPLES).match
     at = begin = n_misses = 0  # lines that do not match are those from `begin`

@@ -1,12 +1,12 @@
-"""Documents that the parser reads: strictly, else leniently, else by rdflib.
+"""Read documents strictly, else leniently, else by rdflib.
 
-A document that is right is read once, strictly and as a stream. The first error sends
-it back to its begin, to be read leniently: IRIs are mended, and only statements that
-have a bad term are left out then, where the strict parser would lose the rest of a
-block or document. In Turtle the strict parser goes on by itself, once it is mended.
-What was written already comes in the same order again and is passed over. Where the
-parser gives up all the same, a small document is read by rdflib, if that may help;
-its statements come in another order, so that those of the parser are held back.
+A valid document is read once, strictly and as a stream. The first error sends it back
+to its beginning, to be read leniently: IRIs are mended, and only statements with bad
+terms are left out, where the strict parser would lose the rest of a block or document.
+In Turtle the strict parser recovers by itself, once the text is mended. Statements
+written before come in the same order again and are skipped. If the parser still gives
+up, rdflib may read a small document; its statements come in another order, so that
+those of the parser are held back.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ _MAX_HELD_BYTES: Final = 32 * 2**20
 
 
 class ParserFallback:
-    """Reads one document by the first reader that can.
+    """Reader of one document by the first parser that can.
 
     Args:
         text: the document.
-        document_format: one that the parser reads.
-        base: resolves relative IRIs.
-        limits: what is read at most.
+        document_format: supported by the parser.
+        base: of relative IRIs.
+        limits: on the document.
         environment: says whether rdflib may run.
-        log: takes the faults; `REPAIRED` if the strict parser did not do.
+        log: takes the faults; `REPAIRED` if the strict parser did not suffice.
         output: takes the statements.
 
     Attributes:
         is_partial: reading ended before the end of the document.
-        needs_context: it ended at a remote context of JSON-LD.
+        needs_context: reading ended at a remote context of JSON-LD.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ParserFallback:
             yield from self._read_twice()
 
     def _read(self) -> Iterator[bytes]:
-        """Yield what the parser gives in the present attempt."""
+        """Yield the output of the present attempt."""
         attempt = self._attempt
         lexical, marker = LexicalScreen(), FormulaMarker()
         is_n3 = self._format is formats.N3
@@ -128,14 +128,14 @@ class ParserFallback:
             self.is_partial = True
 
     def _reopen(self) -> BinaryIO:
-        """Return the text once more, to look at; its faults are known already."""
+        """Reopen the text to look at errors, whose faults are logged already."""
         screens = [FormulaMarker().feed] if self._format is formats.N3 else []
         if self._mends:
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 
     def _read_twice(self) -> Iterator[bytes]:
-        """Yield what the strict parser gives, after its first error the lenient one."""
+        """Yield the strict parser's output, after its first error the lenient one's."""
         strict = self._attempt = self._statements(ends_at_error=True)
         yield from self._read()
         if not strict.error:
@@ -175,15 +175,15 @@ class ParserFallback:
             yield from held
             raise
         if n_bytes <= _MAX_HELD_BYTES and self._error and self.is_partial:
-            lines = self._ask_rdflib()
+            lines = self._lines_of_rdflib()
             if lines is not None:
                 yield from self._output.chunks(iter_checked(lines, self._log))
                 return
         yield from held
         yield from chunks
 
-    def _ask_rdflib(self) -> list[str] | None:
-        """Return the statements, after going back to the begin; None if it fails."""
+    def _lines_of_rdflib(self) -> list[str] | None:
+        """Return the statements, after going to the start; None if rdflib fails."""
         document = self._text.whole(FaultLog())
         if not is_worth_trying(document, self._format):
             return None

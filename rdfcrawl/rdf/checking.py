@@ -1,8 +1,8 @@
-"""The one door through which statements of our own readers come out.
+"""Check the statements of our own readers: only well-formed N-Quads pass.
 
-Whatever made them, only well-formed N-Quads pass: each line is canonical by a strict
-grammar, or goes through the strict parser of pyoxigraph. One that it refuses has its
-IRIs mended where that is safe, else it is dropped and counted.
+Each line is canonical by a strict grammar, or goes through the strict parser of
+pyoxigraph. A refused line has its IRIs mended where that is safe, else it is dropped
+and counted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
-    """Return the lines that are right, as canonical N-Quads.
+    """Return the valid lines, as canonical N-Quads.
 
     Args:
         block: whole lines, one statement each.
-        log: takes one `BAD_TERM` for each line that is dropped.
+        log: takes one `BAD_TERM` for each dropped line.
         mends: IRIs are mended, and counted as `REPAIRED`.
 
     Raises:
@@ -64,12 +64,9 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
 def mended(
     line: bytes, log: FaultLog, document_format: Format = formats.N_QUADS
 ) -> bytes:
-    """Return the statement of a bad line with its IRIs mended; nothing if it stays bad.
+    """Return the statement of a refused line with its IRIs mended; empty if still bad.
 
-    Args:
-        line: that the parser refused.
-        log: takes one `REPAIRED` for each IRI, if that makes the line right.
-        document_format: N-Triples or N-Quads.
+    `log` takes one `REPAIRED` for each IRI. The format is N-Triples or N-Quads.
     """
     found = FaultLog()
     new = mended_line(line, found)
@@ -88,7 +85,7 @@ def iter_checked(
 
     Args:
         statements: lines of `terms.statement`.
-        log: takes one `BAD_TERM` for each line that is dropped.
+        log: takes one `BAD_TERM` for each dropped line.
         mends: IRIs are mended; not where a standard has such statements dropped.
 
     Raises:

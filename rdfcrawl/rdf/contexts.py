@@ -1,4 +1,4 @@
-"""The contexts that a document of JSON-LD names, when it could not be read."""
+"""Find the remote contexts of a document of JSON-LD that could not be read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _DECODER: Final = json.JSONDecoder()
 def remote_contexts(document: bytes, *, base: str) -> list[str]:
     """Return the URLs of remote contexts, in document order, at most 20.
 
-    Args:
-        document: JSON-LD or the begin of it; it need not be well-formed.
-        base: relative ones are resolved against it.
+    `document` is JSON-LD or the beginning of it, and need not be well-formed. Relative
+    URLs are resolved against `base`.
     """
     urls: dict[str, None] = {}
     for match in islice(_CONTEXT.finditer(document), _MAX_LOOKS):

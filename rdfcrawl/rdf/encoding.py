@@ -1,9 +1,8 @@
-"""Any charset to UTF-8 without byte order mark, as a whole or as a stream.
+"""Convert any charset to UTF-8 without byte order mark, as a whole or as a stream.
 
-A byte sequence that the charset does not allow becomes `MARK`, a code point that no
-text may interchange (Unicode 23.7, noncharacters). The parser stays in step that
-way, and statements that hold a mark are dropped from its output: a publisher's
-literal is never changed into another one.
+An invalid byte sequence becomes `MARK`, a code point that no text may interchange
+(Unicode 23.7, noncharacters). So the parser stays in step, and statements with a mark
+are dropped from its output: a publisher's literal is never changed into another one.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]+")
 
 
 class TextEncoding(NamedTuple):
-    """How a document is encoded: a Python codec, and bytes to skip before it."""
+    """Encoding of a document: a Python codec, and bytes to skip before the text."""
 
     codec: str
     skip: int
@@ -85,7 +84,7 @@ def detect_encoding(
 
 
 def _wide_encoding(name: str, head: bytes, log: FaultLog) -> TextEncoding:
-    """Return the byte order that shows in the text, as there is no mark of it.
+    """Return the byte order that the text shows, without a byte order mark.
 
     All syntaxes begin with ASCII, of which the high bytes are zero.
     """
@@ -96,7 +95,7 @@ def _wide_encoding(name: str, head: bytes, log: FaultLog) -> TextEncoding:
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
-    """Return a whole document as UTF-8; invalid sequences are marked and noted."""
+    """Return a whole document as UTF-8; invalid sequences are marked and logged."""
     codec, skip = detect_encoding(data[:512], charset=charset, is_xml=is_xml, log=log)
     if skip:
         data = data[skip:]
@@ -109,20 +108,20 @@ def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:
 
 
 def without_xml_encoding(data: bytes) -> bytes:
-    """Take the encoding out of an XML declaration: the bytes are UTF-8 now."""
+    """Remove the encoding from an XML declaration, as the bytes are UTF-8 now."""
     found = _XML_ENCODING.match(data)
     return found["before"] + data[found.end() :] if found else data
 
 
 class Utf8Marker:
-    """Passes UTF-8 on block by block and marks what is not valid."""
+    """Marker of invalid sequences in blocks of UTF-8."""
 
     def __init__(self, log: FaultLog) -> None:
         self._log = log
         self._rest = b""
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the block, up to the last character that is complete."""
+        """Return the block, up to the last complete character."""
         if self._rest:
             block, self._rest = self._rest + block, b""
         try:
@@ -144,14 +143,14 @@ class Utf8Marker:
 
 
 class Transcoder:
-    """Turns another charset into UTF-8 block by block."""
+    """Converter of another charset to UTF-8, block by block."""
 
     def __init__(self, codec: str, log: FaultLog) -> None:
         self._codec, self._log = codec, log
         self._decoder = codecs.getincrementaldecoder(codec)("replace")
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the characters that are complete, as UTF-8."""
+        """Return the complete characters as UTF-8."""
         text = self._decoder.decode(block, is_last)
         if n_marks := text.count("\ufffd"):
             self._log.note(Reason.BAD_CHARSET, f"not valid {self._codec}", n_marks)
@@ -160,13 +159,13 @@ class Transcoder:
 
 
 class Utf8Stream(io.RawIOBase):
-    """A file as UTF-8, read once from its begin, in bounded memory.
+    """A file as UTF-8, read once from its beginning, in bounded memory.
 
     Args:
-        file: opened for reading in binary mode; it is closed with this stream.
+        file: opened for reading in binary mode; closed with this stream.
         charset: of the Content-Type, or empty.
         is_xml: the XML declaration counts, and loses its encoding.
-        max_bytes: of the file that are read; more is noted as `TOO_LARGE`.
+        max_bytes: of the file that are read; more is logged as `TOO_LARGE`.
         log: takes the faults.
         screen: sees each block and may change it or raise `SourceFault`.
     """

@@ -1,4 +1,4 @@
-"""What the readers of documents may use."""
+"""Tell the readers of documents what they may use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ReaderContext:
     """What a reader may use where it runs.
 
     Attributes:
-        contexts: gives the contexts of JSON-LD.
-        is_bounded: the process has bounds on time and memory: what can go quadratic
-            or recurse may run here.
-        scratch: keeps what must be read out of order; None where nothing may be.
+        contexts: of JSON-LD.
+        is_bounded: the process has limits on time and memory: quadratic or recursive
+            parsers may run here.
+        scratch: keeps data to be read out of order; None if there is no room.
         lift: allows so many bytes of address space more, for a file that is mapped.
     """
 
@@ -33,7 +33,7 @@ class ReaderContext:
     lift: Callable[[int], None] = lambda _: None
 
     def demand_bounds(self, what: str) -> None:
-        """Say that something must not run without bounds.
+        """Refuse to run something without limits.
 
         Raises:
             NeedsSandbox: there are none here.

@@ -1,8 +1,8 @@
-"""Which graph a statement goes to: a document cannot write into another site's.
+"""Decide the graph of each statement: a document cannot write into another site's.
 
-Everything a document says goes to the graph named by its URL; graph names of its
-own are kept only when they are of the same origin. What a source may write, of
-whatever kind it is, is decided by `GraphRule` alone.
+All statements of a document go to the graph named by its URL; graph names in it are
+kept only if of the same origin. `GraphRule` alone decides what a source of any kind
+may write.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _has_no_graph = re.compile(
 
 
 def check_iri(url: str) -> str:
-    """Return the URL as an absolute IRI; characters IRIs lack are escaped.
+    """Return a URL as an absolute IRI, with invalid characters escaped.
 
     Raises:
-        SourceFault: `BAD_TERM`, if that does not make it one.
+        SourceFault: `BAD_TERM`: the result is still no IRI.
     """
     iri = iri_of_url(url)
     if not iri:
@@ -49,8 +49,7 @@ def check_iri(url: str) -> str:
 def graph_iri(url: str) -> str:
     """Return the IRI that names the graph of the document at `url`, without `<>`.
 
-    It is `url` itself wherever that is an IRI; what an IRI may not contain is
-    percent-encoded; what is no IRI even so gets a name made of its hash.
+    This is `url` if an IRI, percent-encoded if need be; else a name made of its hash.
 
     >>> graph_iri("http://example.org/a|b")
     'http://example.org/a%7Cb'
@@ -63,17 +62,17 @@ def _digest(url: str) -> str:
 
 
 def is_crawls(name: str) -> bool:
-    """Tell whether a name is one that only the crawl gives."""
+    """Return whether a name is reserved for the crawl."""
     return name[: len(CRAWL_NAMES)].lower() == CRAWL_NAMES
 
 
 class GraphRule:
-    """Says which graphs an answer may write.
+    """Policy of the graphs that a response may write.
 
     Args:
-        url: of the answer.
-        trust: `same-origin` for what is of the answer's origin; `named` for all
-            graphs, as the operator has named the source, but for those of the crawl;
+        url: of the response.
+        trust: `same-origin` for graphs of the response's origin; `named` for all
+            graphs but those of the crawl, as the operator has named the source;
             `all` where nothing is crawled.
     """
 
@@ -84,7 +83,7 @@ class GraphRule:
         self._origin: Origin | None = None
 
     def admits(self, name: str) -> bool:
-        """Tell whether a graph of this name may be written."""
+        """Return whether a graph of this name may be written."""
         if self._trust == "all":
             return True
         if is_crawls(name):
@@ -97,7 +96,7 @@ class GraphRule:
 
 
 class GraphNames:
-    """Gives each statement of one document its graph.
+    """Assigner of graphs to the statements of one document.
 
     Args:
         graph: graph of the document; None leaves its statements in the default one.
@@ -125,7 +124,7 @@ class GraphNames:
         self._known: dict[bytes, bytes] = {}
 
     def place(self, lines: bytes) -> tuple[bytes, int]:
-        """Return canonical N-Quads in the graph each is to be in, and their number."""
+        """Return canonical N-Quads, each in its graph, and their number."""
         if not self._has_graphs:
             # Within a line there is no line feed: all that match are ends.
             if self._tail == b" .\n":
@@ -156,7 +155,7 @@ class GraphNames:
         return statement + tail
 
     def _judge(self, name: bytes) -> bytes:
-        """Return the end of the lines that are in the graph of this name."""
+        """Return the end of the lines in the graph of this name."""
         if self._rule is None:
             self._rule = GraphRule(self._url, self._trust)
         is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())

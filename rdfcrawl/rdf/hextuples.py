@@ -1,4 +1,4 @@
-"""HexTuples to statements, line by line.
+"""Read HexTuples line by line.
 
 Source: https://github.com/ontola/hextuples: each line is a JSON array of the six
 strings subject, predicate, value, datatype, language and graph.
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 _N_FIELDS: Final = 6
@@ -32,23 +31,19 @@ _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 _LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 
-def read_hextuples(  # one signature for all readers
+def read_hextuples(
     source: bytes | BinaryIO,
     *,
-    base: str,  # noqa: ARG001
-    environment: ReaderContext,  # noqa: ARG001
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:
     """Yield the statements of a HexTuples document, unchecked, in its order.
 
-    IRIs are taken as they are: the format has no relative ones. A bad line is
-    noted and left out.
+    IRIs are not resolved: the format has no relative ones. A bad line is logged and
+    left out.
 
     Args:
         source: UTF-8 without byte order mark; read as a stream, in memory of a line.
-        base: not used.
-        environment: not used.
         limits: `literal_bytes` for a line, and `n_errors` count.
         log: takes the faults: `SYNTAX` for each bad line, `LITERAL_TOO_LONG`.
 
@@ -76,7 +71,7 @@ def _statement(line: bytes) -> str:
     """Return the statement of one line.
 
     Raises:
-        ValueError: it has none; says why.
+        ValueError: the line is invalid; says why.
     """
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")

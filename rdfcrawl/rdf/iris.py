@@ -1,8 +1,8 @@
-"""IRIs with characters that IRIs lack, and what is surely meant by them.
+"""Mend IRIs with invalid characters, where their meaning is certain.
 
-Many publishers write URLs into their data as people typed them, with blanks, brackets
-or bars. Such a URL is escaped as a browser does that asks for it. What only looks like
-one stays what it is: a text with a colon, two URLs in one, a host with a blank.
+Many publishers write URLs into their data as typed by people, with blanks, brackets or
+bars. Such a URL is escaped as browsers do. Other text is kept as it is: text with a
+colon, two URLs in one, a host with a blank.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 def escape(text: str) -> str:
-    """Return a path, query and fragment without characters that IRIs lack.
+    """Return a path, query and fragment with invalid characters escaped.
 
     >>> escape("/a b?{c}=100%#d#e")
     '/a%20b?%7Bc%7D=100%25#d%23e'
@@ -72,7 +72,7 @@ def _percent(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)  # a document asks for the same several times
 def iri_of_url(url: str) -> str:
-    """Return the absolute IRI that a URL is, or becomes by escapes; empty if none.
+    """Return a URL as an absolute IRI, escaped if need be; else an empty text.
 
     >>> iri_of_url("http://e.example/a|b")
     'http://e.example/a%7Cb'
@@ -89,10 +89,10 @@ def iri_of_url(url: str) -> str:
 
 
 def mended_iri(iri: str) -> str:
-    """Return the absolute IRI that is meant; a right one stays as it is.
+    """Return the absolute IRI that is meant, unchanged if valid.
 
     Raises:
-        ValueError: that cannot be told; says why.
+        ValueError: the meaning is uncertain; says why.
 
     >>> mended_iri("http://e.example/a b ")
     'http://e.example/a%20b'
@@ -119,11 +119,9 @@ def mended_reference(reference: str) -> str:
 
 
 def mended_line(line: bytes, log: FaultLog) -> bytes:
-    """Return a line of N-Quads with its IRIs mended; the same if none can be.
+    """Return a refused line of N-Quads with its IRIs mended, unchanged if impossible.
 
-    Args:
-        line: one statement, UTF-8, that a parser has refused.
-        log: takes one `REPAIRED` for each IRI.
+    `log` takes one `REPAIRED` for each IRI.
     """
 
     def mended(match: re.Match[bytes]) -> bytes:
@@ -150,7 +148,7 @@ def unescaped(text: str) -> str:
     r"""Return a text without `\u` and `\U`.
 
     Raises:
-        ValueError: one of them is no character.
+        ValueError: an escape is no character.
     """
     if "\\" not in text:
         return text

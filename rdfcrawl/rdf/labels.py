@@ -1,4 +1,4 @@
-"""Blank node labels that depend only on the document's URL and their order.
+"""Label blank nodes by the document's URL and their order alone.
 
 The parser keeps the labels of a document, which clash with those of others, and
 gives nodes without label random ones, which differ on every crawl. Here the n-th
@@ -33,12 +33,9 @@ _TOKEN = re.compile(
 
 
 def without_labels(lines: bytes) -> bytes:
-    """Return canonical N-Quads whose blank nodes are all called the same.
+    """Return canonical N-Quads with equal labels for all blank nodes.
 
-    So are texts compared whose labels differ each time.
-
-    Args:
-        lines: whole lines, each ended by a line feed.
+    This allows to compare texts whose labels differ each time. `lines` are whole lines.
     """
     if b" <<( " in lines:
         return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
@@ -46,7 +43,7 @@ def without_labels(lines: bytes) -> bytes:
 
 
 class _Labels(dict[bytes, bytes]):
-    """Old label -> new label; new ones are made on first sight."""
+    """Map from old to new labels, which are made on first sight."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -66,7 +63,7 @@ class _Labels(dict[bytes, bytes]):
 
 
 class BlankNodes:
-    """Relabels the blank nodes of one document, chunk by chunk."""
+    """Relabeller of the blank nodes of one document, chunk by chunk."""
 
     __slots__ = ("_labels",)
 
@@ -74,20 +71,16 @@ class BlankNodes:
         self._labels = _Labels(url)
 
     def __len__(self) -> int:
-        """Return how many are numbered."""
+        """Return the number of numbered blank nodes."""
         return len(self._labels)
 
     def forget(self, n_kept: int) -> None:
-        """Forget all but the first ones; their numbers are given anew."""
+        """Forget all but the first labels, whose numbers are given anew."""
         while len(self._labels) > n_kept:
             self._labels.popitem()
 
     def relabel(self, lines: bytes) -> bytes:
-        """Return canonical N-Quads with every blank node relabelled.
-
-        Args:
-            lines: whole lines, each ended by a line feed.
-        """
+        """Return whole lines of canonical N-Quads with every blank node relabelled."""
         if b" <<( " in lines:
             return self._relabel_tokens(lines)
         parts = _LABEL.split(b"\n" + lines)

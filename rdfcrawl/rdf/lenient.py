@@ -1,14 +1,14 @@
-r"""A second chance: documents that the strict parser refuses because of one term.
+r"""Check the output of the lenient parser, after the strict one refused a term.
 
-The parser can take IRIs and language tags as they are. What is in them then might
-end a term early where it is written (`<http://e/\u003e <http://e/g>`), so that each
+The parser can take IRIs and language tags unchecked. Characters in them might end a
+term early where it is written (`<http://e/\u003e <http://e/g>`), so that each
 term is made anew by the strict constructors first. IRIs are mended where that is safe;
-a statement that still has a bad term is left out. Only statements are lost that are
-bad themselves: what is behind them in the same block, element or list is kept.
+a statement that still has a bad term is left out. Only bad statements are lost: those
+after them in the same block, element or list are kept.
 
-It takes as well what leads it astray: line breaks in short strings, IRIs that end at
-the `>` of another one, and any character behind a backslash. `LexicalScreen` ends the
-text before such.
+The lenient parser also takes text that leads it astray: line breaks in short strings,
+IRIs that end at the `>` of another one, and any character after a backslash.
+`LexicalScreen` ends the text before such.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PADDING: Final = b"\n" * 9  # so that the end is seen by what looks ahead
 
 
 class OpenToken:
-    """Keeps a token that is not complete until it may be."""
+    """Buffer of an incomplete token."""
 
     __slots__ = ("_data", "_n_wanted")
 
@@ -59,7 +59,7 @@ class OpenToken:
         self._n_wanted = 0
 
     def joined(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return what is to be looked at now; nothing, to wait for more."""
+        """Return the text to scan now; empty to wait for more."""
         if self._data:
             block, self._data = self._data + block, b""
             if len(block) < self._n_wanted and not is_last:
@@ -67,7 +67,7 @@ class OpenToken:
         return block
 
     def keep(self, data: bytes) -> None:
-        """Keep the begin of a token.
+        """Keep the beginning of a token.
 
         Raises:
             SourceFault: `LITERAL_TOO_LONG`.
@@ -79,10 +79,9 @@ class OpenToken:
 
 
 class LexicalScreen:
-    """Passes text on block by block, up to what would lead the parser astray.
+    """Screen that ends text where the parser would be led astray.
 
-    Attributes:
-        is_cut: the text ended before its end.
+    `is_cut` is set then.
     """
 
     def __init__(self) -> None:
@@ -90,7 +89,7 @@ class LexicalScreen:
         self.is_cut = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return what may be parsed of the blocks so far.
+        """Return the text that may be parsed of the blocks so far.
 
         Raises:
             SourceFault: `LITERAL_TOO_LONG`, for a token.
@@ -109,12 +108,10 @@ class LexicalScreen:
 
 
 def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:
-    """Yield the quads whose terms are right, or can be made so.
+    """Yield the quads of a lenient parser whose terms are valid, or can be mended.
 
-    Args:
-        quads: of a lenient parser.
-        log: takes one `BAD_TERM` for each that is left out, and one `REPAIRED` for
-            each IRI that was mended.
+    `log` takes one `BAD_TERM` for each left out quad, and one `REPAIRED` for each
+    mended IRI.
     """
     for quad in quads:
         try:
@@ -133,7 +130,7 @@ def _mended(quad: Quad, log: FaultLog) -> Quad:
     """Return a statement with its IRIs mended.
 
     Raises:
-        ValueError: one of them cannot be, or it is another term that is bad.
+        ValueError: an IRI cannot be mended, or another term is bad.
     """
     bad: list[str] = []
 
@@ -160,7 +157,7 @@ def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> Non
     """Check one term.
 
     Raises:
-        ValueError: it is bad.
+        ValueError: the term is bad.
     """
     kind = type(term)
     if kind is NamedNode:

@@ -1,4 +1,4 @@
-"""How much of one document is read."""
+"""Limits on one document of RDF."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """Bounds on one document; what was read before one is reached is kept.
+    """Limits on one document; statements before a limit are kept.
 
     Attributes:
         doc_bytes: bytes of the document that are read.

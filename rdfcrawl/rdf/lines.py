@@ -1,4 +1,4 @@
-"""Line-based documents in blocks of whole lines, in bounded memory."""
+"""Read line-based documents in blocks of whole lines, in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 def iter_line_blocks(
@@ -20,7 +20,7 @@ def iter_line_blocks(
 
     Args:
         read: gives the next bytes, at most so many; none at the end.
-        max_line_bytes: a line that grows longer is left out unread, and
+        max_line_bytes: a longer line is left out unread, and
         drop: is called for it.
     """
     rest = b""
@@ -35,6 +35,21 @@ def iter_line_blocks(
             rest = _after_next_line_end(read)
     if rest:
         yield rest
+
+
+def gathered(blocks: Iterable[bytes], n_bytes: int) -> Iterator[bytes]:
+    """Yield blocks of whole lines joined, about so many bytes at a time."""
+    held: list[bytes] = []
+    n_held = 0
+    for block in blocks:
+        held.append(block)
+        n_held += len(block)
+        if n_held >= n_bytes:
+            yield b"".join(held)
+            held.clear()
+            n_held = 0
+    if held:
+        yield b"".join(held)
 
 
 def _after_last_line(block: bytes) -> int:

@@ -1,8 +1,8 @@
-"""Notation 3 without its logic: what of it is RDF.
+"""Read Notation 3 without its logic, as far as it is RDF.
 
 A formula quotes statements and does not make them; a variable stands for anything.
-The parser gives the statements of a formula in a graph that a blank node names, so
-that `FormulaFilter` can leave them out, and all that is said about the formula. So
+The parser puts the statements of a formula in a graph named by a blank node, so
+that `without_formulas` can leave out these statements, and all about the formula. So
 that it knows the label of a formula without statements too, `FormulaMarker` puts one
 into each.
 
@@ -41,16 +41,15 @@ _QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
 
 
 class FormulaMarker:
-    """Passes N3 on block by block, with a statement in each formula.
+    """Screen that puts a statement into each formula of N3.
 
     A quantifier outside of formulas changes what names mean in statements anywhere in
-    the document, so that what comes behind one is not passed on.
+    the document, so that the text after one is dropped.
 
     Attributes:
         has_braces: there was one so far, perhaps in a string.
         has_formulas: there was one so far.
-        has_quantifiers: there was one outside of formulas; nothing is passed on any
-            more.
+        has_quantifiers: there was one outside of formulas; the text ended there.
     """
 
     def __init__(self) -> None:
@@ -62,7 +61,7 @@ class FormulaMarker:
         self.has_quantifiers = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return what may be parsed of the blocks so far.
+        """Return the text that may be parsed of the blocks so far.
 
         Raises:
             SourceFault: `LITERAL_TOO_LONG`, for a token.
@@ -89,7 +88,7 @@ class FormulaMarker:
         return b"".join(parts)
 
     def _mark(self, block: bytes, parts: list[bytes]) -> int:
-        """Take all up to the last brace; return where what is behind it begins."""
+        """Add all up to the last brace to the parts; return where the rest begins."""
         at = 0
         while True:
             end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
@@ -111,7 +110,7 @@ class FormulaMarker:
 
 
 def has_logic(document: bytes) -> bool:
-    """Tell whether there are formulas or quantifiers."""
+    """Return whether there are formulas or quantifiers."""
     marker = FormulaMarker()
     marker.feed(document, is_last=True)
     return marker.has_formulas or marker.has_quantifiers
@@ -120,11 +119,11 @@ def has_logic(document: bytes) -> bool:
 def without_formulas(
     blocks: Iterable[bytes], marker: FormulaMarker, log: FaultLog
 ) -> Iterator[bytes]:
-    """Yield lines of canonical N-Quads that neither are in nor about a formula.
+    """Yield lines of canonical N-Quads that are neither in nor about a formula.
 
     Args:
-        blocks: whole lines, as the parser gives them: those of a formula come before
-            those about it.
+        blocks: whole lines of the parser: those of a formula come before those about
+            the formula.
         marker: the text went through it before.
         log: takes one `N3_FORMULA` for each statement left out.
 
@@ -143,7 +142,7 @@ def without_formulas(
 
 
 def _is_of_formula(line: bytes, formulas: set[bytes], log: FaultLog) -> bool:
-    """Tell whether the statement is in a formula or about one; note it."""
+    """Return whether the statement is in a formula or about one, and log this."""
     statement, _, last = line[:-3].rpartition(b" ")
     if not last.startswith(b"_:") or b'"' in last:
         last = b""  # an IRI, or the end of a literal: a label has no quotes

@@ -1,9 +1,9 @@
-"""How deep a document is nested: the parser recurses on triple terms and JSON.
+"""Check the nesting of documents: the parser recurses on triple terms and JSON.
 
-It does so too on terms of a context of JSON-LD that are defined by one another.
+It also recurses on terms of a context of JSON-LD that are defined by one another.
 
-Where it does, a few hundred kilobytes of brackets would overflow the C stack and
-end the process, so that such documents are refused before they are parsed.
+A few hundred kilobytes of brackets would overflow the C stack and end the process, so
+that such documents are refused before they are parsed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEXT_TOKEN = re.compile(
 
 
 def is_json_too_deep(document: bytes) -> bool:
-    """Tell whether objects and arrays are nested deeper than `MAX_DEPTH`."""
+    """Return whether objects and arrays are nested deeper than `MAX_DEPTH`."""
     if document.count(b"{") + document.count(b"[") <= MAX_DEPTH:
         return False
     brackets = _JSON_STRING.sub(b"", document).translate(None, _NO_BRACKETS)
@@ -49,7 +49,7 @@ def is_json_too_deep(document: bytes) -> bool:
 
 
 def is_text_too_deep(document: bytes) -> bool:
-    """Tell whether triple terms or reified triples are nested too deeply."""
+    """Return whether triple terms or reified triples are nested too deeply."""
     if document.count(b"<<") <= MAX_DEPTH:
         return False
     depth = 0
@@ -64,7 +64,7 @@ def is_text_too_deep(document: bytes) -> bool:
 
 
 def has_long_chain(document: bytes) -> bool:
-    """Tell whether terms of a context are defined by one another in long chains.
+    """Return whether terms of a context are defined by one another in long chains.
 
     The parser follows such a chain by recursion.
     """
@@ -106,7 +106,7 @@ def _is_chained(context: object) -> bool:
 
 
 def _needed(context: Mapping[str, object], term: str) -> Iterator[str]:
-    """Yield the terms of the context that the definition of this one refers to."""
+    """Yield the terms of the context in the definition of a term."""
     definition = context[term]
     values = definition.values() if isinstance(definition, dict) else (definition,)
     for value in (term, *values):

@@ -1,4 +1,4 @@
-"""What a document's statements go through last, whatever they were read from."""
+"""Finish the statements of a document, of whatever reader."""
 
 from __future__ import annotations
 
@@ -19,47 +19,37 @@ CHUNK_BYTES = 256 * 1024
 
 
 class OutputMark(NamedTuple):
-    """A place in the output to go back to."""
+    """A position in the output to go back to."""
 
     n_quads: int
     n_blank_nodes: int
 
 
 class QuadOutput:
-    """Makes chunks of N-Quads of the canonical lines of one document.
+    """Converter of the canonical lines of one document to chunks of N-Quads.
 
     Lines that are too long are dropped, blank nodes relabelled, graphs named,
     statements counted. All readers of a document share one, so that equal labels
     stay equal where the readers mean the same node; see `terms.blank`.
 
     Args:
-        url: of the document, after redirects; says whose graph names are believed.
+        url: of the document, after redirects; base of the trust in graph names.
         graph: of its statements; None is the default graph.
         key: makes the blank node labels; `url` if unset.
         trust: whose graph names are kept; see `graphs.GraphRule`.
-        limits: what is written at most.
+        limits: on the document.
         log: takes the faults.
 
     Attributes:
         n_quads: statements written so far.
         is_full: the limit is reached; nothing more is written.
-        has_unreadable: statements with characters that cannot be read were left out.
+        has_unreadable: statements with unreadable characters were left out.
     """
 
     __slots__ = (
-        "_blank_nodes",
-        "_drops_marked",
-        "_graph",
-        "_key",
-        "_limits",
-        "_log",
-        "_n_skipped",
-        "_names",
-        "_trust",
-        "_url",
-        "has_unreadable",
-        "is_full",
-        "n_quads",
+        *("_blank_nodes", "_drops_marked", "_graph", "_key", "_limits", "_log"),
+        *("_n_skipped", "_names", "_trust", "_url"),
+        *("has_unreadable", "is_full", "n_quads"),
     )
 
     def __init__(
@@ -84,19 +74,19 @@ class QuadOutput:
         self.has_unreadable = False
 
     def mark(self) -> OutputMark:
-        """Return the place where the output is."""
+        """Return the current position."""
         return OutputMark(self.n_quads, len(self._blank_nodes or ()))
 
     def rewind(self, mark: OutputMark, *, is_replay: bool) -> None:
-        """Go back, to write what came since once more, from another reader.
+        """Go back, to write the statements since then once more, from another reader.
 
         Blank nodes get the same labels again: they are numbered in their order.
 
         Args:
             mark: where to.
-            is_replay: the same statements come again in the same order, up to where
-                it is now: these are passed over, as they were written. Else none
-                of them was handed on.
+            is_replay: the same statements come again in the same order, up to the
+                current position: these are skipped, as they were written. Else none of
+                them was handed on.
         """
         if self._blank_nodes is not None:
             self._blank_nodes.forget(mark.n_blank_nodes)
@@ -114,7 +104,7 @@ class QuadOutput:
         """Yield the chunks: whole lines, at most `CHUNK_BYTES` unless one is longer.
 
         Args:
-            blocks: whole lines of canonical N-Quads; more are not taken when full.
+            blocks: whole lines of canonical N-Quads; no more are taken when full.
             has_graphs: the lines may name graphs.
 
         Raises:
@@ -193,7 +183,7 @@ class QuadOutput:
 
 
 def _split(lines: bytes) -> Iterator[bytes]:
-    """Cut lines into chunks; a line that is longer is a chunk of its own."""
+    """Yield chunks of lines; a line that is longer is a chunk of its own."""
     begin = 0
     while len(lines) - begin > CHUNK_BYTES:
         cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1

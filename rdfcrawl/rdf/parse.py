@@ -1,9 +1,9 @@
-"""One `parse()` for all serializations: a document's bytes to checked N-Quads.
+"""Convert a document of any serialization to checked N-Quads.
 
-pyoxigraph in its strict mode reads what it can, and what it serializes is canonical
-N-Quads; lines that are so already are taken as they are; other readers write lines
-that go through it. What comes after works on these lines: statements are dropped,
-blank nodes relabelled and graphs named without an object per triple.
+pyoxigraph in its strict mode reads as much as possible, and serializes canonical
+N-Quads; canonical lines are taken unparsed; the lines of other readers go through the
+parser. Later steps work on these lines: statements are dropped, blank nodes relabelled
+and graphs named without an object per triple.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     """Return the N-Quads of one document; reading happens on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
-    or crash the parser: what is not small belongs into `extraction.sandbox.Sandbox`.
+    or crash the parser: large documents belong into `extraction.sandbox.Sandbox`.
 
     Args:
         source: the document, not compressed.
@@ -68,10 +68,10 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
         graph: name of the graph of its statements; None is the default graph.
         media_type: of the Content-Type, or empty.
         charset: of the Content-Type, or empty.
-        base: resolves relative IRIs; `url` if unset.
+        base: of relative IRIs; `url` if unset.
         trust: whose graph names are kept; see `graphs.GraphRule`.
-        limits: what is read at most.
-        environment: what readers may use.
+        limits: on the document.
+        environment: of the readers.
 
     Raises:
         OSError: the file cannot be read.
@@ -91,41 +91,30 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
 
 
 class DocumentParser:
-    """One document being read: iterate it once, over chunks of N-Quads.
+    """A document being read; iterate once, over chunks of N-Quads.
 
     Chunks are whole lines, at most `output.CHUNK_BYTES` unless one statement is longer.
 
     Args:
         source: the document, not packed.
-        decision: what it is read as.
+        decision: on its format.
         charset: of the Content-Type, or empty.
-        base: resolves relative IRIs.
-        context_url: of the JSON-LD context that the header `Link` names, or empty.
-        limits: what is read at most.
-        environment: what readers may use.
+        base: of relative IRIs.
+        context_url: of the JSON-LD context in the header `Link`, or empty.
+        limits: on the document.
+        environment: of the readers.
         log: takes the faults.
         output: takes the statements.
 
     Attributes:
-        format: what the document is read as; unset if it is nothing of this kind.
-        decided_by: what told the format.
+        format: of the document; unset if not RDF.
+        decided_by: how the format was detected.
         is_partial: reading ended before the end of the document.
     """
 
     __slots__ = (
-        "_base",
-        "_charset",
-        "_context_url",
-        "_environment",
-        "_found",
-        "_limits",
-        "_log",
-        "_output",
-        "_source",
-        "_text",
-        "decided_by",
-        "format",
-        "is_partial",
+        *("_base", "_charset", "_context_url", "_environment", "_found", "_limits"),
+        *("_log", "_output", "_source", "_text", "decided_by", "format", "is_partial"),
     )
 
     def __init__(  # noqa: PLR0913  # keywords, of one caller
@@ -166,14 +155,14 @@ class DocumentParser:
 
     @property
     def faults(self) -> list[Fault]:
-        """All that was wrong so far, one per reason."""
+        """All faults so far, one per reason."""
         return self._log.all()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read the document; nothing that is wrong with it is raised.
+        """Read the document; faults of the document are logged, not raised.
 
         Raises:
-            NeedsSandbox: it may not be read here; nothing was read.
+            NeedsSandbox: the document may not be read here; nothing was read.
         """
         try:
             if is_blank(self._source):
@@ -230,13 +219,7 @@ class DocumentParser:
         room, name = _OWN_READERS[document_format]
         read = getattr(import_module(room), name)
         with self._text.open(self._log) as text:
-            statements = read(
-                text,
-                base=self._base,
-                environment=self._environment,
-                limits=self._limits,
-                log=self._log,
-            )
+            statements = read(text, limits=self._limits, log=self._log)
             yield from self._output.chunks(
                 iter_checked(statements, self._log),
                 has_graphs=document_format.has_graphs,
@@ -255,7 +238,6 @@ class DocumentParser:
             self._text.whole(self._log),
             base=self._base,
             environment=self._environment,
-            limits=self._limits,
             log=self._log,
             context_url=self._context_url,
         )
@@ -263,7 +245,7 @@ class DocumentParser:
         self.is_partial = self._n_breaks() > n_breaks
 
     def _n_breaks(self) -> int:
-        """Return how many faults there are that JSON-LD is not read beyond."""
+        """Return the number of faults at which JSON-LD ends."""
         breaks = (Reason.SYNTAX, Reason.REMOTE_CONTEXT)
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
@@ -303,15 +285,10 @@ def canonical_lines(
     charset: str,
     limits: ParseLimits,
 ) -> tuple[bytes, bool] | None:
-    """Return the lines of a small document if no reader would change any.
+    """Return the lines of a small document that no reader would change, else None.
 
-    With them, whether they may name graphs: most name none.
-
-    Args:
-        data: the document; None if it is not in memory.
-        document_format: what it is in.
-        charset: of the Content-Type, or empty.
-        limits: what is read at most.
+    With them, whether they may name graphs: most name none. `data` is None for a
+    document that is not in memory.
     """
     if (
         not document_format.is_line_based
@@ -334,7 +311,7 @@ def canonical_lines(
 
 
 def is_blank(source: ByteSource) -> bool:
-    """Tell whether a document has nothing but white space and a byte order mark."""
+    """Return whether a document has nothing but white space and a byte order mark."""
     if source.data is not None:
         return not source.data or source.data in _BOMS or source.data.isspace()
     head = source.head()

@@ -1,4 +1,4 @@
-"""The parser of pyoxigraph, and what can go wrong in it."""
+"""Call pyoxigraph, and catch its errors."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def new_parser(
     *,
     is_lenient: bool = False,
 ) -> QuadParser:
-    """Return the parser of a format; a base that is no IRI is mended.
+    """Return the parser of a format; an invalid base is mended.
 
     Args:
         source: UTF-8 without byte order mark.
         document_format: one that pyoxigraph reads.
-        base: resolves relative IRIs, if the format has them.
-        is_lenient: IRIs and language tags are taken as they are, whatever is in
-            them: nothing of it may be written unchecked.
+        base: of relative IRIs, if the format has them.
+        is_lenient: IRIs and language tags are taken unchecked, and must not be written
+            so.
     """
     kind = document_format.parser
     try:
@@ -45,9 +45,9 @@ def new_parser(
 
 
 def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault | None:
-    """Write the quads as canonical N-Quads; return what ended them early.
+    """Write the quads as canonical N-Quads; return the error that ended them early.
 
-    What came before that is in `out`.
+    The quads before the error are in `out`.
     """
     try:
         pyoxigraph.serialize(quads, out, RdfFormat.N_QUADS)

@@ -1,4 +1,4 @@
-"""Statements as a person likes to read them: Turtle, or TriG if graphs are named."""
+"""Write statements for people: Turtle, or TriG if graphs are named."""
 
 from __future__ import annotations
 
@@ -25,14 +25,11 @@ _MORE_PREFIXES: Final = {
 
 
 def pretty(n_quads: bytes) -> str:
-    """Return N-Quads as Turtle, as TriG if one of them names a graph.
+    """Return canonical N-Quads as Turtle, as TriG if one of them names a graph.
 
-    Statements stand by graph and subject in the order in which these come first;
-    blank nodes are numbered in that order too, and stand behind what first refers to
-    them. Only prefixes that are used are declared.
-
-    Args:
-        n_quads: whole lines of canonical N-Quads.
+    Statements are ordered by graph and subject in the order of first occurrence;
+    blank nodes are numbered in that order too, and follow the first reference to them.
+    Only used prefixes are declared.
     """
     quads = _ordered(list(pyoxigraph.parse(n_quads, RdfFormat.N_QUADS)))
     has_graphs = any(quad.graph_name != DefaultGraph() for quad in quads)
@@ -107,7 +104,7 @@ def _rename(term: Any, names: dict[BlankNode, BlankNode]) -> Any:
 
 
 def _spaced(text: str) -> str:
-    """Return the text with empty lines, and without prefixes that `a` or `3` hide."""
+    """Return the text with empty lines, without prefixes that `a` or `3` replace."""
     lines = text.split("\n")
     n_declared = next(n for n, line in enumerate(lines) if not line.startswith("@"))
     body = re.sub(r"\n(?=[^\s}])", "\n\n", "\n".join(lines[n_declared:]))

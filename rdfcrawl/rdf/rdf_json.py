@@ -1,4 +1,4 @@
-"""RDF/JSON to statements, one subject after the other.
+"""Read RDF/JSON, one subject after the other.
 
 Source: W3C Working Group Note "RDF 1.1 JSON Alternate Serialization (RDF/JSON)",
 7 November 2013.
@@ -7,12 +7,12 @@ Source: W3C Working Group Note "RDF 1.1 JSON Alternate Serialization (RDF/JSON)"
 from __future__ import annotations
 
 import json
-import re
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.jsonld.mending import after_space
 from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
 
@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 MAX_BYTES: Final = 64 * 2**20  # read into memory at once
 _KEYS = frozenset({"type", "value", "lang", "datatype"})
-_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def _no_number(_: str) -> None:
-    """Stand for a number, which no value may be, without computing it."""
+    """Replace a number, which no value may be, without computing its value."""
 
 
 # Objects as tuples of pairs: a key that comes twice loses nothing.
@@ -41,30 +39,26 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def read_rdf_json(  # one signature for all readers
+def read_rdf_json(
     source: bytes | BinaryIO,
     *,
-    base: str,  # noqa: ARG001
-    environment: ReaderContext,  # noqa: ARG001
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:
     """Yield the statements of an RDF/JSON document, unchecked, in its order.
 
-    IRIs are taken as they are: the format has no relative ones. What is no
-    statement is noted as `SYNTAX` and left out; where the JSON itself breaks off,
-    what came before is kept.
+    IRIs are not resolved: the format has no relative ones. Invalid statements are
+    logged as `SYNTAX` and left out; if the JSON is truncated, statements before the end
+    are kept.
 
     Args:
         source: UTF-8 without byte order mark; at most `MAX_BYTES` are read.
-        base: not used.
-        environment: not used.
         limits: `n_errors` counts.
         log: takes the faults.
 
     Raises:
-        SourceFault: `SYNTAX`: the document is no JSON object, breaks off, is
-            nested too deeply, or has too much that is no statement.
+        SourceFault: `SYNTAX`: the document is no JSON object, truncated, nested too
+            deeply, or has too many invalid statements.
     """
     data = source if isinstance(source, bytes) else source.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -77,7 +71,7 @@ def read_rdf_json(  # one signature for all readers
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the members of the outermost object, each parsed when it is reached."""
+    """Yield the members of the outermost object, each parsed when reached."""
     at = _expect(text, 0, "{")
     if text[at : at + 1] == "}":
         at += 1
@@ -86,30 +80,26 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
             at = _expect(text, at, '"')
             try:
                 key, at = scanstring(text, at, True)
-                at = _expect(text, _after_space(text, at), ":")
+                at = _expect(text, after_space(text, at), ":")
                 value, at = _DECODER.raw_decode(text, at)
             except ValueError as error:
                 raise SourceFault(Reason.SYNTAX, str(error)) from error
             yield key, value
-            at = _after_space(text, at)
+            at = after_space(text, at)
             if text[at : at + 1] == "}":
                 at += 1
                 break
             at = _expect(text, at, ",")
-    if _after_space(text, at) != len(text):
+    if after_space(text, at) != len(text):
         raise SourceFault(Reason.SYNTAX, "something follows the outermost object")
 
 
 def _expect(text: str, at: int, character: str) -> int:
     """Return the place after a character; after `"`, of the string's content."""
-    at = _after_space(text, at)
+    at = after_space(text, at)
     if text[at : at + 1] != character:
         raise SourceFault(Reason.SYNTAX, f"character {at}: {character} is expected")
-    return at + 1 if character == '"' else _after_space(text, at + 1)
-
-
-def _after_space(text: str, at: int) -> int:
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches
+    return at + 1 if character == '"' else after_space(text, at + 1)
 
 
 def _statements(
@@ -148,7 +138,7 @@ def _object(pairs: Any) -> str:
     """Return the term of one object.
 
     Raises:
-        ValueError: it is none; says why.
+        ValueError: invalid; says why.
     """
     if not isinstance(pairs, tuple):
         raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault

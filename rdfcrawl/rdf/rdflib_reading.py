@@ -1,7 +1,7 @@
-"""What rdflib reads and the parser does not: old N3, and RDF/XML of before 2004.
+"""Read old N3, and RDF/XML of before 2004, with rdflib.
 
 rdflib is thirty times slower than the parser, keeps all in memory, is quadratic in
-some texts and recurses: only small documents are given to it, where there are bounds.
+some texts and recurses: only small documents are given to it, where there are limits.
 """
 
 from __future__ import annotations
@@ -34,14 +34,10 @@ _NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
 
 
 def is_worth_trying(document: bytes, document_format: formats.Format) -> bool:
-    """Tell whether rdflib may read what the parser refused.
+    """Return whether rdflib may read a document that the parser refused.
 
-    That are N3 without logic, for its older syntax, and RDF/XML whose attributes
-    come without namespace.
-
-    Args:
-        document: UTF-8; its entities are screened.
-        document_format: what it is in.
+    These are N3 without logic, for its older syntax, and RDF/XML whose attributes have
+    no namespace. `document` is UTF-8, with its entities screened.
     """
     if len(document) > MAX_BYTES:
         return False
@@ -63,13 +59,13 @@ def read_with_rdflib(
     Args:
         document: UTF-8, at most `MAX_BYTES`.
         document_format: N3 or RDF/XML.
-        base: resolves relative IRIs.
-        environment: must have bounds.
+        base: of relative IRIs.
+        environment: must have limits.
         log: takes one `N3_FORMULA` for each statement with a variable or formula,
             which is left out; nothing if there is an error.
 
     Raises:
-        NeedsSandbox: there are none.
+        NeedsSandbox: there are no limits.
         SourceFault: `NOT_INSTALLED`.
         ValueError: rdflib refuses the document as well; says why.
     """
@@ -101,7 +97,7 @@ def _lines(graph: Any, log: FaultLog) -> Iterator[str]:
 
 
 def _term(term: Any) -> str:
-    """Return a term of rdflib as ours; empty if it is none of RDF."""
+    """Return a term of rdflib as ours; empty if not RDF."""
     match type(term).__name__:
         case "URIRef":
             return terms.iri(str(term))
@@ -117,7 +113,7 @@ def _term(term: Any) -> str:
 
 
 def _is_old_rdf_xml(document: bytes) -> bool:
-    """Tell whether XML is RDF/XML but for the missing namespace of old attributes.
+    """Return whether XML is RDF/XML but for the missing namespace of old attributes.
 
     rdflib would make properties of all other names without namespace. XML literals
     are left out: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.

@@ -1,6 +1,6 @@
-"""Going on after a bad statement, and when not to.
+"""Decide whether to go on after a bad statement.
 
-Reading goes on only where nothing can come out that the publisher did not say.
+Reading goes on only where no statement can come out that the publisher did not make.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BARE_TERM = re.compile(r"[\w.%-]+$")
 
 
 def bad_line(error: SyntaxError) -> int:
-    """Return the number, from 1, of the line a line-based statement failed on."""
+    """Return the number, from 1, of the line on which a line-based statement failed."""
     line = error.lineno or 1
     # A statement that ends too early is reported at the begin of the next line.
     is_before = error.offset == 1 and is_empty_span(error)
@@ -31,7 +31,7 @@ def bad_line(error: SyntaxError) -> int:
 
 
 def is_empty_span(error: SyntaxError) -> bool:
-    """Tell whether the error has a place but no extent: an end where none may be."""
+    """Return whether the error has a place but no extent: an end where none may be."""
     begin = error.lineno, error.offset
     return None not in begin and begin == (error.end_lineno, error.end_offset)
 
@@ -39,8 +39,7 @@ def is_empty_span(error: SyntaxError) -> bool:
 class SourceLines:
     """The text around errors, whose places only go forward.
 
-    Args:
-        reopen: opens the source, when the first error asks for it.
+    `reopen` opens the source at the first error.
     """
 
     def __init__(self, reopen: Callable[[], BinaryIO]) -> None:
@@ -50,14 +49,14 @@ class SourceLines:
         self._before = self._line = b""
 
     def close(self) -> None:
-        """Close the source, if it was opened."""
+        """Close the source, if open."""
         if self._file is not None:
             self._file.close()
 
     def up_to(self, line: int, column: int) -> str | None:
         """Return the line before and this one up to the column (from 1).
 
-        None if that cannot be told, as lines are too long.
+        None if unknown, as lines are too long.
         """
         file = self._file = self._file or self._reopen()
         while self._n_read < line:
@@ -70,13 +69,13 @@ class SourceLines:
 
 
 def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
-    """Tell whether later statements would be read with an outdated directive.
+    """Return whether later statements would be read with an outdated directive.
 
-    A prefix that was never declared makes statements bad, which are counted; one
-    that keeps an older meaning, or a base, would make them wrong.
+    An undeclared prefix makes statements bad, which are counted; one with an older
+    meaning, or a base, would make them wrong.
 
     Args:
-        text: source before the place of the error; None if it is not known.
+        text: source before the place of the error; None if unknown.
         prefixes: declared so far.
     """
     if text is None:
@@ -90,12 +89,12 @@ def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
 
 
 def is_cut_off(text: str | None, line: bytes) -> bool:
-    """Tell whether a statement ends with the term that the source ends in.
+    """Return whether a statement ends with the last term of the source.
 
-    Where a document is cut off, `e:ab` may have been `e:abc`.
+    Where a document is truncated, `e:ab` may have been `e:abc`.
 
     Args:
-        text: source before its end; None if it is not known.
+        text: source before its end; None if unknown.
         line: last statement read, in canonical N-Quads.
     """
     term = _BARE_TERM.search(text or "")

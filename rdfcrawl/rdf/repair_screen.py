@@ -1,9 +1,8 @@
-r"""Turtle, TriG and N3 that the parser refused, with what can be mended mended.
+r"""Mend Turtle, TriG and N3 that the parser refused.
 
-IRIs that may not have the characters they have are escaped; a backslash that begins no
-escape is marked, so that its statement is left out, and no more. Left as it is, the
-parser loses its place at one within a long string, and what is quoted there comes out
-as statements.
+IRIs are escaped where they have invalid characters; a backslash that begins no escape
+is marked, so that its statement is left out, and no more. Else the parser loses its
+place at one within a long string, and quoted text comes out as statements.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ _ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
 
 
 class RepairScreen:
-    """Passes text on block by block, mended.
+    """Screen that mends text.
 
     Args:
         log: takes one `REPAIRED` for each IRI.
-        on_mark: called when there is a bad escape: statements with `MARK` are to be
-            left out from now on.
+        on_mark: called at a bad escape: statements with `MARK` are to be left out from
+            now on.
     """
 
     def __init__(self, log: FaultLog, on_mark: Callable[[], None]) -> None:

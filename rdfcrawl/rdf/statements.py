@@ -1,4 +1,4 @@
-"""The statements of a document as canonical N-Quads, as the parser gives them.
+"""Parse the statements of a document as canonical N-Quads.
 
 Every term was checked by pyoxigraph in its strict mode. Blank nodes and graphs are
 still those of the document.
@@ -18,7 +18,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.checking import mended
 from rdfcrawl.rdf.lenient import well_formed
-from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.lines import gathered, iter_line_blocks
 from rdfcrawl.rdf.nesting import (
     MAX_DEPTH,
     has_long_chain,
@@ -35,7 +35,7 @@ from rdfcrawl.rdf.recovery import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from pyoxigraph import QuadParser
 
@@ -51,39 +51,29 @@ _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have 
 
 
 class StatementReader:
-    """Reads one document.
+    """Reader of one document.
 
     Args:
-        document_format: what it is in.
-        base: resolves relative IRIs.
-        limits: what is read at most.
+        document_format: of the document.
+        base: of relative IRIs.
+        limits: on the document.
         log: takes the faults.
         is_lenient: bad terms cost their statements alone; see `lenient`.
-        ends_at_error: the first error that is not noted ends reading.
+        ends_at_error: the first error that is not logged ends reading.
 
     Attributes:
-        is_lenient: as it was given.
+        is_lenient: as given.
         is_partial: reading ended before the end of the document.
-        needs_context: it ended at a remote context of JSON-LD.
-        error: what the parser said first; empty if nothing.
+        needs_context: reading ended at a remote context of JSON-LD.
+        error: first message of the parser; or empty.
         n_before: statements read before that.
-        n_read: statements so far, also those that were left out; at the end perhaps
+        n_read: statements so far, including left out ones; at the end perhaps
             a little more.
     """
 
     __slots__ = (
-        "_base",
-        "_ends_at_error",
-        "_format",
-        "_limits",
-        "_log",
-        "_n_errors",
-        "error",
-        "is_lenient",
-        "is_partial",
-        "n_before",
-        "n_read",
-        "needs_context",
+        *("_base", "_ends_at_error", "_format", "_limits", "_log", "_n_errors"),
+        *("error", "is_lenient", "is_partial", "n_before", "n_read", "needs_context"),
     )
 
     def __init__(
@@ -116,13 +106,13 @@ class StatementReader:
             reopen: gives the source once more, to look at the place of an error.
 
         Raises:
-            SourceFault: from reading the source, or it is nested too deeply.
+            SourceFault: from reading the source, or nested too deeply.
         """
         if self._format.is_line_based:
             return self._read_lines(source)
         if isinstance(source, bytes):
             self._check_depth(source)
-        return _gather(self._read_whole(source, reopen))
+        return gathered(self._read_whole(source, reopen), GATHER_BYTES)
 
     # Line-based formats: lines that are canonical are taken as they are. Others have
     # a parser of their own, and after a bad line reading starts anew with the next
@@ -225,10 +215,10 @@ class StatementReader:
     def _read_batch(
         self, parser: QuadParser, batch: int
     ) -> tuple[bytes, int, SyntaxError | SourceFault | None]:
-        """Return the lines, how many statements were read, and what ended them.
+        """Return the lines, the number of statements, and the error that ended them.
 
         Counting takes a twentieth of the time: large batches are taken to be full.
-        The last one may be not, which shows in that none comes after it.
+        The last one may be smaller, which shows when none comes after it.
         """
         quads = islice(parser, batch)
         out = io.BytesIO()
@@ -260,7 +250,7 @@ class StatementReader:
         text: str | None,
         parser: QuadParser,
     ) -> bool:
-        """Note the error and tell whether reading may go on after it."""
+        """Log the error and return whether reading may go on after it."""
         if isinstance(error, SourceFault):
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
@@ -311,20 +301,6 @@ _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 def _count_lines(n_before: int, block: bytes, end: int) -> int:
     return n_before + block.count(b"\n", 0, end)
-
-
-def _gather(batches: Iterable[bytes]) -> Iterator[bytes]:
-    """Join batches to about `GATHER_BYTES`."""
-    parts: list[bytes] = []
-    n_bytes = 0
-    for lines in batches:
-        parts.append(lines)
-        n_bytes += len(lines)
-        if n_bytes >= GATHER_BYTES:
-            yield b"".join(parts)
-            parts.clear()
-            n_bytes = 0
-    yield parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _without_cut_off(

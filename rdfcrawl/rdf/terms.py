@@ -1,7 +1,7 @@
-"""Writes terms as N-Quads, whatever is in them.
+"""Write terms as N-Quads, whatever their characters.
 
-What is not a term (a relative IRI, a bad language tag) is written all the same,
-escaped so that it stays one token: `checking.check` then drops the statement.
+Invalid terms (a relative IRI, a bad language tag) are written all the same, escaped
+so that each stays one token: `checking.check` then drops the statement.
 """
 
 from __future__ import annotations

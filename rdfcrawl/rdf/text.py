@@ -1,4 +1,4 @@
-"""The text of one document as UTF-8, screened, as often as a reader needs it."""
+"""Decode the text of one document to UTF-8, screened, as often as a reader needs it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class DocumentText:
     Args:
         source: the bytes.
         charset: of the Content-Type, or empty.
-        is_xml: the XML declaration counts, and what is dangerous is refused.
-        max_bytes: that are read; more is noted as `TOO_LARGE`.
+        is_xml: the XML declaration counts, and dangerous XML is refused.
+        max_bytes: that are read; more is logged as `TOO_LARGE`.
     """
 
     __slots__ = ("_charset", "_is_xml", "_max_bytes", "_passing", "_source")
@@ -40,7 +40,7 @@ class DocumentText:
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether nothing is read any more."""
+        """Whether the document is in memory."""
         return self._source.data is not None
 
     @property
@@ -50,11 +50,9 @@ class DocumentText:
 
     @contextmanager
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
-        """Give the text: as a whole if it is in memory, else as a stream.
+        """Give the text: as a whole if in memory, else as a stream.
 
-        Args:
-            log: takes the faults.
-            screens: see each block last, one after the other, and may change it.
+        `screens` see each block last, one after the other, and may change it.
 
         Raises:
             SourceFault: from a screen.
@@ -70,19 +68,19 @@ class DocumentText:
 
         Raises:
             SourceFault: from a screen.
-            OSError: it has passed by.
+            OSError: the stream has passed by.
         """
         if self._source.data is not None:
             return io.BytesIO(self._whole(self._source.data, log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
-        """Take the document into memory if it is not longer; tell whether it is not."""
+        """Take a document of at most so many bytes into memory; return whether done."""
         self._source = self._source.gathered(max_bytes)
         return self._source.data is not None and len(self._source.data) <= max_bytes
 
     def drain(self) -> None:
-        """Read a stream that passes by to its end: only there some faults show."""
+        """Read a stream to its end, where some faults show."""
         file, self._passing = self._passing, None
         if file is not None:
             while file.read(BLOCK_BYTES):
@@ -90,9 +88,6 @@ class DocumentText:
 
     def whole(self, log: FaultLog) -> bytes:
         """Return all of the text, of a document in memory.
-
-        Args:
-            log: takes the faults.
 
         Raises:
             SourceFault: from a screen.

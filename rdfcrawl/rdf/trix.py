@@ -1,4 +1,4 @@
-"""TriX to statements, as a stream.
+"""Read TriX as a stream.
 
 Source: Carroll and Stickler, "RDF Triples in XML", HP Laboratories 2004-56, and its
 DTD: `TriX (graph*)`, `graph (uri*, triple*)`, `triple ((id|uri|plainLiteral|
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.environment import ReaderContext
     from rdfcrawl.rdf.limits import ParseLimits
 
 NAMESPACES: Final = frozenset({"", TRIX})
@@ -48,27 +47,23 @@ _LITERALS = frozenset({"plainLiteral", "typedLiteral"})
 _TERMS = _LITERALS | {"uri", "id"}
 
 
-def read_trix(  # one signature for all readers
+def read_trix(
     source: bytes | BinaryIO,
     *,
-    base: str,  # noqa: ARG001
-    environment: ReaderContext,  # noqa: ARG001
     limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[str]:
     """Yield the statements of a TriX document, unchecked, in its order.
 
-    IRIs are taken as they are: the format has no relative ones. A graph with several
-    names gives its statements once for each. A triple that is no RDF (a literal as
-    subject) or has what TriX does not have there is noted and left out, as is any other
-    element that does not belong; where the graph of statements is in doubt or the XML
-    is not well-formed, the document ends.
+    IRIs are not resolved: the format has no relative ones. A graph with several names
+    gives its statements once for each. A triple that is no RDF (a literal as subject)
+    or not allowed by TriX is logged and left out, as is any other misplaced element;
+    where the graph of statements is in doubt or the XML is not well-formed, the
+    document ends.
 
     Args:
         source: UTF-8 without byte order mark, with entities that are screened;
             read as a stream in bounded memory.
-        base: not used.
-        environment: not used.
         limits: `literal_bytes` and `n_errors` count.
         log: takes the faults: `SYNTAX` and `LITERAL_TOO_LONG`.
 
@@ -91,10 +86,9 @@ def read_trix(  # one signature for all readers
 
 
 class _TrixReader:
-    """Gathers statements while XML is fed to it.
+    """Collector of statements while XML is fed to it.
 
-    Attributes:
-        is_complete: the end of the document was fed.
+    `is_complete`: the end of the document was fed.
     """
 
     def __init__(self, limits: ParseLimits, log: FaultLog) -> None:
@@ -123,7 +117,7 @@ class _TrixReader:
         parser.ProcessingInstructionHandler = self._instruction
 
     def feed(self, block: bytes) -> None:
-        """Read the next block; an empty one is the end.
+        """Parse the next block; an empty one is the end.
 
         Raises:
             SourceFault: the document is no TriX.
@@ -136,7 +130,7 @@ class _TrixReader:
         self.is_complete = not block
 
     def take(self) -> list[str]:
-        """Return the statements since the last time."""
+        """Return the statements since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
@@ -163,16 +157,16 @@ class _TrixReader:
         self._begin(local, attributes)
 
     def _is_xml(self) -> bool:
-        """Tell whether elements are part of a term."""
+        """Return whether elements are part of a term."""
         return self._open[-1:] == ["typedLiteral"] and self._datatype == _XML_LITERAL
 
     def _skip(self, what: str) -> None:
-        """Leave out the element that has begun, and the triple that it is in."""
+        """Leave out the current element, and the triple around it."""
         self._n_skipped = 1
         self._leave_out(what)
 
     def _leave_out(self, what: str, reason: Reason = Reason.SYNTAX) -> None:
-        """Leave out the triple that is open; note that, once."""
+        """Leave out the open triple, and log this once."""
         if self._in_triple:
             if self._is_bad:
                 return
@@ -207,7 +201,7 @@ class _TrixReader:
             self._content.text(text)
 
     def _has_room(self, text: str) -> bool:
-        """Tell whether the text still belongs to a term that is not too long."""
+        """Return whether a term has room for the text."""
         if self._content.n_chars + len(text) <= self._limits.literal_bytes:
             return True
         self._leave_out("the text of a term", Reason.LITERAL_TOO_LONG)

@@ -1,4 +1,4 @@
-"""Canonical N-Quads without the names of graphs, for formats that hold only triples."""
+"""Remove the names of graphs from canonical N-Quads, for formats of triples."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _NAMED = re.compile(
 def without_graph_names(block: bytes) -> tuple[bytes, int]:
     r"""Return the statements as canonical N-Triples, and how many named a graph.
 
-    Args:
-        block: whole lines of canonical N-Quads.
+    `block` is whole lines of canonical N-Quads.
 
     >>> without_graph_names(b'<urn:s> <urn:p> "a <urn:b> ." <urn:g> .\n')
     (b'<urn:s> <urn:p> "a <urn:b> ." .\n', 1)

@@ -1,7 +1,7 @@
-"""XML within a term, as the lexical form of an `rdf:XMLLiteral`.
+"""Write XML within a term as the lexical form of an `rdf:XMLLiteral`.
 
 Source: Exclusive XML Canonicalization 1.0, with comments and without inclusive
-prefixes, as RDF/XML section 7.2.17 has it; Canonical XML 1.0 section 2.3.
+prefixes, as in RDF/XML section 7.2.17; Canonical XML 1.0 section 2.3.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ _VALUE: Final = str.maketrans(
 
 
 class XmlContent:
-    """Writes the content of an element while a parser goes through it.
+    """Writer of the content of an element while a parser goes through it.
 
     Names are those of expat with `namespace_prefixes`: `name`, `namespace name` or
     `namespace name prefix`.
 
     Attributes:
-        depth: elements that are open.
         has_elements: there was one; else the content is text alone.
-        n_chars: of what is written, about.
+        n_chars: written so far, about.
     """
 
     def __init__(self) -> None:
@@ -49,28 +48,28 @@ class XmlContent:
 
     @property
     def depth(self) -> int:
-        """How many elements are open."""
+        """Number of open elements."""
         return len(self._open)
 
     def value(self) -> str:
-        """Return the lexical form: what is written, or the text if that is all."""
+        """Return the lexical form: markup, or the text if there is no element."""
         return "".join(self._parts if self.has_elements else self._texts)
 
     def text(self, text: str) -> None:
-        """Take characters."""
+        """Write characters."""
         self._texts.append(text)
         self._write(text.translate(_TEXT))
 
     def comment(self, text: str) -> None:
-        """Take a comment."""
+        """Write a comment."""
         self._write(f"<!--{text}-->")
 
     def instruction(self, target: str, data: str) -> None:
-        """Take a processing instruction."""
+        """Write a processing instruction."""
         self._write(f"<?{target} {data}?>" if data else f"<?{target}?>")
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take the begin of an element."""
+        """Write a start tag."""
         self.has_elements = True
         namespace, local, prefix = split_name(name)
         used = {prefix: namespace}
@@ -89,14 +88,14 @@ class XmlContent:
         self._write(f"<{tag}{''.join(written)}>")
 
     def end(self) -> None:
-        """Take the end of an element."""
+        """Write an end tag."""
         tag, declared = self._open.pop()
         for prefix in declared:
             self._declared[prefix].pop()
         self._write(f"</{tag}>")
 
     def _declare(self, used: dict[str, str]) -> dict[str, str]:
-        """Return what an element uses and its ancestors do not declare."""
+        """Return the namespaces of an element that its ancestors do not declare."""
         new: dict[str, str] = {}
         for prefix, namespace in used.items():
             if namespace == XML:

@@ -15,12 +15,11 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.whole import iter_statements
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ PRODUCT: dict[str, Any] = {
 
 
 def _fast(data: bytes) -> None:
-    blocks = read_json_ld(
-        data, base=URL, environment=INLINE, limits=DEFAULT_LIMITS, log=FaultLog()
-    )
+    blocks = read_json_ld(data, base=URL, environment=INLINE, log=FaultLog())
     assert b"".join(blocks)
 
 
@@ -85,7 +82,7 @@ def _documents_per_sec(read: Callable[[bytes], None], data: bytes, n: int) -> fl
 
 def small_blocks() -> list[Figure]:
     """Return documents per second for a block of a page that names schema.org."""
-    found = BUNDLED.get(CONTEXT)
+    found = bundled_context(CONTEXT)
     assert found
     data = json.dumps(PRODUCT).encode()
     inlined = json.dumps({**PRODUCT, **found[1]}).encode()

@@ -15,7 +15,6 @@ from rdfcrawl.html.json_repair import load_json
 from rdfcrawl.html.jsonld import MAX_BLOCKS, extract_json_ld, iter_blocks
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 
@@ -31,7 +30,7 @@ def script(text: str, attributes: str = "") -> str:
 def read(html: str, log: FaultLog, environment: ReaderContext = BOUNDED) -> str:
     """Return the statements of a page's blocks."""
     page = ParsedPage(html.encode(), url=URL)
-    return b"".join(extract_json_ld(page, environment, DEFAULT_LIMITS, log)).decode()
+    return b"".join(extract_json_ld(page, environment, log)).decode()
 
 
 def reason_of(text: str) -> Reason | None:
@@ -130,7 +129,7 @@ def test_more_blocks_than_pages_have_are_left() -> None:
     """If a page has very many blocks, then those beyond the limit are a fault."""
     log = FaultLog()
     page = ParsedPage((script("{}") * (MAX_BLOCKS + 5)).encode(), url=URL)
-    for _ in extract_json_ld(page, INLINE, DEFAULT_LIMITS, log):
+    for _ in extract_json_ld(page, INLINE, log):
         pass
     assert log.count(Reason.TOO_LARGE) == 1
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.hextuples import read_hextuples
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
@@ -154,9 +153,7 @@ def test_whatever_comes_ends_as_a_fault(lines: list[list[str]], tail: bytes) -> 
     """If anything is read, then it is statements or a `SourceFault`."""
     log = FaultLog()
     body = b"\n".join(json.dumps(line).encode() for line in lines) + tail
-    statements = read_hextuples(
-        body, base=URL, environment=INLINE, limits=ParseLimits(), log=log
-    )
+    statements = read_hextuples(body, limits=ParseLimits(), log=log)
     try:
         for block in iter_checked(statements, log):
             assert not block or block.endswith(b" .\n")

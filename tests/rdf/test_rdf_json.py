@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.rdf_json import read_rdf_json
@@ -238,8 +237,6 @@ def test_whatever_comes_ends_as_a_fault(value: Any, cut: int, tail: str) -> None
         for body in (text, text[:cut] + tail):
             lines = read_rdf_json(
                 body.encode(),
-                base=URL,
-                environment=INLINE,
                 limits=ParseLimits(),
                 log=log,
             )

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.trix import read_trix
@@ -304,8 +303,6 @@ def test_whatever_comes_ends_as_a_fault(content: str) -> None:
     for body in (content, graph(content), graph(GOOD + content)):
         lines = read_trix(
             io.BytesIO(body.encode()),
-            base=URL,
-            environment=INLINE,
             limits=ParseLimits(),
             log=log,
         )

@@ -161,7 +161,6 @@ def json_ld(
             processing_mode=mode,
         ),
         environment=environment,
-        limits=DEFAULT_LIMITS,
         log=log,
     )
     output = QuadOutput(

@@ -17,7 +17,6 @@ from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.jsonld.whole import iter_statements
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +66,6 @@ def read(
             environment=ReaderContext(
                 contexts=contexts or Contexts({}), is_bounded=is_bounded
             ),
-            limits=DEFAULT_LIMITS,
             log=log,
             context_url=context_url,
         )

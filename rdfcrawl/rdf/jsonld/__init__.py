@@ -1,5 +1,5 @@
-"""JSON-LD 1.1: fast through pyoxigraph, whole through PyLD, contexts from our own.
+"""JSON-LD 1.1: fast through pyoxigraph, complete through PyLD, with our own contexts.
 
-No library ever loads a context by itself: they come with the package, or from a
-`ContextSource` that whoever runs the reader provides.
+No library ever loads a context: all come with the package, or from the `ContextSource`
+of whoever runs the reader.
 """

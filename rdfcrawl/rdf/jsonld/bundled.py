@@ -1,38 +1,23 @@
-"""The contexts that come with the package."""
+"""Load the contexts that come with the package."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any
 
 
-class BundledContexts:
-    """Contexts by URL, read from the package when they are first asked for."""
+def bundled_context(url: str) -> tuple[str, Any] | None:
+    """Return the URL of a bundled context and its document; else None.
 
-    def get(self, url: str) -> tuple[str, Any] | None:
-        """Return where a context is published and its document, if it is bundled.
-
-        The document is shared: it must not be changed.
-
-        Args:
-            url: without fragment.
-        """
-        name = _index().get(url)
-        return None if name is None else (url, _document(name))
-
-
-BUNDLED: Final = BundledContexts()
+    The document is shared: it must not be changed. `url` has no fragment.
+    """
+    name = _json("index.json").get(url)
+    return None if name is None else (url, _json(name))
 
 
 @cache
-def _index() -> dict[str, str]:
-    text = (files("rdfcrawl") / "data" / "contexts" / "index.json").read_text("utf-8")
-    return dict(json.loads(text))
-
-
-@cache
-def _document(name: str) -> Any:
+def _json(name: str) -> Any:
     text = (files("rdfcrawl") / "data" / "contexts" / name).read_text("utf-8")
     return json.loads(text)

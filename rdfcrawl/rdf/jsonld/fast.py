@@ -1,4 +1,4 @@
-"""The fast way: contexts inlined, the rest by pyoxigraph, if it can be right."""
+"""Read JSON-LD the fast way: contexts inlined, the rest by pyoxigraph, if correct."""
 
 from __future__ import annotations
 
@@ -32,17 +32,14 @@ _LARGEST_BATCH: Final = 1024
 def fast_blocks(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[bytes] | None:
-    """Return the statements of a document, or None if this is not the way for it.
+    """Return the statements of a document, or None if not for the fast way.
 
-    Args:
-        value: of JSON, an object or array; changed while this runs and restored.
-        options: how it is read.
-        loader: gives its contexts.
+    `value` of JSON, an object or array, is changed while this runs and restored.
 
     Raises:
-        SourceFault: `REMOTE_CONTEXT`; while it is iterated: `SYNTAX`, late in a
+        SourceFault: `REMOTE_CONTEXT`; during iteration: `SYNTAX`, late in a
             large document.
-        NeedsSandbox: a context can be had elsewhere only.
+        NeedsSandbox: a context is available elsewhere only.
     """
     found = walk(value)
     if not _is_fast(value, found, options):
@@ -117,10 +114,10 @@ def _parser(data: bytes, options: JsonLdReaderOptions) -> pyoxigraph.QuadParser:
 def _inlined(
     value: Any, found: JsonContents, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> str:
-    """Return the document as JSON, with the contexts that it names.
+    """Return the document as JSON, with its contexts inlined.
 
     Raises:
-        NotFastError: it is not for the fast way.
+        NotFastError: not for the fast way.
         SourceFault, NeedsSandbox: as `ContextLoader.load`.
     """
     inlining = ContextInlining(loader, found.strings, base=options.base)

@@ -1,4 +1,4 @@
-"""Contexts inlined, with only those terms that the document may use."""
+"""Inline contexts, with only the terms that the document may use."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NOT_FAST: Final = frozenset(
 
 
 class NotFastError(Exception):
-    """The document needs what only the whole way has."""
+    """The document needs features that only PyLD has."""
 
 
 class ContextInlining:
-    """Replaces the references to contexts in one document.
+    """Replacer of the references to contexts in one document.
 
     Args:
-        loader: gives the contexts.
+        loader: of the contexts.
         strings: all strings of the document.
         base: of the document; resolves references.
     """
@@ -57,10 +57,10 @@ class ContextInlining:
     def expand(self, context: Any) -> list[Any]:
         """Return the local contexts of a value of `@context`, in order, not pruned.
 
-        Those from elsewhere come as `RemoteContext`.
+        Remote ones are `RemoteContext`.
 
         Raises:
-            NotFastError: it needs what only the whole way has.
+            NotFastError: not for the fast way.
             SourceFault, NeedsSandbox: as `ContextLoader.load`.
         """
         found = list(self._expand(context, self._base, ()))
@@ -75,11 +75,11 @@ class ContextInlining:
         return names_in(self._strings)
 
     def contexts(self) -> Iterable[dict[str, Any]]:
-        """Return all that were expanded."""
+        """Return all expanded contexts."""
         return self._seen.values()
 
     def _see(self, terms: dict[str, Any]) -> None:
-        """Keep the names that two contexts define: they may be protected."""
+        """Keep the names that two contexts define, since the first may be protected."""
         if len(self._seen) == 1:
             self._defined.update(*self._seen.values())
         if self._seen:
@@ -110,10 +110,10 @@ class ContextInlining:
             raise NotFastError  # an error, of which the whole way tells
 
     def prune(self, expanded: list[Any]) -> list[Any]:
-        """Return contexts of `expand` as they are written into the document.
+        """Return contexts of `expand` to write into the document.
 
         Raises:
-            NotFastError: they are not for the fast way, or would be too many.
+            NotFastError: not for the fast way, or too many terms.
         """
         return [
             self._prune(entry.terms) if isinstance(entry, RemoteContext) else entry
@@ -136,11 +136,7 @@ class ContextInlining:
 
 
 def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the definitions of the names, and of all that those refer to.
-
-    Args:
-        terms: a context from elsewhere.
-        names: what the document may use.
+    """Return the definitions of names that a document may use, and all references.
 
     Raises:
         NotFastError: one is not for the fast way.
@@ -160,15 +156,10 @@ def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 _KEYWORDS = frozenset(
-    [
-        "@base",
-        "@direction",
-        "@language",
-        "@propagate",
-        "@protected",
-        "@version",
-        "@vocab",
-    ]
+    (
+        *("@base", "@direction", "@language", "@propagate", "@protected"),
+        *("@version", "@vocab"),
+    )
 )
 
 
@@ -181,10 +172,10 @@ def _strings_of(name: str, definition: Any) -> set[str]:
 
 
 def _local(context: dict[str, Any]) -> dict[str, Any]:
-    """Return a context that the fast way reads as the standard says.
+    """Return a context that the fast way reads correctly.
 
     Raises:
-        NotFastError: it is not, or refers to a context elsewhere.
+        NotFastError: not for the fast way, or with a reference to a remote context.
     """
     contexts = [context]
     while contexts:
@@ -211,7 +202,7 @@ def _local(context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_definition(name: str, definition: dict[str, Any]) -> None:
-    """Raise `NotFastError` for what pyoxigraph 0.5.13 understands otherwise."""
+    """Raise `NotFastError` for definitions that pyoxigraph 0.5.13 misreads."""
     container = definition.get("@container")
     kinds = container if isinstance(container, list) else [container]
     # At a set or list in a graph container it panics, which ends the process.

@@ -1,4 +1,4 @@
-"""Loads the contexts of one document, within bounds."""
+"""Load the contexts of one document, within limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urldefrag, urlsplit
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.jsonld.references import iter_references, resolve
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
 from rdfcrawl.rdf.nesting import is_json_too_deep
@@ -19,15 +19,15 @@ MAX_CONTEXTS: Final = 20  # different ones of one document
 
 
 class ContextLoader:
-    """Gives the contexts of one document: bundled ones first, each loaded once.
+    """Loader of the contexts of one document: bundled ones first, each once.
 
     Args:
-        source: gives those that are not bundled.
+        source: of contexts that are not bundled.
         document_url: of the document.
 
     Attributes:
-        failure: the first context that could not be had; libraries hide what was
-            raised behind an exception of their own.
+        failure: the first missing context; libraries hide it behind an exception of
+            their own.
     """
 
     def __init__(self, source: ContextSource, *, document_url: str) -> None:
@@ -38,21 +38,18 @@ class ContextLoader:
         self.failure: SourceFault | NeedsSandbox | None = None
 
     def load(self, url: str) -> tuple[str, Any]:
-        """Return where a context was found and the document that holds it.
+        """Return where a context was found and its document, which must not be changed.
 
-        What is returned is shared: it must not be changed.
-
-        Args:
-            url: absolute; the fragment does not count.
+        `url` is absolute; its fragment is ignored.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`; the detail names the context.
-            NeedsSandbox: the source cannot give it here.
+            NeedsSandbox: the context is not available here.
         """
         url = urldefrag(url).url
         if url not in self._loaded:
             try:
-                self._loaded[url] = BUNDLED.get(url) or self._fetch(url)
+                self._loaded[url] = bundled_context(url) or self._fetch(url)
             except (SourceFault, NeedsSandbox) as error:
                 self.failure = self.failure or error
                 raise

@@ -1,4 +1,4 @@
-"""Which names of a document become IRIs by its contexts, as far as one can be sure."""
+"""Check which names of a document its contexts surely map to IRIs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RemoteContext:
-    """A context from elsewhere: large, shared, and not to be changed."""
+    """A remote context: large, shared, and not to be changed."""
 
     __slots__ = ("terms",)
 
@@ -27,13 +27,13 @@ def are_mapped(
     roots: list[list[Any]],
     inner: list[list[Any]],
 ) -> bool:
-    """Tell whether properties that have more than a string or number are IRIs.
+    """Return whether properties with more than a string or number are IRIs.
 
-    Of a property that is none, the standard drops all that is in its values;
-    pyoxigraph 0.5.13 writes some of it, and drops some where RDF alone lacks it.
+    For other properties, the standard drops all values with their content; pyoxigraph
+    0.5.13 writes some of it, and drops some where RDF alone lacks it.
 
     Args:
-        holders: keys and indexes of what is an object or array.
+        holders: keys and indexes of objects and arrays.
         contexts: all of the document.
         roots: of `Inlining.expand`, of each outermost object.
         inner: of `Inlining.expand`, of the other objects.
@@ -51,14 +51,14 @@ def are_mapped(
 
 
 def terms_of(entry: Any) -> dict[str, Any]:
-    """Return what an entry of a context defines; nothing if it is no object."""
+    """Return the definitions of an entry of a context; none if no object."""
     if isinstance(entry, RemoteContext):
         return entry.terms
     return entry if isinstance(entry, dict) else {}
 
 
 def _has_vocabulary(context: list[Any]) -> bool:
-    """Tell whether names that are not defined become IRIs."""
+    """Return whether undefined names become IRIs."""
     vocabulary: Any = ""
     for entry in context:
         vocabulary = "" if entry is None else terms_of(entry).get("@vocab", vocabulary)
@@ -70,13 +70,13 @@ def _is_vocabulary(value: Any) -> bool:
 
 
 def changes_vocabulary(context: list[Any]) -> bool:
-    """Tell whether names that were IRIs outside may be none inside."""
+    """Return whether names mapped to IRIs outside may not be mapped inside."""
     vocabularies = (terms_of(entry).get("@vocab", "x:") for entry in context)
     return None in context or not all(map(_is_vocabulary, vocabularies))
 
 
 def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
-    """Tell whether a term may be no absolute IRI."""
+    """Return whether a term may be no absolute IRI."""
     for _ in range(_MAX_ALIASES):
         iri = terms[name]
         if isinstance(iri, dict):
@@ -95,7 +95,7 @@ _MAX_ALIASES: Final = 8  # of one another, before a term is not looked at any mo
 
 
 def _gives_iri(name: str) -> bool:
-    """Tell whether a name is an IRI, or makes one behind a vocabulary."""
+    """Return whether a name is an IRI, or makes one after a vocabulary."""
     try:
         NamedNode(name if ":" in name else "x:" + name)
     except ValueError:
@@ -104,7 +104,7 @@ def _gives_iri(name: str) -> bool:
 
 
 def may_be_no_iri(key: str) -> bool:
-    """Tell whether a property with this name or IRI may be one that RDF lacks."""
+    """Return whether a property of this name or IRI may be dropped in RDF."""
     return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
 
 

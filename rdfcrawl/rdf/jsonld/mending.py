@@ -1,4 +1,4 @@
-"""What can be kept of JSON that ends too early or is broken somewhere."""
+"""Recover the intact nodes of JSON that is truncated or broken."""
 
 from __future__ import annotations
 
@@ -12,55 +12,52 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
-    """Return a document with those members of its outermost array that are whole.
+    """Return a document with the intact members of its outermost array.
 
-    A node that is cut off may lack its name, so that nothing of it is kept. The
-    outermost array is the document itself, or the `@graph` of its only object if
-    that has said its context before. None if there is no such array.
-
-    Args:
-        text: a document of JSON that is broken.
-        decoder: reads its parts.
+    A truncated node may lack its name, so that all of it is dropped. The outermost
+    array is the document itself, or the `@graph` of its only object after its context.
+    None if there is no such array.
 
     >>> import json
     >>> whole_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
     [{'a': 1}, {'b': 2}]
     """
-    at = _after_space(text, 0)
+    at = after_space(text, 0)
     if text.startswith("[", at):
         return _members(text, at + 1, decoder)
     found: dict[str, Any] = {}
     while text.startswith("," if found else "{", at):
         try:
-            key, at = decoder.raw_decode(text, _after_space(text, at + 1))
-            at = _after_space(text, at)
+            key, at = decoder.raw_decode(text, after_space(text, at + 1))
+            at = after_space(text, at)
             if not isinstance(key, str) or not text.startswith(":", at):
                 return None
-            at = _after_space(text, at + 1)
+            at = after_space(text, at + 1)
             if key == "@graph" and text.startswith("[", at):
                 members = _members(text, at + 1, decoder)
                 return {**found, key: members} if "@context" in found else None
             found[key], at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             return None
-        at = _after_space(text, at)
+        at = after_space(text, at)
     return None
 
 
 def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
-    """Return the members of an array from the place behind its bracket."""
+    """Return the members of an array from the place after its bracket."""
     members: list[Any] = []
     while True:
         try:
-            value, at = decoder.raw_decode(text, _after_space(text, at))
+            value, at = decoder.raw_decode(text, after_space(text, at))
         except (ValueError, RecursionError):
             return members
         members.append(value)  # a number may be cut off, but says nothing here
-        at = _after_space(text, at)
+        at = after_space(text, at)
         if not text.startswith(",", at):
             return members
         at += 1
 
 
-def _after_space(text: str, at: int) -> int:
+def after_space(text: str, at: int) -> int:
+    """Return the place after white space of JSON."""
     return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches

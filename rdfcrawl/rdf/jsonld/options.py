@@ -1,4 +1,4 @@
-"""How a document of JSON-LD is to be read."""
+"""Options for reading a document of JSON-LD."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ RdfDirection = Literal["", "i18n-datatype", "compound-literal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonLdReaderOptions:
-    """How a document is read: what section 9.3 of the JSON-LD 1.1 API names.
+    """Options of section 9.3 of the JSON-LD 1.1 API.
 
     Attributes:
-        base: resolves relative IRIs.
+        base: of relative IRIs.
         context_url: of a context before those of the document, of a `Link` header.
-        scope: blank nodes of one scope are those of another only if it is the same.
+        scope: blank nodes of different scopes are different.
         rdf_direction: how the base direction of text is written; not, if empty.
-        processing_mode: `json-ld-1.0` refuses what came later.
+        processing_mode: `json-ld-1.0` refuses later features.
     """
 
     base: str

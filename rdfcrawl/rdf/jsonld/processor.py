@@ -1,7 +1,7 @@
-"""PyLD, with what the suite of the JSON-LD 1.1 API and crawled pages need besides.
+"""Adapt PyLD to the suite of the JSON-LD 1.1 API and to crawled pages.
 
-Imported when it is first needed: loading PyLD takes as long as reading a thousand
-documents the fast way.
+Imported on first use: loading PyLD takes as long as reading a thousand documents the
+fast way.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
-from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
@@ -32,14 +32,11 @@ def to_dataset(
 ) -> dict[str, Any]:
     """Return the graphs of a document by name, each a list of triples.
 
-    Args:
-        value: of JSON, an object or array.
-        options: how it is read.
-        loader: gives its contexts.
+    `value` of JSON is an object or array.
 
     Raises:
         ProcessingError: of PyLD.
-        Exception: others, for what PyLD does not foresee.
+        Exception: others, in cases that PyLD does not foresee.
     """
 
     def load(url: str, _: object) -> dict[str, Any]:
@@ -49,7 +46,7 @@ def to_dataset(
             "contextUrl": None,
             "documentUrl": found,
             "document": _copy(document),
-            "tag": "static" if BUNDLED.get(url) else None,  # None: never kept
+            "tag": "static" if bundled_context(url) else None,  # None: never kept
         }
 
     arguments: dict[str, Any] = {
@@ -68,9 +65,9 @@ def to_dataset(
 
 
 def _copy(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document for PyLD, which writes into it, without `@base`.
+    """Return a copy of a document for PyLD, which writes into it, without `@base`.
 
-    Source: API section 4.1.2, step 5.7: it counts in the document itself only.
+    Source: API section 4.1.2, step 5.7: `@base` counts in the document itself only.
     """
     context = document.get("@context")
     if isinstance(context, list):
@@ -90,16 +87,16 @@ def _without_base(context: Any) -> Any:
 
 
 class _Contexts(dict[str, Any]):
-    """Contexts that PyLD has read: bundled ones for all documents, others for one."""
+    """Contexts parsed by PyLD: bundled ones for all documents, others for one."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return what is known of a context, by its URL or text."""
-        if BUNDLED.get(key):
+        """Return the parsed context, by its URL or text."""
+        if bundled_context(key):
             return _read_bundled().get(key, default)
         return super().get(key, default)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        if BUNDLED.get(key):
+        if bundled_context(key):
             _read_bundled()[key] = value
         else:
             super().__setitem__(key, value)
@@ -111,7 +108,7 @@ def _read_bundled() -> dict[str, Any]:
 
 
 class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
-    """Writes what PyLD 3.3 ends at or rewrites."""
+    """Processor without the crashes and rewriting of PyLD 3.3."""
 
     def _graph_to_rdf(self, graph: Any, issuer: Any, options: Any) -> Any:
         # An `@id` that has the form of a keyword is ignored: the suite's te122.
@@ -129,11 +126,11 @@ class _Processor(jsonld.JsonLdProcessor):  # type: ignore[misc]
 
 
 def _double(item: dict[str, Any]) -> str:
-    """Return what is written of a number that is a double; empty if it is none.
+    """Return the lexical form of a double; empty for other values.
 
-    A string that says it is a double stays as it is. Other than section 8.2.2 says,
-    a number has as many digits as tell it from all others, as in XSD: the
-    publisher's 9.95 stays 9.95E0 and does not become 9.949999999999999E0.
+    A string with the datatype double is unchanged. Unlike in section 8.2.2, a number
+    has just enough digits to be unique, as in XSD: the publisher's 9.95 stays 9.95E0
+    and does not become 9.949999999999999E0.
     """
     value, datatype = item.get("@value"), item.get("@type")
     if isinstance(value, str):

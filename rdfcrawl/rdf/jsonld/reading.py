@@ -1,4 +1,4 @@
-"""JSON-LD to checked statements: the fast way if it is right, else the whole one."""
+"""Read JSON-LD as checked statements: the fast way if correct, else through PyLD."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
-    from rdfcrawl.rdf.limits import ParseLimits
 
 
 def read_json_ld(
@@ -27,26 +26,24 @@ def read_json_ld(
     *,
     base: str,
     environment: ReaderContext,
-    limits: ParseLimits,
     log: FaultLog,
     context_url: str = "",
 ) -> Iterator[bytes]:
     """Yield the statements of a document as blocks of canonical N-Quads.
 
-    Of a document that is cut off or broken, the nodes before the error are read if
-    they are members of its outermost array; see `mending`.
+    Of a truncated or broken document, the nodes before the error are read if members of
+    its outermost array; see `mending`.
 
     Args:
         data: UTF-8 without byte order mark.
         base: URL of the document; resolves relative IRIs and contexts.
         environment: gives contexts, and says whether PyLD may run here.
-        limits: what is read at most.
-        log: takes the faults: `SYNTAX` if it is no JSON, `BAD_TERM`.
-        context_url: of the context that a `Link` header names, or empty.
+        log: takes the faults: `SYNTAX` for invalid JSON, `BAD_TERM`.
+        context_url: of the context in a `Link` header, or empty.
 
     Raises:
         SourceFault: `SYNTAX` or `REMOTE_CONTEXT`; nothing can be read.
-        NeedsSandbox: nothing was read; it can be where there are bounds.
+        NeedsSandbox: nothing was read; it can be read where there are limits.
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
@@ -54,7 +51,6 @@ def read_json_ld(
         _value(data, log),
         options=JsonLdReaderOptions(base=base, context_url=context_url),
         environment=environment,
-        limits=limits,
         log=log,
     )
 
@@ -64,23 +60,12 @@ def read_json_ld_value(
     *,
     options: JsonLdReaderOptions,
     environment: ReaderContext,
-    limits: ParseLimits,
     log: FaultLog,
 ) -> Iterator[bytes]:
     """Yield the statements of a value of JSON; see `read_json_ld`.
 
-    Args:
-        value: of JSON, nested at most `nesting.MAX_DEPTH` levels; not changed.
-        options: how it is read.
-        environment: gives contexts, and says whether PyLD may run here.
-        limits: what is read at most.
-        log: takes `BAD_TERM`.
-
-    Raises:
-        SourceFault: `SYNTAX` or `REMOTE_CONTEXT`; nothing can be read.
-        NeedsSandbox: nothing was read; it can be where there are bounds.
+    The value is nested at most `nesting.MAX_DEPTH` levels, and not changed.
     """
-    del limits  # the reader of the lines applies them
     if not isinstance(value, dict | list):
         return  # section 5.1.2, step 4: free-floating scalars say nothing
     loader = ContextLoader(environment.contexts, document_url=options.base)
@@ -95,7 +80,7 @@ def read_json_ld_value(
 
 
 def _value(data: bytes, log: FaultLog) -> Any:
-    """Return the document's value, or what can be kept of it."""
+    """Return the document's value, or its intact part."""
     if is_json_too_deep(data):
         raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
     text = data.decode("utf-8", "replace").strip(" \t\n\r")

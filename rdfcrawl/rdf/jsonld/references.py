@@ -1,4 +1,4 @@
-"""Where JSON-LD refers to contexts elsewhere."""
+"""Find the references of JSON-LD to remote contexts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ if TYPE_CHECKING:
 
 
 def iter_references(value: Any, *, is_context: bool) -> Iterator[str]:
-    """Yield the references to contexts in a value of JSON, as they are written.
+    """Yield the references to contexts in a value of JSON, as written.
 
-    Args:
-        value: a document or a context.
-        is_context: it is the value of `@context`.
+    `is_context` if the value is that of `@context`, not a document.
     """
     stack = [(value, is_context)]
     while stack:
@@ -33,7 +31,7 @@ def iter_references(value: Any, *, is_context: bool) -> Iterator[str]:
 
 
 def resolve(base: str, reference: str) -> str:
-    """Return a reference resolved, without fragment; as it is if it cannot be."""
+    """Return a reference resolved, without fragment; unchanged if invalid."""
     try:
         return urldefrag(urljoin(base, reference)).url
     except ValueError:

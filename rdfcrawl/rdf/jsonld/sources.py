@@ -1,4 +1,4 @@
-"""Where the contexts of JSON-LD come from: the seam between reader and network."""
+"""Sources of the contexts of JSON-LD: the seam between reader and network."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MAX_CONTEXT_DEPTH: Final = 5  # contexts that name contexts that name …
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextDocument:
-    """A document that holds a context.
+    """A document with a context.
 
     Attributes:
-        url: where it was found, after redirects; resolves what it refers to.
+        url: where it was found, after redirects; base of its references.
         content: JSON, UTF-8, at most `MAX_CONTEXT_BYTES`.
     """
 
@@ -25,24 +25,23 @@ class ContextDocument:
 
 
 class ContextSource(Protocol):
-    """Gives contexts by URL."""
+    """Source of contexts by URL."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return the context at an absolute URL.
 
-        Args:
-            url: as the document names it, resolved.
-            document_url: the document that names it, or whose context does.
+        `document_url` is that of the document that names the context, or whose context
+        does.
 
         Raises:
-            SourceFault: `REMOTE_CONTEXT`: it cannot be had; the detail says why.
-            NeedsSandbox: not here, but perhaps where the reader may wait for it.
+            SourceFault: `REMOTE_CONTEXT`: not available; the detail says why.
+            NeedsSandbox: not here, but perhaps where the reader may wait.
         """
         ...
 
 
 class NoContexts:
-    """Has none, and cannot wait for any."""
+    """Source without contexts, where reading cannot wait."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Raise `NeedsSandbox`."""

@@ -1,4 +1,4 @@
-"""One walk over a value of JSON tells what the fast way has to know of it."""
+"""Collect what the fast way needs to know of a value of JSON, in one walk."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _LARGEST_PLAIN: Final = 2**53  # larger ones may lose digits, written as doubles
 
 @dataclass(slots=True)
 class JsonContents:
-    """What is in a value of JSON.
+    """Content of a value of JSON.
 
     Attributes:
-        holders: the keys and indexes of what is an object or array.
+        holders: the keys and indexes of objects and arrays.
         strings: all of them, keys and values.
         nodes: the objects that have a context.
         has_lists: an object has the key `@list` or `@set`.
-        is_plain: all numbers are such that libraries agree on them.
+        is_plain: libraries agree on all numbers.
     """
 
     holders: set[Any] = field(default_factory=set)
@@ -29,7 +29,7 @@ class JsonContents:
 
 
 def walk(value: Any) -> JsonContents:
-    """Return what is in a value of JSON; contexts count as parts of it."""
+    """Return the content of a value of JSON, including contexts."""
     found = JsonContents()
     strings, holders = found.strings, found.holders
     stack = [value]
@@ -59,7 +59,7 @@ def walk(value: Any) -> JsonContents:
 
 
 def _is_plain(number: float) -> bool:
-    """Tell whether it has a fraction, or is an integer that is not too large."""
+    """Return whether a number has a fraction, or is not too large an integer."""
     if number == 0:
         return copysign(1, number) > 0
     return isfinite(number) and (
@@ -68,5 +68,5 @@ def _is_plain(number: float) -> bool:
 
 
 def names_in(strings: set[str]) -> set[str]:
-    """Return what may be a term among strings: they, and what is before a colon."""
+    """Return possible terms among strings, which include their parts before a colon."""
     return strings | {text[: text.index(":")] for text in strings if ":" in text}

@@ -1,4 +1,4 @@
-"""All of JSON-LD 1.1 through PyLD, with contexts of our own loading."""
+"""Read all of JSON-LD 1.1 through PyLD, with contexts of our own loading."""
 
 from __future__ import annotations
 
@@ -26,19 +26,14 @@ _CONTEXT_CODES = frozenset(
 def iter_statements(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[str]:
-    """Yield the statements of a document as lines that are not checked.
+    """Yield the statements of a document as unchecked lines.
 
-    Can go quadratic and recurse: to be run within bounds.
-
-    Args:
-        value: of JSON.
-        options: how it is read.
-        loader: gives its contexts.
+    Can be quadratic and recurse: to be run within limits.
 
     Raises:
         SourceFault: `SYNTAX` with the error code of JSON-LD 1.1, or
             `REMOTE_CONTEXT`.
-        NeedsSandbox: a context can be had elsewhere only.
+        NeedsSandbox: a context is available elsewhere only.
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
@@ -73,7 +68,7 @@ def _dataset(
 
 
 def _fault(error: BaseException) -> SourceFault:
-    """Return the fault for an error of PyLD: the innermost that has a code."""
+    """Return the fault for an error of PyLD: the innermost with a code."""
     found: Any = error
     cause: BaseException | None = error
     while cause is not None:

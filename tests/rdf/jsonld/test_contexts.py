@@ -11,12 +11,11 @@ import pytest
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.jsonld.bundled import BUNDLED
+from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.references import iter_references
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.jsonld_reading import Contexts, read
 
 _FOLDER = files("rdfcrawl") / "data" / "contexts"
@@ -51,7 +50,7 @@ def test_no_bundled_file_is_without_url() -> None:
 )
 def test_spellings_of_bundled_contexts_are_known(url: str) -> None:
     """If a well-known context is named, then nobody is asked for it."""
-    assert BUNDLED.get(url)
+    assert bundled_context(url)
 
 
 def test_a_context_is_asked_for_once() -> None:
@@ -191,7 +190,6 @@ def test_a_context_that_must_be_waited_for_needs_the_sandbox(key: str) -> None:
         data,
         base="http://example.org/",
         environment=INLINE,
-        limits=DEFAULT_LIMITS,
         log=FaultLog(),
     )
     with pytest.raises(NeedsSandbox):

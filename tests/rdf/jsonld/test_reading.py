@@ -17,7 +17,6 @@ from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, canonical, read
@@ -144,7 +143,6 @@ def test_long_iris_used_often_do_not_pile_up() -> None:
         json.dumps(document).encode(),
         base=BASE,
         environment=INLINE,
-        limits=DEFAULT_LIMITS,
         log=FaultLog(),
     )
     n_blocks = sum(1 for block in blocks if len(block) < 2**20)
@@ -170,7 +168,6 @@ def test_scopes_keep_blank_nodes_apart(extra: dict[str, str]) -> None:
             value,
             options=JsonLdReaderOptions(base=BASE, scope=scope),
             environment=type(INLINE)(is_bounded=True),
-            limits=DEFAULT_LIMITS,
             log=FaultLog(),
         )
         return b"".join(blocks)
