@@ -1,1 +1,1 @@
-"""What the methods of users' own spiders are called with, and what they yield."""
+"""Call the methods of users' own spiders, and process their output."""

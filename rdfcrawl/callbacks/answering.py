@@ -1,4 +1,4 @@
-"""Gives answers to the callbacks of requests that came from the frontier."""
+"""Give responses to the callbacks of requests that came from the frontier."""
 
 from __future__ import annotations
 
@@ -25,14 +25,10 @@ logger = logging.getLogger(__name__)
 
 
 async def answer_request(document: Document, spider: Spider) -> None:
-    """Call back, and wait until all that comes of it is dealt with.
+    """Call the callback of a record's request, and wait until its output is processed.
 
-    The answer goes through the spider middlewares, the items through the item
+    The response goes through the spider middlewares, the items through the item
     pipelines, the requests to the scheduler, as for any request of Scrapy.
-
-    Args:
-        document: of a record that is a request.
-        spider: that has made it.
     """
     crawler: Crawler = spider.crawler
     task = document.record.task
@@ -53,7 +49,7 @@ async def answer_request(document: Document, spider: Spider) -> None:
 
 
 def _result(document: Document, request: Request) -> Response | Failure:
-    """Return what the callback or the errback of a request is called with."""
+    """Return the argument of the callback or the errback of a request."""
     found = document.response.scrapy_response
     if not isinstance(found, Response):
         fault = document.faults[0] if document.faults else Fault(Reason.INTERNAL, "")

@@ -1,4 +1,4 @@
-"""RDF of an ordinary response, for spiders and scripts that have no crawl of ours."""
+"""Extract RDF from an ordinary response, for spiders and scripts without a crawl."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class ExtractedRdf:
 
     Attributes:
         url: of the response, without fragment.
-        format: name of the format it was read as; empty if it was not read.
-        decided_by: what decided the format (see `formats.decide`).
+        format: name of its format; empty if not read.
+        decided_by: how the format was detected (see `formats.decide`).
         n_quads: number of its statements.
         is_partial: it has statements that were not read.
         links: URLs that a crawl would follow from here, sorted.
-        faults: all that was wrong, in order.
+        faults: all of them, in order.
         reservations: what the publisher asks for in headers and page.
         withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
             statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
@@ -79,9 +79,9 @@ class ExtractedRdf:
         self.close()
 
     def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements; one at a time is in memory.
+        """Yield the statements, with one at a time in memory.
 
-        Those that the document puts into no graph of its own are in the default graph.
+        Statements outside of graphs of the document's own are in the default graph.
         """
         return read_quads(self.nquads())
 
@@ -109,12 +109,12 @@ async def extract(
 
     Args:
         response: fetched by Scrapy, or made by hand.
-        follow: which links are given, in the words of the argument `follow`.
+        follow: which links to return, as in the argument `follow`.
         settings: of the spider; without them, all settings have our defaults.
 
     Raises:
-        ConfigError: a setting or `follow` is wrong. What is wrong with the document
-            is in `faults`.
+        ConfigError: a setting or `follow` is wrong. Faults of the document are in
+            `faults`.
     """
     ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)

@@ -1,4 +1,4 @@
-"""One response as `scrapy parse` looks at it: read as in a crawl, and not stored."""
+"""Read one response for `scrapy parse`: as in a crawl, but not stored."""
 
 from __future__ import annotations
 
@@ -42,12 +42,11 @@ async def look_at(
         response: ordinary, with its body.
         parse: `parse_document` of the spider, if it has one of its own.
         follow: which links a crawl would follow.
-        fetch: limits, and manners of the requests for contexts.
+        fetch: limits, and politeness of the requests for contexts.
         extract: how documents are read.
 
     Yields:
-        The document, with what became of it; what `parse` yields; a request for each
-        link.
+        The document, with its outcome; the output of `parse`; a request for each link.
     """
     question = InspectionRequest(
         target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
@@ -73,7 +72,7 @@ async def look_at(
 
 
 def document_of(response: Response) -> Document:
-    """Return an ordinary response as a crawl would have fetched it."""
+    """Return an ordinary response as a fetched document."""
     url = response.url.partition("#")[0]
     declared = (response.headers.get("Content-Type") or b"").decode("latin-1")
     media_type, charset = parse_content_type(declared)
@@ -100,6 +99,6 @@ def document_of(response: Response) -> Document:
 
 
 async def no_chunks() -> AsyncIterator[bytes]:
-    """Yield nothing: the statements are copied as they are read."""
+    """Yield nothing, as the statements are copied when read."""
     return
     yield b""

@@ -1,4 +1,4 @@
-"""A document as `parse_document` of a spider gets it."""
+"""The document that `parse_document` of a spider gets."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class ParsedDocument:
-    """What was fetched and read; to be used only while `parse_document` runs.
+    """A document after fetching and reading; valid only while `parse_document` runs.
 
     Args:
-        item: the document, which the item pipelines are done with.
+        item: the document, after the item pipelines.
         max_bytes: longest body that is given as a whole.
 
     Attributes:
-        item: the document as item pipelines have it.
+        item: the document of item pipelines.
         url: final URL after redirects on the same host, without fragment.
         status: HTTP status.
         media_type: declared by the server, lower case, without parameters.
         depth: links followed from a seed.
-        parent: URL of the document that named it; empty for seeds.
+        parent: URL of the document with the link; empty for seeds.
         n_quads: statements in it.
-        faults: all that was wrong, in order.
+        faults: all of them, in order.
     """
 
     def __init__(self, item: Document, *, max_bytes: int) -> None:
@@ -51,23 +51,23 @@ class ParsedDocument:
         self._max_bytes = max_bytes
 
     def __repr__(self) -> str:
-        """Return what it is in one line."""
+        """Return status and URL in one line."""
         return f"<ParsedDocument {self.status} {self.url!r}>"
 
     def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements, as the store has them; no more than one is in memory.
+        """Yield the statements as in the store, with one at a time in memory.
 
         The graph of each is the document's URL, or another one of its origin.
         """
         return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
-        """Return the statements as a file of N-Quads, from its begin."""
+        """Return the statements as a file of N-Quads, from its beginning."""
         kept = self.item.kept
         return io.BytesIO() if kept is None else kept.open()
 
     def open(self) -> BinaryIO:
-        """Return the decoded body as a file, from its begin."""
+        """Return the decoded body as a file, from its beginning."""
         if self.item.response.path is not None:
             return self.item.response.path.open("rb")
         return io.BytesIO(self.item.response.body or b"")
@@ -77,7 +77,7 @@ class ParsedDocument:
         """The decoded body.
 
         Raises:
-            SourceFault: `TOO_LARGE`: it is longer than `DOWNLOAD_MAXSIZE`; `open` it.
+            SourceFault: `TOO_LARGE`: longer than `DOWNLOAD_MAXSIZE`; use `open`.
         """
         if self.item.response.n_bytes > self._max_bytes:
             detail = f"{self.item.response.n_bytes} bytes; open() gives a file"
@@ -87,7 +87,7 @@ class ParsedDocument:
 
     @cached_property
     def response(self) -> Response:
-        """The answer as Scrapy has it, for selectors and `follow`; see `body`."""
+        """The response as in Scrapy, for selectors and `follow`; see `body`."""
         declared = self.item.response.charset
         charset = f"; charset={declared}" if declared else ""
         headers = Headers({"Content-Type": f"{self.media_type}{charset}"})

@@ -1,4 +1,4 @@
-"""Hands documents to `parse_document` of a user's spider, and its output on."""
+"""Call `parse_document` of a user's spider, and process its output."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _REQUESTS_AT_ONCE: Final = 500
 
 
 class DocumentParsing:
-    """Calls a user's method with each document that was fetched and stored.
+    """Caller of a user's method, with each document that was fetched and stored.
 
     Args:
         crawler: whose pipelines take the items.
         session: whose frontier takes the requests.
         parse: the method.
-        max_bytes: longest body that it is given as a whole.
+        max_bytes: longest body that is given as a whole.
     """
 
     def __init__(
@@ -54,11 +54,9 @@ class DocumentParsing:
         self._max_bytes = max_bytes
 
     async def parse(self, document: Document, response: Response) -> None:
-        """Call the method, and wait until its items and requests are dealt with.
+        """Call the method, and wait until its items and requests are processed.
 
-        Args:
-            document: that the item pipelines are done with.
-            response: of its visit.
+        `document` has passed the item pipelines; `response` is that of its visit.
         """
         kept = document.kept
         if kept is None:
@@ -99,7 +97,7 @@ class DocumentParsing:
 
 
 def _follow_up(document: Document, request: Request) -> list[FollowUp]:
-    """Return what a request for another document is in the frontier."""
+    """Return the follow-up of a request for another document."""
     try:
         url = requestable(request.url, document.url)
     except BadUri as fault:
@@ -113,7 +111,7 @@ def _follow_up(document: Document, request: Request) -> list[FollowUp]:
 
 
 async def iterate_output(output: Any) -> AsyncIterator[Any]:
-    """Yield what a method yields or returns, whatever kind of function it is."""
+    """Yield the output of a method of any kind: function, coroutine or generator."""
     if isinstance(output, Awaitable):
         output = await output
     if isinstance(output, AsyncIterable):

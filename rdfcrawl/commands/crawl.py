@@ -1,4 +1,4 @@
-"""`scrapy crawl`, with errors of the operator told in one line."""
+"""`scrapy crawl`, with errors of the operator in one line."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyCrawlCommand):
-    """Runs a spider.
+    """Run a spider.
 
-    The exit code is 0 if it has finished, 1 if it has not, 2 for wrong usage, 3 if it
+    The exit code is 0 if the crawl has finished, 1 if not, 2 for wrong usage, 3 if it
     has finished without seeds of the operator that the guard refused.
     """
 
@@ -45,7 +45,7 @@ class Command(ScrapyCrawlCommand):
             prepare_process(self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check what the operator gave, then crawl."""
+        """Check the operator's input, then crawl."""
         if self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return

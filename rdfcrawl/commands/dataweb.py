@@ -1,4 +1,4 @@
-"""`scrapy dataweb`: serve a synthetic Data Web, and judge what a crawl found in it."""
+"""`scrapy dataweb`: serve a synthetic Data Web, and judge the result of its crawl."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Command(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """Give what follows the command's name."""
+        """Return the synopsis after the command's name."""
         return "serve [options] | recall [options] TRUTH OUTPUT..."
 
     def short_desc(self) -> str:
-        """Give one line for `scrapy -h`."""
+        """Return one line for `scrapy -h`."""
         return "Serve a synthetic Data Web, or judge a crawl of it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the action; the exit code is 2 if it cannot be done."""
+        """Run the action; the exit code is 2 on errors."""
         if args:
             raise UsageError(f"unknown arguments: {' '.join(args)}", print_help=False)
         try:
@@ -111,7 +111,7 @@ class Command(ScrapyCommand):
 
 
 def make_config(opts: argparse.Namespace) -> WebConfig:
-    """Make the parameters of a web: defaults, then the experiment, then options.
+    """Return the parameters of a web: defaults, then the experiment, then options.
 
     Raises:
         ConfigError: an option is out of its range.

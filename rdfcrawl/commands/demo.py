@@ -25,14 +25,14 @@ _CRAWL_DELAY_SECS = 0.1
 
 
 class Command(ScrapyCommand):
-    """Shows a whole crawl in less than a minute, without the Internet."""
+    """Show a whole crawl in less than a minute, without the Internet."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def short_desc(self) -> str:
-        """Return what it does."""
+        """Return one line for `scrapy -h`."""
         return "Crawl a synthetic Data Web on this machine and show what comes out"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -84,7 +84,7 @@ class Command(ScrapyCommand):
 
 
 def _check_redis(settings: BaseSettings | None) -> None:
-    """Exit at once if there is no Redis to be had."""
+    """Exit at once if no Redis is available."""
     from rdfcrawl.frontier.binary import find_server
 
     try:

@@ -18,13 +18,13 @@ TEMPLATES: Final = Path(rdfcrawl.__path__[0], "templates", "spiders")
 
 
 class Command(ScrapyGenspiderCommand):
-    """Writes a spider from a template of Scrapy, of the project, or of ours."""
+    """Write a spider from a template of Scrapy, of the project, or of ours."""
 
     _folder: Path | None = None
 
     @property
     def templates_dir(self) -> str:
-        """Folder of the templates; ours if the one that is asked for is there alone."""
+        """Folder of the templates; ours if the requested one is there alone."""
         return str(self._folder or super().templates_dir)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`scrapy list`, with the spiders that add-ons bring."""
+"""`scrapy list`, with the spiders of add-ons."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyListCommand):
-    """Lists the spiders that `scrapy crawl` finds."""
+    """List the spiders that `scrapy crawl` finds."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """List them."""
+        """List the spiders."""
         if self.settings is not None:
             AddonManager.load_pre_crawler_settings(self.settings)
         super().run(args, opts)

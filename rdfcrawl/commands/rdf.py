@@ -1,4 +1,4 @@
-"""`scrapy rdf`: what a document yields, and why: format, extractors, links, faults."""
+"""`scrapy rdf`: show what a document yields: format, extractors, links, faults."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _WRITTEN: Final = (".nq", ".nt", ".hdt")
 
 
 class Command(ScrapyCommand):
-    """Shows what one document yields; exit code 0: statements, 1: none, 2: usage."""
+    """Show what one document yields; exit code 0: statements, 1: none, 2: usage."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """Give what follows the command's name."""
+        """Return the synopsis after the command's name."""
         return "[options] URL|FILE|-"
 
     def short_desc(self) -> str:
-        """Give one line for `scrapy -h`."""
+        """Return one line for `scrapy -h`."""
         return "Show what a document yields: format, statements, links, faults"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ class Command(ScrapyCommand):
         add("--to", metavar="FILE", help="write all to FILE: .nq, .nt or .hdt")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Read the document and tell what it yields."""
+        """Read the document and print what it yields."""
         if len(args) != 1 or self.settings is None:
             fail("rdf: want one URL or file, or - for standard input")
         if opts.limit < 0:
@@ -168,7 +168,7 @@ def _show(question: InspectionRequest, limit: int) -> InspectionReport:
 
 
 def _rules(question: InspectionRequest, inspection: InspectionReport) -> Iterator[str]:
-    """Yield lines for people: which scraping rules are for the document."""
+    """Yield lines for people: the scraping rules for the document."""
     if not question.extract.rules:
         return
     from rdfcrawl.extraction.reading import rules_in
@@ -215,7 +215,7 @@ def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
 def _write_triples(
     lines: BinaryIO, out: BinaryIO, target: Path, base: str
 ) -> list[str]:
-    """Write N-Quads in a format without graphs; return what it could not hold."""
+    """Write N-Quads in a format without graphs; return what was lost."""
     from rdfcrawl.rdf.without_graphs import without_graph_names
 
     n_named = 0
@@ -254,7 +254,7 @@ def _blocks(lines: BinaryIO) -> Iterator[bytes]:
 
 
 def report(inspection: InspectionReport) -> list[str]:
-    """Return lines for people: what the document is, and what came of it."""
+    """Return lines for people: the document and its outcome."""
     document, outcome = inspection.document, inspection.outcome
     rows = [("document", document.url)]
     way = (*document.record.chain, *document.response.requested)[:-1]
@@ -321,5 +321,5 @@ def _fault(fault: Fault) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return text of the web without what would steer a terminal."""
+    """Return text of the web with control characters escaped."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

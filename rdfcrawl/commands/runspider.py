@@ -1,4 +1,4 @@
-"""`scrapy runspider`, with errors of the operator told in one line."""
+"""`scrapy runspider`, with errors of the operator in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Command(ScrapyRunspiderCommand):
-    """Runs the spider in a file; the exit codes are those of `crawl`."""
+    """Run the spider in a file; the exit codes are those of `crawl`."""
 
     _spider: type[RdfSpider] | None = None
 
@@ -39,7 +39,7 @@ class Command(ScrapyRunspiderCommand):
                 prepare_process(self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check what the operator gave, then crawl."""
+        """Check the operator's input, then crawl."""
         process, spider = self.crawler_process, self._spider
         if spider is None or process is None or self.settings is None:
             super().run(args, opts)
@@ -49,9 +49,9 @@ class Command(ScrapyRunspiderCommand):
 
 
 def _spider_of(path: Path) -> type[RdfSpider] | None:
-    """Return the spider of a file, if it is one of ours.
+    """Return the spider of a file, if one of ours.
 
-    What is wrong with the file is left to Scrapy to tell.
+    Errors in the file are left to Scrapy.
     """
     if path.suffix not in {".py", ".pyw"} or not path.is_file():
         return None

@@ -25,18 +25,18 @@ MAX_WORKERS = 256
 
 
 class Command(BaseRunSpiderCommand):
-    """Runs one spider in several processes; exit codes as those of `crawl`."""
+    """Run one spider in several processes; exit codes as those of `crawl`."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": True}
 
     def syntax(self) -> str:
-        """Return how it is called."""
+        """Return the synopsis after the command's name."""
         return "[options] <spider>"
 
     def short_desc(self) -> str:
-        """Return what it does."""
+        """Return one line for `scrapy -h`."""
         return "Run a spider in several processes on one frontier"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ class Command(BaseRunSpiderCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check what the operator gave, run the workers, wait for their end."""
+        """Check the operator's input, run the workers, wait for their end."""
         from rdfcrawl.progress.forks import begin
 
         if self.settings is None or len(args) != 1:

@@ -1,5 +1,5 @@
-"""A document's bytes to statements and links, whatever they are and are packed in.
+"""Convert a document of any format and packing to statements and links.
 
-The room puts `unpack`, `rdf` and `html` together, and runs what must not be trusted
-with the worker's time and memory in child processes.
+This package combines `unpack`, `rdf` and `html`, and runs untrusted input in child
+processes with limits on time and memory.
 """

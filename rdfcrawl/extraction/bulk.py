@@ -1,7 +1,7 @@
-"""What a child does with the statements of a long document, beside reading them.
+"""Pack the statements of a large document in the child that reads the document.
 
-It packs them for the store and finds their links, so that the lines themselves need not
-go through the pipe: to write and to read them takes as long as to look through them.
+The child also finds the links, so that the lines need not go through the pipe: writing
+and reading them takes as long as scanning them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ _NONE: Final[frozenset[bytes]] = frozenset()
 
 @dataclass(kw_only=True)
 class BulkOutput:
-    """What is wanted of the child.
+    """Instructions for the child.
 
     Attributes:
-        order: how the statements are packed.
-        positions, only, skip, own_schemes: as `LinkPolicy` has them.
-        wants_links: else it is not looked for any.
-        wants_telling: the lines are wanted from where some may tell of data elsewhere.
+        order: how to pack the statements.
+        positions, only, skip, own_schemes: as in `LinkPolicy`.
+        wants_links: whether to look for links.
+        wants_telling: whether lines are needed from the first ones on that may
+            describe data elsewhere.
     """
 
     order: PieceOrder
@@ -53,7 +54,7 @@ class BulkOutput:
         wants_links: bool,
         wants_telling: bool,
     ) -> Self:
-        """Return what is wanted under this policy."""
+        """Return the instructions for a link policy."""
         return cls(
             order=order,
             positions=tuple(follow.positions),
@@ -66,14 +67,14 @@ class BulkOutput:
 
     @classmethod
     def from_members(cls, members: dict[str, Any]) -> Self:
-        """Return what `dataclasses.asdict` gave, after a way as JSON."""
+        """Return the instructions from JSON that `dataclasses.asdict` made."""
         lists = ("positions", "only", "skip", "own_schemes")
         names = {name: tuple(members[name]) for name in lists}
         return cls(**members | names | {"order": PieceOrder(**members["order"])})
 
     @cached_property
     def follow(self) -> LinkPolicy:
-        """Which links are looked for."""
+        """Policy of the links to look for."""
         positions = frozenset(map(LinkPosition, self.positions))
         return LinkPolicy(
             positions, only=self.only, skip=self.skip, own_schemes=self.own_schemes
@@ -81,12 +82,12 @@ class BulkOutput:
 
 
 class FoundLinks(NamedTuple):
-    """Links, those to one host apart: mostly all are, and are wanted or are not.
+    """Links, with those to one host separate: mostly all are to one host.
 
     Attributes:
         of_host: links to the host, a line each.
-        host: what all of these begin with; see `links.authority`.
-        n_of_host: how many they are.
+        host: common beginning of these; see `links.authority`.
+        n_of_host: number of these.
         others: links to other hosts, a line each.
     """
 
@@ -97,7 +98,7 @@ class FoundLinks(NamedTuple):
 
     @classmethod
     def sort(cls, links: AbstractSet[bytes], host: bytes) -> Self:
-        """Return the links, sorted; see there."""
+        """Return links by host, given the one of most links so far."""
         lines = b"\n".join(links)
         n_of_host = lines.count(b"\n" + host) + lines.startswith(host)
         if not host or not n_of_host:
@@ -113,14 +114,14 @@ NO_LINKS: Final = FoundLinks()
 
 
 class BulkPart(NamedTuple):
-    """What comes of one chunk.
+    """Result of one chunk.
 
     Attributes:
-        lines: of the chunk; empty if they are not needed any more: if they are packed,
-            and none so far may tell of data elsewhere.
-        piece: the lines, packed; unset if they are still to be stored.
-        links: as `LinkPolicy.scan` gives them; unset if they are still to be found.
-        is_telling: the lines may tell of data elsewhere.
+        lines: of the chunk; empty if packed and not needed otherwise, as none so far
+            may describe data elsewhere.
+        piece: the lines, packed; unset if still to be stored.
+        links: of `LinkPolicy.scan`; unset if still to be found.
+        is_telling: the lines may describe data elsewhere.
     """
 
     lines: bytes
@@ -129,7 +130,7 @@ class BulkPart(NamedTuple):
     is_telling: bool = True
 
     def to_bytes(self) -> bytes:
-        """Return what `from_bytes` reads, of a part with a piece and links."""
+        """Encode a part with a piece and links."""
         packed, crc, n_content = self.piece or DeflatePiece(b"", 0, 0)
         near, host, n_near, others = self.links or NO_LINKS
         head = _HEAD.pack(
@@ -140,7 +141,7 @@ class BulkPart(NamedTuple):
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Self:
-        """Return the part that `to_bytes` wrote."""
+        """Decode the result of `to_bytes`."""
         crc, n_content, n_packed, *lengths, is_telling = _HEAD.unpack_from(payload)
         n_links, n_host, n_near, n_others = lengths
         fields = []
@@ -155,7 +156,7 @@ class BulkPart(NamedTuple):
 
 
 class BulkPacker:
-    """Makes parts of the chunks of one document."""
+    """Maker of parts from the chunks of one document."""
 
     def __init__(self, bulk: BulkOutput) -> None:
         self._bulk = bulk
@@ -166,10 +167,10 @@ class BulkPacker:
         self._host = b""  # that most links were to
 
     def part(self, chunk: bytes) -> BulkPart:
-        """Return what comes of the next chunk.
+        """Return the part of the next chunk.
 
         Raises:
-            ValueError: it cannot be stored.
+            ValueError: the chunk cannot be stored.
         """
         check_statements(chunk)
         content = chunk

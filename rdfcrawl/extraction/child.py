@@ -1,6 +1,6 @@
-"""What runs inside of the sandbox: a process that reads one document at a time.
+"""Run the child process of the sandbox, which reads one document at a time.
 
-What goes through its pipes is in `frames`.
+The messages in its pipes are described in `frames`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serve jobs from standard input until it ends.
+    """Serve jobs from standard input until its end.
 
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
-    longest size; paths of extractors of the user's.
+    longest size; paths of the user's extractors.
     """
     look_rarely()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
@@ -70,10 +70,10 @@ def main() -> None:
 
 
 def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
-    """Audit hook: no network, no process, no opening of files for writing.
+    """Deny network, processes and opening files for writing, as an audit hook.
 
     Raises:
-        PermissionError: for everything that parsing has no need of.
+        PermissionError: the event is none that parsing needs.
     """
     if event.startswith(_DENIED_EVENTS) or event in _DENIED_OS_EVENTS:
         raise PermissionError(event)
@@ -86,7 +86,7 @@ def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
 
 
 class _Child:
-    """The process, as its jobs see it; also a `ContextSource`."""
+    """The process as seen by its jobs; also a `ContextSource`."""
 
     def __init__(self, memory_bytes: int, scratch: FileScratch) -> None:
         self._memory_bytes = memory_bytes
@@ -154,7 +154,7 @@ class _Child:
         raise SourceFault(Reason.REMOTE_CONTEXT, payload.decode())
 
     def _lift(self, n_bytes: int) -> None:
-        """Allow so much more address space: for a file that is mapped, not read."""
+        """Allow more address space for a file that is mapped, not read."""
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (self._memory_bytes + n_bytes, hard))
 

@@ -1,4 +1,4 @@
-"""A document as a user's extractor gets it; see `docs/how-to/own-extractors.md`."""
+"""Give a document to a user's extractor; see `docs/how-to/own-extractors.md`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CONTENT_BYTES: Final = 64 * 2**20  # in memory; a stream has all of them
 
 
 class DocumentContent:
-    """The bytes of one document, and what is known of them.
+    """The bytes of one document, with metadata.
 
     Attributes:
         url: after redirects, without fragment.

@@ -1,4 +1,4 @@
-"""What is asked of a reader, in a form that goes through a pipe."""
+"""Jobs for a reader, in a form that goes through a pipe."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.graphs import Trust
 
 
-@dataclass(
-    slots=True, kw_only=True
-)  # one per document; frozen ones take thrice as long
+@dataclass(slots=True, kw_only=True)  # frozen ones take thrice as long to make
 class ReadingJob:
-    """What is known of a document before it is read, and how it is to be read.
+    """Metadata of a document before it is read, and how to read its bytes.
 
     Attributes:
         url: of the document, after redirects, without fragment.
@@ -29,20 +27,20 @@ class ReadingJob:
         media_type: of the Content-Type, or empty.
         charset: of the Content-Type, or empty.
         http_links: of the header `Link`, or empty.
-        base: resolves relative IRIs; `url` if unset.
+        base: of relative IRIs; `url` if unset.
         key: makes the blank node labels; `url` if empty.
         trust: whose graph names are believed; see `rdf.output.Output`.
         wants_hyperlinks: of pages, beside the links that point to data.
-        extractors: that were left by a first reading of a page, see `rest`; None are
-            all that it needs.
+        extractors: left by a first reading of a page, see `rest`; None are all that
+            the page needs.
         rules: file or folder of scraping rules; empty is none.
-        custom: extractors of the user's.
-        reservations: what the headers of the answer ask for.
-        reservation_policy: which such wishes are obeyed, also those in a page.
-        at_secs: Unix time of the answer.
+        custom: the user's extractors.
+        reservations: of the headers of the response.
+        reservation_policy: which reservations are obeyed, also those in a page.
+        at_secs: Unix time of the response.
         limits: on one document.
-        unpack: on what it is packed in.
-        bulk: what else is done with its statements in a child.
+        unpack: limits on its packing.
+        bulk: instructions for packing its statements in a child.
     """
 
     url: str
@@ -66,7 +64,7 @@ class ReadingJob:
 
     @property
     def page_url(self) -> str:
-        """What a page takes for its URL, and by which rules are chosen for it."""
+        """URL of a page, which also selects its rules."""
         return (self.base or self.url).partition("#")[0]
 
     def rest(self, outcome: ExtractOutcome) -> Self:
@@ -82,7 +80,7 @@ class ReadingJob:
         )
 
     def to_json(self) -> bytes:
-        """Return what `from_json` reads."""
+        """Encode the job."""
         members = asdict(self)
         if self.extractors is not None:
             members["extractors"] = sorted(self.extractors)
@@ -90,7 +88,7 @@ class ReadingJob:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Return the job that `to_json` wrote."""
+        """Decode the result of `to_json`."""
         members: dict[str, Any] = json.loads(text)
         members["limits"] = ParseLimits(**members["limits"])
         members["unpack"] = UnpackLimits(**members["unpack"])

@@ -1,4 +1,4 @@
-"""The settings of the extraction, read and checked."""
+"""Read and check the settings of the extraction."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+_-]+").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractOptions:
-    """How documents are read.
+    """Options for reading documents.
 
     Attributes:
         limits: on one document.
-        unpack: on what documents are packed in.
+        unpack: limits on its packing.
         processes: children that read at the same time.
-        memory_bytes: address space of each of them.
+        memory_bytes: address space of each child.
         rules: file or folder of scraping rules; empty is none.
-        custom: extractors of the user's.
+        custom: the user's extractors.
     """
 
     limits: ParseLimits
@@ -84,7 +84,7 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
     """Yield the extractors of `EXTRACTORS`.
 
     Raises:
-        ConfigError: a name is none, or a class cannot be imported.
+        ConfigError: a name is invalid, or a class cannot be imported.
     """
     for name, path in mapping(settings, "EXTRACTORS").items():
         if path is None:

@@ -1,4 +1,4 @@
-"""What became of a document, beside its statements."""
+"""Outcome of a document, beside its statements."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _FORMATS: Final = {each.name: each for each in formats.FORMATS}
 
 @dataclass(slots=True, kw_only=True)
 class ExtractOutcome:
-    """What became of a document; complete when its statements are read.
+    """Outcome of a document; complete when its statements are read.
 
     Attributes:
-        format: what it was read as; unset if it was not.
-        decided_by: what told the format.
-        packings: what it was packed in, from the outside in.
+        format: of the document; unset if not read.
+        decided_by: how the format was detected.
+        packings: from the outside in.
         members: of an archive, the first `MAX_MEMBERS`.
         n_members: of an archive.
         extracted: statements by extractor.
         links: of pages and of the header `Link`.
-        reservations: what header and page ask for, as far as it is not ignored.
+        reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and were not run.
         n_quads: statements written.
         is_partial: the document has statements that were not read.
-        faults: all that was wrong, one per reason, in order.
+        faults: one per reason, in order.
     """
 
     format: formats.Format | None = None
@@ -49,7 +49,7 @@ class ExtractOutcome:
     faults: list[Fault] = field(default_factory=list)
 
     def to_json(self) -> bytes:
-        """Return what `from_json` reads."""
+        """Encode the outcome."""
         members: dict[str, Any] = {
             "format": self.format.name if self.format else None,
             "decided_by": self.decided_by,
@@ -68,7 +68,7 @@ class ExtractOutcome:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Return the outcome that `to_json` wrote."""
+        """Decode the result of `to_json`."""
         members: dict[str, Any] = json.loads(text)
         members["format"] = _FORMATS.get(members["format"])
         members["packings"] = tuple(members["packings"])

@@ -1,4 +1,4 @@
-"""One document to statements and links, whatever it is and is packed in."""
+"""Read one document of any format and packing to statements and links."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _SMALL_BYTES: Final = 16 * 1024  # what reading costs beside the statements coun
 
 
 class DocumentReading:
-    """One document being read: iterate it once, over chunks of N-Quads.
+    """A document being read; iterate once, over chunks of N-Quads.
 
     Args:
         source: the document as it came.
-        job: what is known of it.
-        environment: what readers may use.
+        job: its metadata.
+        environment: of the readers.
 
     Raises:
         OSError: the file cannot be read.
 
     Attributes:
-        outcome: what became of it; complete after iteration.
+        outcome: complete after iteration.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class DocumentReading:
             self.outcome.links |= links_of(job.http_links, base=job.url)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read the document; nothing that is wrong with it is raised.
+        """Read the document; faults of the document are logged, not raised.
 
         Raises:
-            NeedsSandbox: it may not be read here; nothing was read.
+            NeedsSandbox: the document may not be read here; nothing was read.
         """
         outcome = self.outcome
         try:
@@ -123,12 +123,12 @@ class DocumentReading:
 
     @property
     def n_quads(self) -> int:
-        """Statements written so far; counting them again takes as long as a copy."""
+        """Statements written so far; counting lines again takes as long as a copy."""
         writing = self._writing
         return self.outcome.n_quads + (writing.n_quads if writing else 0)
 
     def _is_closed(self) -> bool:
-        """Tell whether nothing may be taken from it; a page may say other."""
+        """Return whether all of a document is reserved; a page may override this."""
         job = self._job
         if job.reservations is NOTHING or not job.reservations.closes(
             job.reservation_policy
@@ -137,11 +137,11 @@ class DocumentReading:
         return not self._is_page(self._source, self._decision)
 
     def _ready_chunk(self) -> bytes:
-        """Return the statements of a small document that is nearly as it is stored.
+        """Return the statements of a small canonical document; else nothing.
 
-        Its lines only have to be labelled and placed into its graph: what
-        `DocumentParser` and `QuadOutput` would do as well, for three times as much.
-        Most documents of Linked Data are such. Nothing is returned for others.
+        Its lines only have to be labelled and placed into its graph: `DocumentParser`
+        and `QuadOutput` would do the same for three times as much. Most documents of
+        Linked Data are such.
         """
         job, data, document_format = self._job, self._source.data, self._decision.format
         limits = job.limits
@@ -186,7 +186,7 @@ class DocumentReading:
     def _document(
         self, reading: Iterator[bytes], output: QuadOutput
     ) -> Iterator[bytes]:
-        """Read what is not packed, or is not any more."""
+        """Read an unpacked document."""
         self._writing = output
         try:
             yield from reading
@@ -228,7 +228,7 @@ class DocumentReading:
         name: str,
         media_type: str,
     ) -> ExtractorClaim | None:
-        """Return which extractor of the user's reads a document, if one does."""
+        """Return the user's extractor that reads a document, if there is one."""
         if not self._job.custom:
             return None
         return claim(
@@ -242,9 +242,9 @@ class DocumentReading:
     def _extract(
         self, claim: ExtractorClaim, source: ByteSource, output: QuadOutput
     ) -> Iterator[bytes]:
-        """Read with an extractor of the user's, whose failure is one of the document.
+        """Read with a user's extractor, whose failure is a fault of the document.
 
-        What it gave before it failed is kept.
+        Statements before the failure are kept.
         """
         name = claim.extractor.name
         self._environment.demand_bounds(f"the extractor for {name}")
@@ -291,7 +291,7 @@ class DocumentReading:
     # -- pages ---------------------------------------------------------------------
 
     def _is_page(self, source: ByteSource, decision: formats.FormatDecision) -> bool:
-        """Tell whether markup or JSON is read by extractors."""
+        """Return whether markup or JSON is read by extractors."""
         if decision.format is not None:
             return decision.format is formats.HTML
         if decision.found == "XML":  # RDFa is allowed in any XML
@@ -355,7 +355,7 @@ class DocumentReading:
             outcome.extracted[extractor] = known + n_quads
 
     def _note_as_before(self, page: ParsedPage) -> None:
-        """Note what the first reading of a page did: statements are judged by it."""
+        """Log the faults of the first reading again, by which statements are judged."""
         _ = page.utf8  # finds the faults
         for fault in page.faults.all():
             self._log.note(fault.reason, fault.detail, fault.count)
@@ -458,12 +458,10 @@ class DocumentReading:
 
 @lru_cache(maxsize=8)
 def rules_in(path: str) -> RuleSet:
-    """Return the scraping rules of a file or folder; none for an empty path.
-
-    They are read once in each process.
+    """Return the scraping rules of a file or folder, read once; none for an empty path.
 
     Raises:
-        ConfigError: they are wrong.
+        ConfigError: a rule is wrong.
     """
     from rdfcrawl.html.rules import RuleSet, load_rules  # noqa: PLC0415 (YAML, lxml)
 
@@ -471,7 +469,7 @@ def rules_in(path: str) -> RuleSet:
 
 
 def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:
-    """Tell whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
+    """Return whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
     essence = media_type.partition(";")[0].strip().lower()
     if decision.format is formats.JSON_LD:  # by its keywords or its name
         return essence not in formats.JSON_LD.media_types

@@ -1,8 +1,8 @@
-"""Reading in bounded child processes: for documents that are large or hostile.
+"""Read large or hostile documents in child processes.
 
 A child has a limit of memory and, per document, of CPU time; it may open no socket,
 start no process and write to no file but one for scratch, and its environment holds no
-secrets. When it is stopped or crashes, what it had read is kept and the next document
+secrets. When a child is stopped or crashes, its output is kept and the next document
 gets a new one.
 """
 
@@ -95,15 +95,15 @@ class _Child:
 
 
 class Sandbox:
-    """A pool of child processes that read; use it as `async with`.
+    """A pool of reading child processes, used by `async with`.
 
     Args:
-        n: children at most; more documents than that wait for their turn.
+        n: children at most; further documents wait for their turn.
         memory_bytes: address space of each child.
         scratch_dir: of the children's scratch files; the system's if unset.
         scratch_bytes: longest scratch file of each child.
         load_context: gives contexts of JSON-LD that are not bundled.
-        custom: extractors of the user's, which are imported when a child starts.
+        custom: the user's extractors, which are imported when a child starts.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Sandbox:
         await self.close()
 
     async def close(self) -> None:
-        """End the children that are idle; those at work end with their document."""
+        """End the idle children; busy ones end with their document."""
         self._is_closed = True
         while self._idle:
             await self._idle.pop().end()
@@ -144,10 +144,10 @@ class Sandbox:
         *,
         load_context: LoadContext | None = None,
     ) -> SandboxedReading:
-        """Return the N-Quads of one document, as `reading.Reading` does.
+        """Return the N-Quads of one document, as `reading.DocumentReading` does.
 
-        It waits for a free child. The child is taken until the answer is read to
-        its end or closed.
+        Waits for a free child, which is busy until the result is read to its end or
+        closed.
 
         Args:
             source: the document, or the path of its file.
@@ -208,10 +208,9 @@ class Sandbox:
 
 
 class SandboxedReading:
-    """One document being read in a child: iterate it once, over chunks of N-Quads.
+    """A document being read in a child; iterate once, over chunks of N-Quads.
 
-    Attributes:
-        outcome: what became of it; complete after iteration.
+    `outcome` is complete after iteration.
     """
 
     def __init__(
@@ -228,17 +227,17 @@ class SandboxedReading:
         self._child: _Child | None = child
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the chunks; the child waits while nobody asks for more.
+        """Yield the chunks; the child waits for the consumer.
 
         Raises:
-            OSError: the disk of the scratch files takes nothing for now.
+            OSError: the disk of the scratch files refuses data for now.
         """
         async with aclosing(self.parts()) as parts:
             async for part in parts:
                 yield part.lines
 
     async def parts(self) -> AsyncGenerator[BulkPart]:
-        """Yield what comes of the chunks, if the job has `bulk`.
+        """Yield the parts of the chunks, if the job has `bulk`.
 
         Raises:
             OSError: see `__aiter__`.
@@ -263,7 +262,7 @@ class SandboxedReading:
             await self.close()
 
     async def close(self) -> None:
-        """Give up what was not read: the child ends, the turn is passed on."""
+        """Discard the rest of the document: the child ends, the next job may begin."""
         child, self._child = self._child, None
         if child is not None:
             await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
@@ -278,7 +277,7 @@ class SandboxedReading:
             await child.send(b"K", final_url + b"\n" + context.content)
 
     async def _receive(self, child: _Child) -> tuple[bytes, bytes]:
-        """Return the next frame; an empty one after the child failed."""
+        """Return the next frame; an empty one after a failure of the child."""
         try:
             async with asyncio.timeout(self._silence_secs):
                 header = await child.answers.readexactly(HEADER.size)
@@ -311,7 +310,7 @@ class SandboxedReading:
 
 
 def _environment() -> dict[str, str]:
-    """Return what a child needs to find the same modules, and nothing else."""
+    """Return the environment that a child needs to find the same modules."""
     bytecode = {}
     if sys.dont_write_bytecode:
         bytecode["PYTHONDONTWRITEBYTECODE"] = "1"

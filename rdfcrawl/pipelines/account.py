@@ -1,4 +1,4 @@
-"""Step four: what became of the document, in the provenance and the statistics."""
+"""Step four: write the provenance of a document, and count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.provenance import (
     Status,
     WorkerAgent,
@@ -44,7 +44,7 @@ _MAX_TOLD: Final = 5  # seeds; the statistics have the number of all
 
 
 class AccountPipeline:
-    """Writes provenance and counts."""
+    """Pipeline that writes provenance and counts."""
 
     def __init__(
         self, options: CrawlOptions, limits: SegmentLimits, stats: StatsCollector
@@ -72,17 +72,17 @@ class AccountPipeline:
         return pipeline
 
     def open_spider(self) -> None:
-        """Open the segments of provenance and write who this worker is."""
+        """Open the segments of provenance and describe this worker."""
         recover(self._folder)
         self._segments = QuadSegments(self._folder, self._worker.name, self._limits)
         self._segments.write_document(describe_worker(self._worker))
         self._is_open = True
 
     async def flush(self) -> StoreFault | None:
-        """Make durable what was written; called before visits are acknowledged.
+        """Make all provenance durable, before visits are acknowledged.
 
         Returns:
-            Why it is not. Scrapy would log with a traceback what is raised here.
+            The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._tell_statistics()
         self._fault = None
@@ -104,10 +104,10 @@ class AccountPipeline:
         self._is_open = False
 
     def process_item(self, item: object) -> object:
-        """Account for a document that all other steps are done with."""
+        """Account for a document after all other steps."""
         self._counts["item_scraped_count"] += 1  # Scrapy's name
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         self.note(item)
         return item
 
@@ -163,7 +163,7 @@ class AccountPipeline:
             self._tell_refusal(document.url, fault)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:
-        """Tell the operator that a seed of theirs is refused."""
+        """Tell the operator that a seed is refused."""
         self._counts["guard/seeds"] += fault.count
         self._n_refused += 1
         if self._n_refused <= _MAX_TOLD:
@@ -176,14 +176,14 @@ class AccountPipeline:
             self._counts["tdm/reserved" if wishes.tdm else "tdm/not_reserved"] += 1
 
     def _tell_statistics(self) -> None:
-        """Bring what was counted into Scrapy's statistics."""
+        """Add the counts to Scrapy's statistics."""
         for name, n in self._counts.items():
             self._stats.inc_value(name, n)
         self._counts.clear()
 
 
 def _withhold(document: Document) -> None:
-    """Account for statements that were not stored, as their publisher asks."""
+    """Account for statements that were not stored on request of their publisher."""
     if document.withheld is not None:
         detail = f"{document.n_quads} statements" if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
@@ -191,7 +191,7 @@ def _withhold(document: Document) -> None:
 
 
 def _is_of_operator(document: Document) -> bool:
-    """Tell whether a document is a seed itself, and not what it redirects to."""
+    """Return whether a document is a seed itself, not the target of a redirect."""
     record = document.record
     is_seed = record.depth == 0 and not record.parent and not record.chain
     return is_seed and not document.status and len(document.response.requested) <= 1

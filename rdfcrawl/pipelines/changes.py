@@ -1,7 +1,7 @@
-"""Whether a document that is read again says what an earlier run has stored.
+"""Detect whether a document read again equals the one stored by an earlier run.
 
-Of each document that a later run may ask for again, a digest of its statements is kept
-in Redis: once they are on disk, and no longer than they are the last ones.
+For each document that a later run may request again, a digest of its statements is kept
+in Redis: once they are on disk, and only as long as they are the last ones.
 """
 
 from __future__ import annotations
@@ -25,31 +25,28 @@ _DIGEST_BYTES: Final = 12
 
 
 class DocumentDigest:
-    """The statements of a document while they pass, in their order."""
+    """Digest of the statements of a document, in their order."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=_DIGEST_BYTES)
         self.add = self._hash.update
 
     def text(self) -> str:
-        """Return what is compared."""
+        """Return the digest as text."""
         return b64encode(self._hash.digest()).decode()
 
 
 def may_come_again(document: Document) -> bool:
-    """Tell whether a later run may ask for a document that was read once."""
+    """Return whether a later run may request the document again."""
     record = document.record
     return record.kind.is_source or bool(record.task or record.change)
 
 
 class StoredDigests:
-    """What the graphs of a crawl hold, for all runs and workers.
+    """Digests of the graphs of a crawl, for all runs and workers.
 
-    A digest is put after the statements are on disk, and taken away before others are
-    written: whatever stops a worker, no graph is called unchanged that is not.
-
-    Args:
-        spider: of the crawl.
+    A digest is put after the statements are on disk, and removed before others are
+    written: whatever stops a worker, no changed graph is called unchanged.
     """
 
     def __init__(self, spider: VisitingSpider) -> None:
@@ -57,10 +54,10 @@ class StoredDigests:
         self._written: dict[str, str] = {}  # since the last flush
 
     async def is_stored(self, document: Document, digest: DocumentDigest) -> bool:
-        """Tell whether the store has just these statements of a document.
+        """Return whether the store has just these statements of a document.
 
-        If it has others, they are forgotten here, as they will be replaced; the
-        document is told so.
+        If the store has others, their digest is removed here, as they will be replaced,
+        and `Document.is_changed` is set.
         """
         if has_losses(document):
             await self.forget(document)
@@ -74,23 +71,23 @@ class StoredDigests:
         return False
 
     def note(self, document: Document, digest: DocumentDigest) -> None:
-        """Note what the store was given, once a document has ended there."""
+        """Remember the digest of a document that has ended in the store."""
         if not has_losses(document):
             self._written[_key(document)] = digest.text()
 
     async def forget(self, document: Document) -> None:
-        """Forget a document that is replaced, or deleted."""
+        """Remove the digest of a document that is replaced, or deleted."""
         key = _key(document)
         self._written.pop(key, None)
         await self._session.state_store.drop(_CRAWL, _STORED, [key])
 
     def take(self) -> dict[str, str]:
-        """Return what was written so far, to be put once it is on disk."""
+        """Return the digests of documents written so far, to put them once on disk."""
         written, self._written = self._written, {}
         return written
 
     async def put(self, written: dict[str, str]) -> None:
-        """Keep what is on disk."""
+        """Keep the digests of documents that are on disk."""
         if written:
             await self._session.state_store.put(_CRAWL, _STORED, written)
 

@@ -1,7 +1,7 @@
 """The chunks of a document, on their way through the pipelines.
 
 These are classes and no generators: an event loop keeps a register of asynchronous
-generators, and what a document would enter there costs as much as storing it.
+generators, whose entry for a document costs as much as storing the document.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ T = TypeVar("T")
 
 
 class CountedChunks:
-    """Chunks that tell their document, at their end, how many statements they were."""
+    """Chunks that set `Document.n_quads` at their end."""
 
     __slots__ = ()
 
 
 class AtHand:
-    """Chunks that may be at hand as a whole, as those of most small documents are."""
+    """Chunks that may be available at once, as those of most small documents are."""
 
     __slots__ = ()
 
     def whole(self) -> bytes | None:
-        """Return all statements, if they are one chunk that needs no waiting.
+        """Return all statements, if one chunk that needs no waiting.
 
-        Else None, and they are to be iterated over: none is lost.
+        Else return None; all chunks are then to be iterated over.
         """
         raise NotImplementedError
 
 
 class InBulk:
-    """Chunks of which parts can be had instead; see `extraction.bulk`."""
+    """Chunks that can be read as parts instead; see `extraction.bulk`."""
 
     __slots__ = ()
 
     def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
-        """Yield them, instead of chunks, from the begin of the document."""
+        """Yield parts instead of chunks, from the beginning of the document."""
         raise NotImplementedError
 
 
-async def give_up(chunks: object) -> None:
-    """Give up what was not read to its end; after that, there is nothing to do."""
+async def close_chunks(chunks: object) -> None:
+    """Close chunks, which may not have been read to their end."""
     close = getattr(chunks, "aclose", None)
     if close is not None:
         await close()
 
 
 class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
-    """Give chunks, or documents, up when the block is left, however it is.
+    """Close chunks, or documents, at the end of a block.
 
-    Chunks of a pipeline of the user's may lack `aclose`, which `aclosing` would call.
-    Else the child process that reads them would be taken until a garbage collection,
-    and other documents would wait for it.
+    Chunks of a user's pipeline may lack `aclose`, which `aclosing` would call. Without
+    closing, the child process that reads them would be busy until a garbage collection,
+    and other documents would wait for the child.
     """
 
     __slots__ = ("_chunks",)
@@ -69,4 +69,4 @@ class closing(Generic[T]):  # noqa: N801  # as `contextlib.aclosing`
         return self._chunks
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await give_up(self._chunks)
+        await close_chunks(self._chunks)

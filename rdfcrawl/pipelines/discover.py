@@ -1,4 +1,4 @@
-"""Step three: N-Quads, pages and headers to links."""
+"""Step three: extract links from N-Quads, pages and headers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.links import EveryLink
-from rdfcrawl.pipelines.chunks import give_up
+from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
 from rdfcrawl.setting_values import check_method, load_setting
@@ -37,7 +37,7 @@ _BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 
 
 class DiscoverPipeline:
-    """Reads a document's quads to their end and hands its links to the frontier."""
+    """Pipeline that reads all quads of a document and queues its links."""
 
     def __init__(
         self, spider: HarvestingSpider, link_policy: EveryLink | None = None
@@ -66,12 +66,12 @@ class DiscoverPipeline:
         self._schemes = self._session.options.schemes
 
     async def process_item(self, item: object) -> object:
-        """Collect the links, a set per some 50,000, so that a dump needs no more.
+        """Collect the links, some thousands at once, so that dumps need no more memory.
 
-        What `Document.links` holds is known when the quads are read to their end.
+        `Document.links` is complete when the quads are read.
         """
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         document = item
         discovery = self._spider.harvesters_of(document.record).discovery
         scan = discovery.scan()
@@ -88,7 +88,7 @@ class DiscoverPipeline:
         return document
 
     async def _add_links(self, document: Document, links: set[bytes]) -> None:
-        """Queue those links that the policy of the user's chooses, if there is one."""
+        """Queue the links, or those chosen by the user's policy, if there is one."""
         if self._link_policy is not None:
             urls = [link.decode("utf-8", "surrogateescape") for link in links]
             chosen = self._link_policy.choose(document, urls)
@@ -97,7 +97,7 @@ class DiscoverPipeline:
             document.n_links += await self._session.add_links(document, links)
 
     async def _take(self, document: Document, found: Discovery) -> None:
-        """Queue what was discovered, and account for it."""
+        """Queue the discovered follow-ups, and account for faults."""
         if found.is_excused:
             document.faults.clear()
         document.faults += found.faults
@@ -113,7 +113,7 @@ class DiscoverPipeline:
         scan: DocumentScan | None,
         links: set[bytes],
     ) -> None:
-        """Read to the end; what is left in `links` is still to be added."""
+        """Read all chunks; the rest of `links` is still to be added."""
         follow = self._session.arguments_of(document.record).follow
         if self._schemes.own:
             follow = self._with_own(follow, document.record.url)
@@ -126,7 +126,7 @@ class DiscoverPipeline:
             elif document.is_followed:
                 _look_through(whole, follow, scan, links)
         except BaseException:
-            await give_up(chunks)
+            await close_chunks(chunks)
             raise
         if document.links:
             links |= follow.choose(document.links)
@@ -149,7 +149,7 @@ class DiscoverPipeline:
         scan: DocumentScan | None,
         links: set[bytes],
     ) -> None:
-        """Read chunks as they come, or what a child makes of them."""
+        """Read chunks as they come, or the parts of a child."""
         if document.response.path is not None and isinstance(chunks, StoreTee):
             parts = chunks.parts(follow, wants_telling=scan is not None)
             if parts is not None:
@@ -169,7 +169,7 @@ class DiscoverPipeline:
         scan: DocumentScan | None,
         links: set[bytes],
     ) -> None:
-        """Read to the end what a child has looked through."""
+        """Read all parts that a child has scanned."""
         async with aclosing(parts):
             async for part in parts:
                 if part.links is not None:
@@ -184,7 +184,7 @@ class DiscoverPipeline:
                     await self._hand_on(document, links)
 
     def _add(self, document: Document, found: FoundLinks, links: set[bytes]) -> None:
-        """Add the links of a part, but for those to a host that is out of scope."""
+        """Add the links of a part, except those to a host that is out of scope."""
         if found.others:
             links.update(found.others.split(b"\n"))
         of_host, host, n_of_host, _ = found
@@ -201,7 +201,7 @@ def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
     """Return the class that chooses among the links of documents.
 
     Raises:
-        ConfigError: the setting names none, or one that is no policy.
+        ConfigError: the setting names no class, or one without `choose`.
     """
     path = settings.get("LINK_POLICY_CLASS")
     found = load_setting("LINK_POLICY_CLASS", "class", path)
@@ -212,7 +212,7 @@ def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
 def _look_through(
     chunk: bytes, follow: LinkPolicy, scan: DocumentScan | None, links: set[bytes]
 ) -> None:
-    """Add the links of a chunk, and take what it says of data elsewhere."""
+    """Add the links of a chunk, and scan its statements for data elsewhere."""
     if scan is None:
         links |= follow.scan(chunk)
     elif scan.has_any or len(chunk) < _BULK_BYTES:

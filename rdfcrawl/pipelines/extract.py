@@ -1,4 +1,4 @@
-"""Step one: bytes to N-Quads and links."""
+"""Step one: extract N-Quads and links from bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.transport import transport_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import NOT_READ, BodyReading, Document
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class ExtractPipeline:
-    """Sets `Document.chunks`: what is small and quick is read here, else in a child."""
+    """Pipeline that sets `Document.chunks`; a child reads large or slow documents."""
 
     def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
         spider = visiting_spider(crawler)
@@ -81,15 +81,15 @@ class ExtractPipeline:
         await self._sandbox.close()
 
     def process_item(self, item: object) -> object:
-        """Give a document its quads, unless its source has given it some."""
+        """Give a document its quads, unless its source has given some."""
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         if item.chunks is None and not item.is_read:
             item.chunks = _Chunks(self, item)
         return item
 
     def begin(self, document: Document) -> _Begun | None:
-        """Return how a document is read; None if it has nothing to read."""
+        """Return how to read a document; None if there are no bytes."""
         source = body_of(document.response)
         if source is None:
             return None
@@ -116,16 +116,16 @@ class ExtractPipeline:
     async def read_in_child(
         self, source: bytes | Path, job: ReadingJob
     ) -> SandboxedReading:
-        """Return what a child reads."""
+        """Return the reading of a document in a child."""
         return await self._sandbox.read(source, job)
 
     def note(self, document: Document, outcome: ExtractOutcome) -> None:
-        """Bring into a document what became of it; it may be read in two parts."""
+        """Add an outcome to a document, which may be read in two parts."""
         self.obey(document, outcome)
         note_outcome(document, outcome)
 
     def obey(self, document: Document, outcome: ExtractOutcome) -> None:
-        """Do as its publisher asks; of a page, that is known before its statements."""
+        """Obey the publisher's reservations, known before the statements of a page."""
         if outcome.reservations is not document.reservations:
             self._spider.obey(document, outcome.reservations)
 
@@ -149,7 +149,7 @@ class _Begun(NamedTuple):
 
 
 class _Chunks(CountedChunks, AtHand, InBulk):
-    """The quads of a document: first what is read here, then what a child reads."""
+    """The quads of a document: first those read here, then those of a child."""
 
     __slots__ = ("_ahead", "_child", "_document", "_inline", "_is_over", "_job",
                  "_pipeline", "_reading", "_source", "_taken")  # fmt: skip
@@ -188,7 +188,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         raise StopAsyncIteration
 
     def whole(self) -> bytes | None:
-        """Return all statements, if they are one chunk that is read here."""
+        """Return all statements, if one chunk that is read here."""
         first = self._next_here()
         if first is None:
             return None
@@ -199,7 +199,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         return None
 
     async def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
-        """Yield what comes of the chunks of a document that is read in a child."""
+        """Yield the parts of a document that is read in a child."""
         self._begin()
         if self._source is None:
             return
@@ -244,7 +244,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         return None
 
     async def aclose(self) -> None:
-        """Give up what was not read; a child that reads it ends."""
+        """Discard the rest; a child that reads the document ends."""
         self._is_over, self._inline = True, None
         self._ahead.clear()
         child, self._child = self._child, None
@@ -253,7 +253,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
 
 
 class _NearContexts:
-    """The contexts that a document can have without waiting; a `ContextSource`."""
+    """Contexts that are available without waiting; a `ContextSource`."""
 
     def __init__(self, transport: Callable[[], FetchServices]) -> None:
         self._transport = transport
@@ -262,7 +262,7 @@ class _NearContexts:
         """Return a context that was fetched shortly before.
 
         Raises:
-            NeedsSandbox: it was not.
+            NeedsSandbox: the context was not.
         """
         del document_url  # a page may name another than its own as its base
         context = self._transport().contexts.peek(url)
@@ -272,7 +272,7 @@ class _NearContexts:
 
 
 def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
-    """Add what an outcome says to what is known of a document."""
+    """Add an outcome to a document."""
     document.reading = _added(document.reading, outcome)
     document.links |= outcome.links
     document.n_quads += outcome.n_quads
@@ -281,7 +281,7 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
 
 
 def _added(reading: BodyReading, outcome: ExtractOutcome) -> BodyReading:
-    """Return what was read before, and what another reader made of the rest."""
+    """Return a reading combined with that of the rest by another reader."""
     later = BodyReading(
         outcome.format,
         outcome.decided_by,

@@ -1,4 +1,4 @@
-"""Makes feeds durable before visits are acknowledged."""
+"""Make feeds durable before visits are acknowledged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class DurableFeeds:
-    """Flushes the files of Scrapy's feed exports, as far as they are on this machine.
+    """Extension that flushes Scrapy's feed exports to files on this machine.
 
-    What is exported elsewhere is sent when the crawl ends, as in any project.
+    Feeds elsewhere are sent when the crawl ends, as in any project.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +43,7 @@ class DurableFeeds:
         return extension
 
     async def flush(self) -> StoreFault | None:
-        """Write out what feeds have, and return why that is not possible."""
+        """Write all feeds to disk, and return the reason of a failure."""
         exporter: Any = self._crawler.get_extension(FeedExporter)
         for slot in exporter.slots if exporter else ():
             if slot.file is not None and not slot.file.closed:

@@ -1,4 +1,4 @@
-"""Which spiders harvest."""
+"""Identify spiders that harvest."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 class HarvestingSpider(VisitingSpider, Protocol):
     """A spider whose visits bring responses of sources, too.
 
-    Attributes:
-        harvesters: by its own arguments.
+    `harvesters` is by its own arguments.
     """
 
     harvesters: HarvesterRegistry
@@ -29,7 +28,7 @@ class HarvestingSpider(VisitingSpider, Protocol):
         ...
 
     def harvesters_of(self, record: Record) -> HarvesterRegistry:
-        """Return the harvesters that know the arguments of a record."""
+        """Return the harvesters with the arguments of a record."""
         ...
 
 
@@ -37,6 +36,6 @@ def harvesting_spider(crawler: Crawler) -> HarvestingSpider:
     """Return the spider of a crawler, whose requests are visits.
 
     Raises:
-        NotConfigured: it is an ordinary spider, or that of `fetch` or `shell`.
+        NotConfigured: an ordinary spider, or that of `fetch` or `shell`.
     """
     return cast("HarvestingSpider", visiting_spider(crawler))

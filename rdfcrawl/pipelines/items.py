@@ -1,4 +1,4 @@
-"""What item pipelines and feeds see: documents, and items of users' own spiders."""
+"""Items of item pipelines and feeds: documents, and items of users' own spiders."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-def other(item: object) -> object:
-    """Pass on an item that is no document: our pipelines leave it as it is.
+def pass_through(item: object) -> object:
+    """Return an item that is no document unchanged.
 
     Raises:
-        TypeError: a pipeline before returned nothing; its document would be lost.
+        TypeError: a pipeline before returned None; its document would be lost.
     """
     if item is None:
         raise TypeError("an item pipeline before this one returned no item")
@@ -61,7 +61,7 @@ FIELDS: Final[dict[str, Callable[[Document], Any]]] = {
 
 
 class DocumentAdapter(AdapterInterface):
-    """What became of a document, as feeds and `ItemAdapter` have it.
+    """A document as fields of feeds and of `ItemAdapter`.
 
     Its body and quads are not among the fields: the quads are in the store. Item
     pipelines may add fields.
@@ -71,7 +71,7 @@ class DocumentAdapter(AdapterInterface):
 
     @classmethod
     def is_item_class(cls, item_class: type) -> bool:
-        """Tell whether items of a class are documents."""
+        """Return whether items of a class are documents."""
         return issubclass(item_class, Document)
 
     @classmethod

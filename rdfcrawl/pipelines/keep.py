@@ -1,4 +1,4 @@
-"""Keeps the statements of a document for `parse_document` of a user's spider."""
+"""Keep the statements of a document for `parse_document` of a user's spider."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.pipelines.chunks import give_up
+from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class KeepPipeline:
-    """Copies what goes to the store, if the spider wants to see it.
+    """Pipeline that copies the quads of documents, if the spider wants to see any.
 
     Args:
-        folder: for what is larger than a document in memory may be.
-        spool_bytes: length of what is held in memory.
+        folder: for copies that are too large for memory.
+        spool_bytes: largest copy in memory.
     """
 
     def __init__(self, folder: Path, spool_bytes: int) -> None:
@@ -48,7 +48,7 @@ class KeepPipeline:
     def process_item(self, item: object) -> object:
         """Wrap the quads of a document."""
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         if item.chunks is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             item.kept = KeptQuads(item.chunks, self._folder, self._spool_bytes)
@@ -57,9 +57,9 @@ class KeepPipeline:
 
 
 class KeptQuads:
-    """Passes the quads of a document on, and keeps a copy.
+    """The quads of a document, with a copy of those that have passed.
 
-    The copy has no name in its folder: whatever ends the process removes it.
+    The copy has no name in its folder: whatever ends the process removes the file.
 
     Attributes:
         n_bytes: length of the copy.
@@ -93,15 +93,15 @@ class KeptQuads:
         self.n_bytes += self._file.write(chunk)
 
     def open(self) -> BinaryIO:
-        """Return the copy, from its begin."""
+        """Return the copy, from its beginning."""
         self._file.seek(0)
         return cast("BinaryIO", self._file)
 
     def close(self) -> None:
-        """Let go of the copy."""
+        """Delete the copy."""
         self._file.close()
 
     async def aclose(self) -> None:
-        """Give up what was not read."""
+        """Discard the rest and the copy."""
         self.close()
-        await give_up(self._chunks)
+        await close_chunks(self._chunks)

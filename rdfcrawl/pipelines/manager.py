@@ -1,4 +1,4 @@
-"""The item pipelines of Scrapy, called with less ado per document."""
+"""Call item pipelines as Scrapy does, with less overhead per document."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rdfcrawl.records import Document
 
 
 class DocumentPipelines(ItemPipelineManager):
-    """Calls the pipelines one after the other, as Scrapy does.
+    """Manager that calls the pipelines one after the other, as Scrapy does.
 
     Scrapy makes a name of each method for a warning that is hardly ever given, and
-    asks each time whether the method wants the spider: a tenth of what all of the
-    pipelines do with a small document.
+    checks each time whether the method wants the spider: a tenth of the cost of all
+    pipelines for a small document.
     """
 
     async def process_item_async(self, item: Any) -> Any:

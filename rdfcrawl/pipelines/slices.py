@@ -1,7 +1,7 @@
-"""Between extraction and store: dumps of datasets that sitemaps declare.
+"""Process dumps of datasets that sitemaps declare, between extraction and store.
 
 With `slice=1` a dump is cut into the descriptions of its resources, each in a graph of
-its own. And what sample URIs answer is compared with what the dump says of them.
+its own. Also, sample URIs are compared with their descriptions in the dump.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
@@ -23,20 +23,20 @@ from rdfcrawl.harvest.sample_comparison import (
 )
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.rdf.lines import gathered
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+    from collections.abc import AsyncIterator, Collection
     from typing import Self
 
     from scrapy.crawler import Crawler
 
     from rdfcrawl.harvest.dataset import KnownDataset
     from rdfcrawl.pipelines.harvesting import HarvestingSpider
-    from rdfcrawl.sitemaps.slicing import DescribedResources
 
 _AT_ONCE: Final = 200  # descriptions
 _CHUNK_BYTES: Final = 256 * 1024
@@ -50,7 +50,7 @@ _LOSSES: Final = frozenset(
 
 
 class SlicesPipeline:
-    """Cuts dumps and compares samples; all other documents pass."""
+    """Pipeline that cuts dumps and compares samples; all other documents pass."""
 
     def __init__(self, spider: HarvestingSpider) -> None:
         self._spider = spider
@@ -67,7 +67,7 @@ class SlicesPipeline:
     async def process_item(self, item: object) -> object:
         """Wrap the quads of dumps and samples."""
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         document = item
         task = document.record.task
         if document.chunks is None or task is None or document.record.kind.is_source:
@@ -114,9 +114,9 @@ class SlicesPipeline:
         dataset: KnownDataset,
         part: DumpPart,
     ) -> AsyncIterator[bytes]:
-        """Pass the quads of a dump on, cut if that is wanted; compare the samples.
+        """Pass the quads of a dump on, cut if requested; compare the samples.
 
-        What the comparison says is not part of the dump: it comes after the slices.
+        The report of the comparison is not part of the dump, and follows the slices.
         """
         samples = dataset.samples[:MAX_SAMPLES]
         folder = self._folder()
@@ -143,10 +143,10 @@ class SlicesPipeline:
         dataset: KnownDataset,
         place: Path,
     ) -> AsyncIterator[bytes]:
-        """Yield the descriptions that the quads of a dump are cut into."""
+        """Yield the descriptions in the quads of a dump."""
         log = FaultLog()
         path = place / "dump.nq"
-        with _created(path) as file:
+        with path.open("wb") as file:
             async with closing(chunks):
                 async for chunk in chunks:
                     file.write(chunk)
@@ -158,8 +158,8 @@ class SlicesPipeline:
             folder=place,
         )
         n_quads = 0
-        while batch := await asyncio.to_thread(_some, slices):
-            for chunk in _in_chunks(each.lines for each in batch):
+        while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
+            for chunk in gathered((each.lines for each in batch), _CHUNK_BYTES):
                 n_quads += chunk.count(b"\n")
                 yield chunk
         document.n_quads = n_quads
@@ -172,7 +172,7 @@ class SlicesPipeline:
 
 
 def _is_whole(document: Document) -> bool:
-    """Tell whether a document was had, and all of its statements were read."""
+    """Return whether a document was fetched, and all of its statements were read."""
     is_there = 200 <= document.status < 300 and not document.is_partial
     return is_there and not any(x.reason in _LOSSES for x in document.faults)
 
@@ -180,32 +180,9 @@ def _is_whole(document: Document) -> bool:
 async def _noted(
     chunks: AsyncIterator[bytes], samples: Collection[str], path: Path
 ) -> AsyncIterator[bytes]:
-    """Pass quads on, and keep what may be about the samples in a file."""
-    with _created(path) as file:
+    """Pass quads on, and keep those that may be about the samples in a file."""
+    with path.open("wb") as file:
         async with closing(chunks):
             async for chunk in chunks:
                 file.write(lines_about(samples, chunk))
                 yield chunk
-
-
-def _in_chunks(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield blocks of lines together, about as many bytes at a time as others do."""
-    held: list[bytes] = []
-    n_bytes = 0
-    for block in blocks:
-        held.append(block)
-        n_bytes += len(block)
-        if n_bytes >= _CHUNK_BYTES:
-            yield b"".join(held)
-            held.clear()
-            n_bytes = 0
-    if held:
-        yield b"".join(held)
-
-
-def _some(slices: Iterator[DescribedResources]) -> list[DescribedResources]:
-    return list(islice(slices, _AT_ONCE))
-
-
-def _created(path: Path) -> BinaryIO:
-    return path.open("wb")

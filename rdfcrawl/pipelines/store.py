@@ -1,4 +1,4 @@
-"""Step two: N-Quads to the stores."""
+"""Step two: write N-Quads to the stores."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rdfcrawl.errors import (
 from rdfcrawl.extraction.bulk import BulkOutput
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import DocumentDigest, StoredDigests, may_come_again
-from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, give_up
-from rdfcrawl.pipelines.items import other
+from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
+from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.kept_store import KeptStore
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class StorePipeline:
-    """Writes each document's quads while they pass."""
+    """Pipeline that writes each document's quads while they pass."""
 
     def __init__(
         self, store: Store, digests: StoredDigests, kept_store: KeptStore
@@ -57,7 +57,7 @@ class StorePipeline:
         """Return the pipeline of a crawler.
 
         Raises:
-            ConfigError: the store cannot be had as the settings say.
+            ConfigError: the settings of the store are wrong.
             NotConfigured: its spider makes no visits.
         """
         spider = visiting_spider(crawler)
@@ -67,11 +67,11 @@ class StorePipeline:
         return pipeline
 
     async def open_spider(self) -> None:
-        """Open the store, and repair what a crash has left in it.
+        """Open the store, and repair the damage of a crash.
 
         Raises:
             ConfigError: the store cannot be opened, or the crawl has another one.
-            StoreFault: it cannot be reached or read.
+            StoreFault: the store cannot be reached or read.
         """
         await self._kept_store.check()
         try:
@@ -79,14 +79,14 @@ class StorePipeline:
         except RdfcrawlError:
             raise
         except Exception as error:
-            raise ConfigError(f"STORE: {_told(self._store, error)}") from error
+            raise ConfigError(f"STORE: {_message(self._store, error)}") from error
         self._is_open = True
 
     async def flush(self) -> StoreFault | None:
-        """Make durable what was written; called before visits are acknowledged.
+        """Make all ended documents durable, before visits are acknowledged.
 
         Returns:
-            Why it is not. Scrapy would log with a traceback what is raised here.
+            The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._fault = None
         if self._is_open:  # or was not closed well; else it has flushed everything
@@ -110,14 +110,14 @@ class StorePipeline:
         self._is_open = False
 
     async def process_item(self, item: object) -> object:
-        """Tee a document's quads into the store; documents without any are not.
+        """Tee a document's quads into the store; documents without quads pass.
 
-        What its source has deleted is replaced by nothing; what says the same as before
-        is not written again. Statements that a pipeline
-        before this one has made or changed are counted here.
+        A deleted document is replaced by nothing; one equal to that before is not
+        written again. Statements made or changed by a pipeline before this one are
+        counted here.
         """
         if not isinstance(item, Document):
-            return other(item)
+            return pass_through(item)
         document = item
         if document.is_deleted:
             await self.forget(document)
@@ -125,32 +125,32 @@ class StorePipeline:
             document.chunks = StoreTee(self, document, document.chunks)
         return document
 
-    def begin_of(self, document: Document) -> Awaitable[DocumentWriter]:
+    def open_document(self, document: Document) -> Awaitable[DocumentWriter]:
         """Open a document in the store."""
         return self._store.begin(graph_iri(document.url), document.response.started_ms)
 
     @property
     def packing(self) -> PackingStore | None:
-        """The store, if it can take more than chunks."""
+        """The store, if it accepts packed pieces."""
         return self._packing
 
     def order_of(self, document: Document) -> PieceOrder | None:
-        """Return how the statements of a document can be packed elsewhere."""
+        """Return how to pack the statements of a document elsewhere."""
         store = self._packing
         if store is None:
             return None
         return store.order(graph_iri(document.url), document.response.started_ms)
 
     async def forget(self, document: Document) -> None:
-        """Replace what the store may have of a document by nothing."""
+        """Replace a document in the store by nothing."""
         await self._digests.forget(document)
-        writer = await self.begin_of(document)
+        writer = await self.open_document(document)
         await writer.end()
 
     async def end(
         self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
-        """Make a document part of the store, unless that has the same already."""
+        """Commit a document to the store, unless the store has the same already."""
         if digest is not None and await self._digests.is_stored(document, digest):
             document.is_unchanged = True
             await writer.abandon()
@@ -161,9 +161,9 @@ class StorePipeline:
 
 
 class StoreTee:
-    """Passes the quads of a document on, and writes them to the store.
+    """The quads of a document, written to the store as they pass.
 
-    The document is in the store once they are read to their end.
+    The document is in the store once the quads are read to their end.
     """
 
     __slots__ = ("_chunks", "_digest", "_document", "_is_counted", "_n_quads",
@@ -187,7 +187,7 @@ class StoreTee:
                 if self._document.withheld is Reason.NOINDEX:
                     return chunk  # it is read for its links
                 if self._writer is None:
-                    self._writer = await self._pipeline.begin_of(self._document)
+                    self._writer = await self._pipeline.open_document(self._document)
                 await self._writer.write(chunk)
                 if not self._is_counted:
                     self._n_quads += chunk.count(b"\n")
@@ -201,11 +201,11 @@ class StoreTee:
         raise StopAsyncIteration
 
     def whole(self) -> bytes | None:
-        """Return all statements and store them, if they are one chunk at hand.
+        """Return all statements and store them, if one chunk at hand.
 
-        Else None, and they are to be iterated over: nothing is stored yet. What has
-        to be compared with an earlier run is not taken at once, as that waits for
-        Redis, nor is what a pipeline of the user's has made.
+        Else return None; nothing is stored yet, and the chunks are to be iterated over.
+        This holds for documents to compare with an earlier run, which waits for Redis,
+        and for chunks of a user's pipeline.
         """
         document, chunks, store = self._document, self._chunks, self._pipeline.packing
         if store is None or self._digest is not None or not isinstance(chunks, AtHand):
@@ -221,7 +221,7 @@ class StoreTee:
     ) -> AsyncGenerator[BulkPart] | None:
         """Return the parts of a document, to be read instead of its quads.
 
-        None: the quads themselves are needed by somebody before they are stored.
+        None: the quads themselves are needed before they are stored.
         """
         document, chunks = self._document, self._chunks
         is_needed = self._digest is not None or document.withheld is not None
@@ -253,7 +253,7 @@ class StoreTee:
     async def _write_part(self, part: BulkPart) -> None:
         writer = self._writer
         if writer is None:
-            writer = self._writer = await self._pipeline.begin_of(self._document)
+            writer = self._writer = await self._pipeline.open_document(self._document)
         if part.piece is None:
             await writer.write(part.lines)
         else:
@@ -270,34 +270,34 @@ class StoreTee:
             if may_come_again(document):
                 await self._pipeline.forget(document)
         elif writer is None and _replaces(document):
-            writer = self._writer = await self._pipeline.begin_of(document)
+            writer = self._writer = await self._pipeline.open_document(document)
         if writer is not None:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
 
     async def aclose(self) -> None:
-        """Give up what was not read: nothing of it stays in the store."""
+        """Discard the document: nothing of it stays in the store."""
         writer, self._writer = self._writer, None
         try:
             if writer is not None:
                 await writer.abandon()
         finally:
-            await give_up(self._chunks)
+            await close_chunks(self._chunks)
 
 
 def _as_fault(store: Store, error: Exception) -> StoreFault:
-    """Return what a store has raised as a fault: that of a user's may be anything."""
+    """Return the exception of a store as a fault; a user's store may raise any."""
     if isinstance(error, StoreFault):
         return error
-    return passing_fault(error) or StoreFault(_told(store, error))
+    return passing_fault(error) or StoreFault(_message(store, error))
 
 
-def _told(store: Store, error: Exception) -> str:
+def _message(store: Store, error: Exception) -> str:
     return f"{type(store).__qualname__}: {error or repr(error)}"
 
 
 def _replaces(document: Document) -> bool:
-    """Tell whether a document without statements may have had some before."""
+    """Return whether a document without statements may have had some before."""
     record = document.record
     is_same = document.status == 304
     is_whole = not (document.faults or document.is_partial or is_same)

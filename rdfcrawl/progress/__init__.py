@@ -1,1 +1,1 @@
-"""What an operator sees while a crawl runs, and at its end."""
+"""Show an operator a crawl while it runs, and at its end."""

@@ -1,4 +1,4 @@
-"""The display of a crawl on a terminal, and its summary."""
+"""Display a crawl on a terminal, and print its summary."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
 
 
 class LiveTable(io.TextIOBase):
-    """A table at the foot of the terminal; what is written to stderr scrolls above.
+    """A table at the foot of the terminal; text written to stderr scrolls above.
 
-    If stderr is no terminal that can move its cursor, then nothing is drawn.
+    Nothing is drawn if stderr is no terminal that can move its cursor.
     """
 
     def __init__(self, title: str) -> None:
@@ -56,12 +56,12 @@ class LiveTable(io.TextIOBase):
         self._seen: deque[CrawlSnapshot] = deque()  # the last _RATE_SECS
 
     def open(self) -> None:
-        """Take the place of stderr, for log lines, too."""
+        """Replace stderr, also for log lines."""
         sys.stderr = cast("TextIO", self)
         _redirect(self._stderr, sys.stderr)
 
     def show(self, now: CrawlSnapshot) -> None:
-        """Bring the table up to date."""
+        """Update the table."""
         while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
             self._seen.popleft()
         earlier = self._seen[0] if self._seen else None
@@ -70,7 +70,7 @@ class LiveTable(io.TextIOBase):
         self._seen.append(now)
 
     def close(self) -> None:
-        """Take the table away, and give stderr back."""
+        """Remove the table, and restore stderr."""
         if sys.stderr is self:
             self._table = []
             self._draw(self._unfinished)
@@ -143,16 +143,16 @@ def print_summary(
     secs: float,
     outcome: str,
 ) -> None:
-    """Print to stderr what a crawl came to, and where its data lies.
+    """Print to stderr the result of a crawl, and the place of its data.
 
-    A log file gets it in one line: under scrapyd, nobody reads standard error.
+    A log file gets one line: under scrapyd, nobody reads standard error.
 
     Args:
-        now: the last look at the crawl.
+        now: the last snapshot of the crawl.
         paths: of the crawl.
         store: URI of the store.
         done: documents of this run alone.
-        secs: how long this run took.
+        secs: duration of this run.
         outcome: how it ended, in a word.
     """
     left = now.counts.queued + now.counts.leased
@@ -199,7 +199,7 @@ def _hint(
 
 
 def _shown(path: Path) -> str:
-    """Return a path as short as it can be typed from here."""
+    """Return a path relative to the current folder, if shorter."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 

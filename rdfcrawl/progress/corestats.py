@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CrawlStats(CoreStats):
-    """Counts items by signal for ordinary spiders only.
+    """Statistics that count items by signal for ordinary spiders only.
 
     For visiting spiders the pipelines count documents themselves: a signal with a
     handler costs 5 % of a small document's whole way.
@@ -33,12 +33,12 @@ class CrawlStats(CoreStats):
         return stats
 
     def spider_opened(self, spider: Spider) -> None:
-        """Note the start."""
+        """Record the start."""
         super().spider_opened(spider)
         if makes_visits(spider):
             self.crawler.signals.disconnect(self.item_scraped, signals.item_scraped)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        """Note the end, unless a component kept the spider from being opened."""
+        """Record the end, unless a component kept the spider from being opened."""
         if self.start_time is not None:
             super().spider_closed(spider, reason)

@@ -1,4 +1,4 @@
-"""Several worker processes of one crawl, started, watched and restarted."""
+"""Start, watch and restart the worker processes of one crawl."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
 
 class WorkerPool:
-    """Runs `scrapy crawl` n times on one frontier.
+    """Runner of `scrapy crawl` n times on one frontier.
 
     Args:
         spider: its name.
@@ -113,7 +113,7 @@ class WorkerPool:
         return code
 
     async def _begin(self, link: FrontierLink) -> CrawlSnapshot:
-        """Create or join the crawl for all workers; return the first look at it."""
+        """Create or join the crawl for all workers; return the first snapshot."""
         frontier = link.frontier
         await frontier.open()
         if self._member.accepts.parse(self._arguments).fresh:
@@ -128,7 +128,7 @@ class WorkerPool:
         return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
-        """Run all workers and show how far they are; return the first bad exit code."""
+        """Run all workers and show their progress; return the first bad exit code."""
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, self._stop, name)
@@ -153,7 +153,7 @@ class WorkerPool:
         )
 
     async def _keep(self, number: int) -> int:
-        """Run one worker, again and again if it is killed; return its exit code."""
+        """Run one worker, restarted when killed; return its exit code."""
         code = 1
         for _ in range(_MAX_RESTARTS):
             child = self._children[number] = await self._start(number)
@@ -183,7 +183,7 @@ class WorkerPool:
         return forked or await _start_process(words, out)
 
     def _stop(self, name: signal.Signals) -> None:
-        """Pass a signal on to workers that did not get it from the terminal."""
+        """Pass a signal on to workers, unless the terminal does so."""
         self._is_stopping = True
         if name == signal.SIGINT and sys.stdin.isatty():
             return  # the terminal sent it to all of the process group

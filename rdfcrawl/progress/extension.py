@@ -1,4 +1,4 @@
-"""Progress of a crawl: a table on a terminal, a line a minute in a log."""
+"""Show the progress of a crawl: a table on a terminal, a line a minute in a log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ProgressReport:
-    """Shows how far the crawl is; `PROGRESS` is auto, board, log or off."""
+    """Extension that shows the progress; `PROGRESS` is auto, board, log or off."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ProgressReport:
             self._task = asyncio.create_task(watch(session.frontier, self._options))
 
     async def leave(self) -> None:
-        """Take the last look, while the frontier is still there."""
+        """Take the last snapshot, while the frontier is still there."""
         if self._task is None:  # a component kept the crawl from beginning
             return
         self._task.cancel()

@@ -1,9 +1,9 @@
-"""Workers as forks of one process that has imported what each crawl needs.
+"""Fork workers from one process that has imported all modules of a crawl.
 
-To import it is most of what a worker takes to start. `begin` imports it before the
-crew has an event loop, a thread or a connection, and forks a process that does nothing
-but fork: one worker per request of the crew, also when one that died is started again.
-What a worker then runs is `scrapy crawl`, as in a process of its own.
+Importing is most of the time that a worker takes to start. `begin` imports before the
+pool has an event loop, a thread or a connection, and forks a process that does nothing
+but fork: one worker per request of the pool, also to replace a dead one. Each worker
+then runs `scrapy crawl`, as in a process of its own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _LOOK_SECS = 0.5
 
 
 class ForkedWorker:
-    """A worker that runs, or has run; in what it has, as a process of `asyncio`.
+    """A worker that runs, or has run, with an interface as processes of `asyncio`.
 
     Attributes:
         pid: its process.
@@ -84,12 +84,12 @@ class ForkedWorker:
         self._is_told = asyncio.Event()
 
     def tell(self, code: int | None) -> None:
-        """Take its exit code; None if nobody will ever know it."""
+        """Set the exit code; None if nobody will ever know it."""
         self.returncode = code
         self._is_told.set()
 
     async def wait(self) -> int:
-        """Wait for its end, and return its exit code."""
+        """Wait for the end, and return the exit code."""
         await self._is_told.wait()
         if self.returncode is None:
             while _is_there(self.pid):  # noqa: ASYNC110 (no child: nobody tells)
@@ -99,14 +99,14 @@ class ForkedWorker:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, if it still runs."""
+        """Send a signal, if the worker still runs."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
 
 class WorkerForks:
-    """The crew's side of the process that forks."""
+    """The pool's connection to the process that forks."""
 
     def __init__(self, pid: int, requests: socket.socket) -> None:
         self._pid = pid
@@ -117,15 +117,14 @@ class WorkerForks:
         self._running: dict[int, ForkedWorker] = {}
 
     async def open(self) -> None:
-        """Listen to what becomes of the workers, from now on."""
+        """Listen to starts and ends of workers."""
         reader, self._writer = await asyncio.open_unix_connection(sock=self._requests)
         self._listening = asyncio.create_task(self._listen(reader))
 
     async def start(self, words: Sequence[str], out: Path) -> ForkedWorker | None:
-        """Start `scrapy <words>`; what it prints is appended to a file.
+        """Start `scrapy <words>`, with output appended to a file.
 
-        Returns:
-            None if no process can be forked any more.
+        None if no process can be forked any more.
         """
         if self._writer is None or self._listening is None or self._listening.done():
             return None
@@ -136,7 +135,7 @@ class WorkerForks:
         return worker
 
     def close(self) -> None:
-        """Let the process that forks end, which it does after its workers."""
+        """Let the process that forks end, after its workers."""
         self._requests.close()
         if not self._running:
             with contextlib.suppress(ChildProcessError):
@@ -166,14 +165,14 @@ class WorkerForks:
 
 
 def begin() -> WorkerForks | None:
-    """Import what each crawl needs, and fork the process that forks.
+    """Import the modules of a crawl, and fork the process that forks.
 
     Does not return in that process. In a worker, it ends as the command does: with
     `SystemExit`.
 
     Returns:
-        None where a fork would not be what a new process is: on other systems than
-        Linux, and if something that was imported has begun to run.
+        None where a fork would differ from a new process: on other systems than
+        Linux, and if an imported module has begun to run.
     """
     if sys.platform != "linux":
         return None
@@ -207,7 +206,7 @@ def begin() -> WorkerForks | None:
 
 
 def _obstacle() -> str:
-    """Return what has begun and would not go on in a fork, if anything has."""
+    """Return what is running and would not go on in a fork, or an empty text."""
     if threading.active_count() > 1 or len([*Path("/proc/self/task").iterdir()]) > 1:
         return "an import has started a thread"
     if _REACTOR in sys.modules:
@@ -216,7 +215,7 @@ def _obstacle() -> str:
 
 
 def _fork_workers(requests: socket.socket) -> tuple[list[str], str]:
-    """Fork a worker for each request until the crew is gone and all have ended.
+    """Fork a worker for each request until the pool is gone and all have ended.
 
     Returns:
         In a worker, and nowhere else: its request.
@@ -275,7 +274,7 @@ def _fork() -> int:
 
 
 def _tell_ends(requests: socket.socket) -> int:
-    """Tell the crew of workers that have ended; return how many."""
+    """Report ended workers to the pool; return their number."""
     n_ended = 0
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -293,7 +292,7 @@ def _tell(requests: socket.socket, line: str) -> None:
 
 
 def _leave_streams(out: str) -> None:
-    """Read nothing, and write to a file what goes to standard output and error."""
+    """Redirect standard input from nothing, standard output and error to a file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     end = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     for fd, stream in ((nothing, 0), (end, 1), (end, 2)):
@@ -314,7 +313,7 @@ def _run(words: list[str], out: str) -> NoReturn:
 
 
 def _is_there(pid: int) -> bool:
-    """Tell whether a process runs that may be no child of this one."""
+    """Return whether a process runs, which may be no child of this one."""
     with contextlib.suppress(ChildProcessError):  # it is one if this is process 1
         if os.waitpid(pid, os.WNOHANG)[0]:
             return False

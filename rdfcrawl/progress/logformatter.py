@@ -1,4 +1,4 @@
-"""Log lines for documents: none, as their facts are in the provenance."""
+"""Format log lines: none for documents, whose facts are in the provenance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
 
 
 def safe_text(text: object) -> str:
-    r"""Return text of the web for a terminal: control characters are escaped.
+    r"""Return text of the web for a terminal, with control characters escaped.
 
     >>> safe_text("a\x1b[2Jb")
     'a\\x1b[2Jb'
@@ -42,9 +42,9 @@ def safe_text(text: object) -> str:
 
 
 class SafeFormatter(logging.Formatter):
-    """Formats log lines as another formatter does, and shows no control characters.
+    """Formatter that escapes control characters in the lines of another formatter.
 
-    Text of the web may be in any of them, if only in the message of an exception: it
+    Text of the web may be in any line, if only in the message of an exception: it
     must neither steer a terminal nor look like a line of its own.
     """
 
@@ -65,7 +65,7 @@ class SafeFormatter(logging.Formatter):
 
 
 def make_logs_safe() -> None:
-    """Have all log lines of Scrapy's handlers made safe."""
+    """Make all log lines of Scrapy's handlers safe."""
     for handler in logging.getLogger().handlers:
         if type(handler) not in (logging.StreamHandler, logging.FileHandler):
             continue  # it is not Scrapy's
@@ -91,7 +91,7 @@ def _safe_line(line: str) -> str:
 
 
 class QuietLogFormatter(LogFormatter):
-    """Says nothing of documents and visits, and everything of ordinary requests."""
+    """Formatter that drops documents and visits, and keeps ordinary requests."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -117,9 +117,10 @@ class QuietLogFormatter(LogFormatter):
     def item_error(
         self, item: Any, exception: BaseException, response: Any, spider: Spider
     ) -> LogFormatterResult:
-        """Return a line that names the document, not its whole body.
+        """Return a line that names the document, without its body.
 
-        It is of no interest what comes again as a disk was full: the pause is told.
+        A document that comes again after a full disk is of no interest: the pause is
+        logged.
         """
         line = super().item_error(_named(item), exception, response, spider)
         if isinstance(item, Document) and passing_fault(exception):

@@ -1,4 +1,4 @@
-"""The settings of what the operator sees, read and checked."""
+"""Read and check the settings of the progress display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProgressDisplay(StrEnum):
-    """Where the progress of a crawl is shown."""
+    """Place where the progress of a crawl is shown."""
 
     AUTO = "auto"  # a board if stderr is a terminal, else the log
     BOARD = "board"
@@ -23,7 +23,7 @@ class ProgressDisplay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProgressOptions:
-    """How the progress of a crawl is shown."""
+    """Options of the progress display."""
 
     display: ProgressDisplay
     log_secs: float  # between two lines
@@ -33,7 +33,7 @@ class ProgressOptions:
         """Read the settings.
 
         Raises:
-            ConfigError: one is unknown or out of range.
+            ConfigError: a value is unknown or out of range.
         """
         return cls(
             one_of(settings, "PROGRESS", ProgressDisplay),
@@ -45,6 +45,6 @@ def failed_exit_code(settings: BaseSettings) -> int:
     """Return the exit code of a crawl that gave up URIs whose hosts failed.
 
     Raises:
-        ConfigError: it can be none.
+        ConfigError: the value is out of range.
     """
     return integer(settings, "FAILED_EXIT_CODE", 0, 255)

@@ -1,4 +1,4 @@
-"""How far a crawl is, over all of its workers."""
+"""Take snapshots of the progress of a crawl, over all of its workers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST_DOWN: Final = 3  # hosts that are named
 
 @dataclass(frozen=True, slots=True)
 class CrawlSnapshot:
-    """One look at a crawl.
+    """Progress of a crawl at one moment.
 
     Attributes:
-        taken: when, on the monotonic clock.
+        taken: time on the monotonic clock.
         counts: of the frontier.
-        workers: how many live.
+        workers: that are alive.
         n_down: hosts that have work and do not answer, or are busy.
         down: some of them.
         figures: statistics summed over all workers, also dead ones.
@@ -36,7 +36,7 @@ class CrawlSnapshot:
 
     @property
     def documents(self) -> int:
-        """URIs that were dealt with, whatever came of them."""
+        """URIs processed, with any result."""
         return int(self.figures.get("document/seen", 0))
 
     @property
@@ -46,7 +46,7 @@ class CrawlSnapshot:
 
     @property
     def changes(self) -> dict[str, int]:
-        """What became of documents that earlier runs had; what is none is left out."""
+        """Counts of documents known from earlier runs, by change; without zeros."""
         n_same = int(self.figures.get("document/same", 0))
         n_unchanged = int(self.figures.get(f"{STATUS}unchanged", 0))
         found = {
@@ -68,7 +68,7 @@ class CrawlSnapshot:
         return dict(sorted(named.items(), key=lambda pair: -pair[1]))
 
     def rate_since(self, earlier: CrawlSnapshot | None) -> float:
-        """Return documents per second since an earlier look."""
+        """Return documents per second since an earlier snapshot."""
         if earlier is None or self.taken <= earlier.taken:
             return 0.0
         done = self.documents - earlier.documents
@@ -76,7 +76,7 @@ class CrawlSnapshot:
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Look at a crawl; four round trips."""
+    """Return a snapshot of a crawl, in four round trips."""
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
         for name, value in figures.items():

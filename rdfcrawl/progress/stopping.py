@@ -1,4 +1,4 @@
-"""Ctrl-C before a crawl has begun: nothing is left open."""
+"""Handle Ctrl-C before a crawl has begun, leaving nothing open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StoppableCrawler(Crawler):
     """A crawler that can be stopped while its spider is being opened.
 
     Scrapy stops only an engine that runs, and the reactor at once: a worker that had
-    just joined its crawl would neither give back its leases nor say how it ended.
+    just joined its crawl would neither give back its leases nor report its end.
     """
 
     async def stop_async(self) -> None:

@@ -1,4 +1,4 @@
-"""Looking at a crawl again and again, and showing how far it is."""
+"""Watch a crawl and show its progress."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ _BOARD_SECS = 1.0
 
 
 async def watch(frontier: Frontier, options: ProgressOptions) -> None:
-    """Show a crawl until this is cancelled: in a table on a terminal, or in log lines.
+    """Show a crawl until cancelled: in a table on a terminal, or in log lines.
 
-    Args:
-        frontier: of the crawl, opened.
-        options: whether, where and how often it is shown.
+    `frontier` is that of the crawl, opened.
     """
     if options.display is ProgressDisplay.OFF:
         return

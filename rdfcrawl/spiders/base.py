@@ -1,4 +1,4 @@
-"""What all of our spiders have in common."""
+"""The base class of all our spiders."""
 
 from __future__ import annotations
 
@@ -69,17 +69,16 @@ class RdfSpider(Spider):
     """A spider that visits hosts; `docs/reference/spiders.md` lists its arguments.
 
     Attributes:
-        arguments: what was given by `-a`, parsed.
+        arguments: given by `-a`, parsed.
         options: the settings, parsed.
-        harvesters: read the responses of sources, by its own arguments.
+        harvesters: for responses of sources, by its own arguments.
         member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
-        takes: which of our arguments a class takes beside those of all spiders and
-            of its bases.
-        arguments_class: what its arguments are read into: a subclass of
-            `CrawlArguments` that has further ones.
+        takes: our arguments of a class beside those of all spiders and of its bases.
+        arguments_class: of the parsed arguments: a subclass of `CrawlArguments` that
+            has further ones.
         makes_documents: a request that is nothing but a URL is for a document.
-        is_onlooker: it looks at a page, and leaves the crawl alone.
+        is_onlooker: the spider looks at a page, and leaves the crawl alone.
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
@@ -105,7 +104,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Set what the class has as `custom_settings`, and our defaults below.
+        """Set the `custom_settings` of the class, and our defaults below.
 
         Raises:
             ConfigError: a setting is wrong.
@@ -115,7 +114,7 @@ class RdfSpider(Spider):
 
         super().update_settings(settings)
         is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
-        with _told_in_one_line(is_command or is_shell):
+        with _exits_on_config_error(is_command or is_shell):
             apply_defaults(settings, wants_pipelines=not is_command)
             if is_shell:  # the spider is made in another thread, which cannot exit
                 SpiderOptions.from_settings(settings, cls.name)
@@ -127,7 +126,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: an argument or a setting is wrong.
         """
-        with _told_in_one_line(_is_of_command(cls.start)):
+        with _exits_on_config_error(_is_of_command(cls.start)):
             return cls._from_crawler(crawler, *args, **kwargs)
 
     @classmethod
@@ -174,7 +173,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def accepts(cls) -> ArgumentSet:
-        """Return which arguments the class takes; its name has no part in that."""
+        """Return the arguments that the class takes, whatever its name."""
         from rdfcrawl.arguments import ArgumentSet, CrawlArguments
 
         takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
@@ -186,11 +185,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
-        """Return the spider as it joins a crawl.
-
-        Args:
-            given: what `given` returns.
-        """
+        """Return the spider as it joins a crawl; `given` is the result of `given`."""
         from rdfcrawl.arguments import NAMED
         from rdfcrawl.remembered import CrawlMember
 
@@ -207,9 +202,9 @@ class RdfSpider(Spider):
     def given(
         cls, arguments: Mapping[str, object], settings: BaseSettings
     ) -> dict[str, str]:
-        """Return the arguments as texts, with what else says the same in Scrapy.
+        """Return the arguments as texts, with their equivalents in Scrapy.
 
-        That are `allowed_domains` of the spider, unless there is the argument
+        These are `allowed_domains` of the spider, unless there is the argument
         `domains`, and `DEPTH_LIMIT`, if the argument `depth` is no smaller.
 
         Raises:
@@ -239,29 +234,29 @@ class RdfSpider(Spider):
         return given
 
     async def start(self) -> AsyncIterator[Document]:
-        """Add the seeds to the frontier; yield those that are not URLs."""
+        """Add the seeds to the frontier; yield documents for invalid ones."""
         from rdfcrawl.arguments import NAMED
         from rdfcrawl.seeds import RefusedSeeds, iter_seeds, iter_typed_seeds
 
         session = self.joined()
         refused = RefusedSeeds()
-        typed = good_seeds(iter_typed_seeds(self.arguments.seeds), refused)
-        seeds = (seed for seed in typed if self.may_ask(seed.url, refused))
+        typed = valid_seeds(iter_typed_seeds(self.arguments.seeds), refused)
+        seeds = (seed for seed in typed if self.may_fetch(seed.url, refused))
         for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
-        start_urls = good_seeds(self.start_seeds(), refused)
-        await session.add_seeds(u for u in start_urls if self.may_ask(u, refused))
+        start_urls = valid_seeds(self.start_seeds(), refused)
+        await session.add_seeds(u for u in start_urls if self.may_fetch(u, refused))
         for name, kind in NAMED.items():
-            urls = good_seeds(iter_seeds(getattr(self.arguments, name)), refused)
-            allowed = (url for url in urls if self.may_ask(url, refused))
+            urls = valid_seeds(iter_seeds(getattr(self.arguments, name)), refused)
+            allowed = (url for url in urls if self.may_fetch(url, refused))
             await self._add_sources(kind, allowed)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
         for document in refused_seeds(refused):
             yield document
 
-    def may_ask(self, url: str, refused: RefusedSeeds) -> bool:
-        """Tell whether scheme and guard let a seed be asked for, as far as it shows."""
+    def may_fetch(self, url: str, refused: RefusedSeeds) -> bool:
+        """Return whether scheme and guard allow a seed, as far as its URL shows."""
         from rdfcrawl.guard.operator import refusal_of
         from rdfcrawl.uri.schemes import check_scheme
 
@@ -277,7 +272,7 @@ class RdfSpider(Spider):
         return not detail
 
     async def _add_seeds(self, seeds: list[Seed]) -> None:
-        """Add seeds in the way of their kinds."""
+        """Add seeds, those of sources by their kinds."""
         session = self.joined()
         await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
         roots = [
@@ -302,7 +297,7 @@ class RdfSpider(Spider):
             )
 
     def start_seeds(self) -> Iterator[str | BadSeed]:
-        """Yield the seeds that the class has, as Scrapy's spiders do."""
+        """Yield the `start_urls` of the class, as Scrapy's spiders do."""
         from rdfcrawl.seeds import BadSeed
         from rdfcrawl.uri import BadUri
         from rdfcrawl.uri.schemes import seed_url
@@ -314,19 +309,19 @@ class RdfSpider(Spider):
                 yield BadSeed(Path("start_urls"), number, error.fault)
 
     def join(self, session: CrawlSession) -> None:
-        """Take part in a crawl: by the options and arguments that the crawl keeps."""
+        """Join a crawl, with the options and arguments that the crawl keeps."""
         self.session = session
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
 
     def joined(self) -> CrawlSession:
-        """Return the connection to the crawl; it is there once `start` is called."""
+        """Return the connection to the crawl, which exists once `start` is called."""
         if self.session is None:
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
     def request_turns(self) -> SoloTurns:
-        """Return what gives requests that are of no visit their turns."""
+        """Return the turns of requests outside of visits."""
         from rdfcrawl.fetch.transport import transport_of
 
         return transport_of(self.crawler).turns
@@ -344,7 +339,7 @@ class RdfSpider(Spider):
         return self.harvesters_of(record).ignores_robots(record)
 
     def harvesters_of(self, record: Record) -> HarvesterRegistry:
-        """Return the harvesters that know the arguments of a record."""
+        """Return the harvesters with the arguments of a record."""
         profiles = self.joined().profiles
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
@@ -404,13 +399,13 @@ class RdfSpider(Spider):
     def parse_document(self, document: ParsedDocument) -> Any:
         """Do nothing; a spider of your own may yield items and requests.
 
-        It is called for each document that was fetched and stored, or that a source
-        has given, before the crawl takes note that it is done.
+        Called for each document that was fetched and stored, or given by a source,
+        before the document is acknowledged.
         """
 
     @property
     def parses_documents(self) -> bool:
-        """Whether it has a `parse_document` of its own."""
+        """Whether the class has a `parse_document` of its own."""
         return type(self).parse_document is not RdfSpider.parse_document
 
     @cached_property
@@ -443,10 +438,10 @@ class RdfSpider(Spider):
             await self._process_documents(response)
 
     async def _process_documents(self, response: Response) -> None:
-        """Send what a visit brought back through the pipelines, one by one.
+        """Send the documents of a visit through the pipelines, one by one.
 
-        A document does not pass the spider middlewares on its way: they judge
-        requests, and a visit has none, for a tenth of the cost of a document.
+        A document does not pass the spider middlewares, which judge requests: a visit
+        has none, and this would cost a tenth of a document.
         """
         from rdfcrawl.fetch.transport import transport_of
 
@@ -479,7 +474,7 @@ class RdfSpider(Spider):
                 visitor.release(document)
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
-        """Tell of an error with a document, which will come again."""
+        """Log an error with a document, which will be processed again."""
         if self.joined().bears(error, visit):
             visit.return_untried(visit.index(document))
         else:
@@ -490,7 +485,7 @@ class RdfSpider(Spider):
     async def _process(
         self, document: Document, visit: Visit, response: Response
     ) -> None:
-        """Process what came of one record, by what it was asked for."""
+        """Process the document of one record, by the kind of the record."""
         kind = document.record.kind
         if kind.is_source or (kind.is_of_url and self._is_harvested(document)):
             await self._harvest(document, visit, response)
@@ -505,9 +500,9 @@ class RdfSpider(Spider):
                 await self._parsing.parse(document, response)
 
     def _note_wishes(self, document: Document, robots: RobotsCache | None) -> None:
-        """Take note of what the site and the headers of an answer ask for.
+        """Apply the reservations of the site and of the headers of a response.
 
-        What is said with the answer goes before what is said of the site.
+        Those of the response override those of the site.
         """
         from rdfcrawl.reservations import NOTHING, read_headers
 
@@ -520,9 +515,9 @@ class RdfSpider(Spider):
             self.obey(document, found)
 
     def obey(self, document: Document, wishes: Reservations) -> None:
-        """Make a document what its publisher asks for.
+        """Apply the reservations of a publisher to a document.
 
-        Whoever names `nofollow` in `follow` wants links that nobody vouches for.
+        With `nofollow` in `follow`, links that nobody vouches for are wanted.
         """
         policy = self.options.reservation_policy
         document.reservations = wishes
@@ -536,10 +531,10 @@ class RdfSpider(Spider):
     async def _harvest(
         self, document: Document, visit: Visit, response: Response
     ) -> None:
-        """Process the documents that an answer of a source stands for.
+        """Process the documents and follow-ups in a response of a source.
 
-        If one of them fails, the answer is put back, and what its source would
-        remember of it is left for the next time.
+        If one of them fails, the response is put back, and the state of its source is
+        not changed.
         """
         process = self.crawler.engine.scraper.start_itemproc_async
         index = visit.index(document)
@@ -580,7 +575,7 @@ class RdfSpider(Spider):
             await process(document, response=response)
 
     def _is_harvested(self, document: Document) -> bool:
-        """Return whether a page is of a media type that a harvester is for."""
+        """Return whether a page has a media type of a harvester."""
         media_types = self.harvesters.media_types
         return bool(media_types) and document.media_type in media_types
 
@@ -591,7 +586,7 @@ class RdfSpider(Spider):
         return FollowUpQueue(self.joined(), at_once)
 
     def _unfold(self, document: Document) -> None:
-        """Let the pipelines have the statements of what a harvester yields."""
+        """Set the chunks of a document from the statements of its harvester."""
         from rdfcrawl.harvest.follow_up_queue import HarvestedChunks
 
         parts, document.parts = document.parts, None
@@ -615,11 +610,10 @@ def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
 
 
 @contextmanager
-def _told_in_one_line(is_command: bool) -> Iterator[None]:
+def _exits_on_config_error(is_command: bool) -> Iterator[None]:
     """Exit with 2 and one line if a command meets an error of the operator.
 
-    Args:
-        is_command: otherwise it is raised, as a script would have it.
+    For a script, the error is raised.
     """
     try:
         yield
@@ -630,7 +624,7 @@ def _told_in_one_line(is_command: bool) -> Iterator[None]:
 
 
 def _is_of_command(start: object) -> bool:
-    """Tell whether `fetch`, `view`, `parse` or `check` has put its own in the place.
+    """Return whether `fetch`, `view`, `parse` or `check` has replaced `start`.
 
     `shell` does not; it makes a spider without a crawl.
     """
@@ -638,13 +632,13 @@ def _is_of_command(start: object) -> bool:
 
 
 def refused_seeds(refused: RefusedSeeds) -> Iterator[Document]:
-    """Yield documents with faults for the seeds that are not asked for."""
+    """Yield documents with faults for the refused seeds."""
     for where, fault in refused:
         yield Document(record=Record(where), url=where, faults=[fault])
 
 
-def good_seeds(seeds: Iterator[T | BadSeed], refused: RefusedSeeds) -> Iterator[T]:
-    """Yield the seeds that are URLs; the others are refused."""
+def valid_seeds(seeds: Iterator[T | BadSeed], refused: RefusedSeeds) -> Iterator[T]:
+    """Yield the seeds that are URLs, and refuse the others."""
     from rdfcrawl.seeds import BadSeed
 
     for seed in seeds:

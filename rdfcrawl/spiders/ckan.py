@@ -1,4 +1,4 @@
-"""The CKAN spider: catalogues of datasets, and what they distribute."""
+"""The CKAN spider: catalogues of datasets, and their distributions."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from rdfcrawl.frontier.groups import in_groups
 from rdfcrawl.records import Urgency
-from rdfcrawl.spiders.base import RdfSpider, good_seeds, refused_seeds
+from rdfcrawl.spiders.base import RdfSpider, refused_seeds, valid_seeds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,16 +23,17 @@ _SEEDS_AT_ONCE = 500
 
 
 class FrontierSpider(RdfSpider):
-    """Has callbacks as any spider of Scrapy; its requests are those of a crawl.
+    """Base of spiders with callbacks, whose requests are in the frontier.
 
-    They are shared by all of its workers, politely to each host, and survive the end
-    of any of them. `seeds` and `start_urls` are asked for first, for `parse`.
+    All workers of the crawl share the requests, politely to each host, and these
+    survive the end of any worker. `seeds` and `start_urls` are requested first, for
+    `parse`.
     """
 
     makes_documents = False
 
     def join(self, session: CrawlSession) -> None:
-        """Take part in a crawl; what is pushed to it is asked for by requests."""
+        """Join a crawl; URLs pushed to it become requests."""
         super().join(session)
         session.request_of = self._request_of
 
@@ -42,12 +43,12 @@ class FrontierSpider(RdfSpider):
         return record_of(Request(url), self)
 
     async def start(self) -> AsyncIterator[Any]:
-        """Queue requests for the seeds; yield what is wrong with others."""
+        """Queue requests for the seeds; yield documents for invalid ones."""
         from rdfcrawl.seeds import RefusedSeeds, iter_seeds
 
         refused = RefusedSeeds()
         seeds = chain(iter_seeds(self.arguments.seeds), self.start_seeds())
-        urls = (u for u in good_seeds(seeds, refused) if self.may_ask(u, refused))
+        urls = (u for u in valid_seeds(seeds, refused) if self.may_fetch(u, refused))
         for group in in_groups(urls, _SEEDS_AT_ONCE):
             requests = [(self._request_of(url), Urgency.SOON) for url in group]
             await self.joined().add_requests(requests)

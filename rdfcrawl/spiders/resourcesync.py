@@ -1,4 +1,4 @@
-"""The ResourceSync spider: copies that are kept equal to their sources."""
+"""The ResourceSync spider: copies that are kept in sync with their sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sitemap spider: what sites say of themselves, and then their pages."""
+"""The sitemap spider: sitemaps of sites, then their pages."""
 
 from __future__ import annotations
 

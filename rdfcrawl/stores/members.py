@@ -1,4 +1,4 @@
-"""The gzip members that a segment is made of, as bytes.
+"""Encode and decode the gzip members of a segment.
 
 A member is an ordinary one (RFC 1952) with one extra subfield that holds its own
 length, so that a segment is read from member to member without inflating:
@@ -43,10 +43,8 @@ def encode_length(n_bytes: int, *, is_synced: bool) -> bytes:
 def pack_member(content: bytes, *, level: int = 1, is_synced: bool = False) -> bytes:
     """Return `content` as one whole member.
 
-    Args:
-        content: what the member inflates to.
-        level: of isal, 0 (fastest) to 3 (smallest).
-        is_synced: everything before the member is known to be on disk.
+    `level` is of isal, 0 (fastest) to 3 (smallest). `is_synced`: everything before the
+    member is known to be on disk.
     """
     deflated = isal_zlib.compress(content, level, _RAW_DEFLATE)
     n_bytes = HEADER_BYTES + len(deflated) + _TRAILER_BYTES
@@ -70,10 +68,9 @@ SEAL = pack_member(b"", is_synced=True)
 
 
 class MemberPacker:
-    """Deflates one member piece by piece; the pieces come without the header.
+    """Packer of one member, piece by piece; the pieces come without the header.
 
-    Attributes:
-        n_packed: bytes of deflate and trailer given out so far.
+    `n_packed` is the number of bytes of deflate and trailer given out so far.
     """
 
     __slots__ = ("_crc", "_deflate", "_n_content", "n_packed")
@@ -87,7 +84,7 @@ class MemberPacker:
         self.n_packed = 0
 
     def pack(self, chunk: bytes) -> bytes:
-        """Return what `chunk` adds to the member; may be empty."""
+        """Return the packed bytes of `chunk`; may be empty."""
         self._crc = isal_zlib.crc32(chunk, self._crc)
         self._n_content += len(chunk)
         packed: bytes = self._deflate.compress(chunk)
@@ -95,7 +92,7 @@ class MemberPacker:
         return packed
 
     def take(self, piece: DeflatePiece) -> bytes:
-        """Return what a piece adds to a member that all comes in pieces."""
+        """Return the bytes of a piece, for a member made of pieces alone."""
         packed, self._crc, self._n_content = piece
         self.n_packed += len(packed)
         return packed
@@ -109,7 +106,7 @@ class MemberPacker:
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """Where one member lies in its file, as its header says.
+    """Place of one member in its file, by its header.
 
     Attributes:
         offset: of its first byte.
@@ -123,13 +120,13 @@ class GzipMember:
 
 
 class TornMember(Exception):
-    """A member is not whole: its bytes do not inflate to what its trailer says."""
+    """A member is incomplete: its bytes do not match its trailer."""
 
 
 def iter_members(fd: int, n_file_bytes: int) -> Iterator[GzipMember]:
     """Yield the members of an open segment by their headers, up to the first torn one.
 
-    Content is not read: a member that is yielded lies within the file, no more.
+    Content is not read: a yielded member lies within the file, no more.
     """
     offset = 0
     while True:
@@ -148,7 +145,7 @@ def iter_members(fd: int, n_file_bytes: int) -> Iterator[GzipMember]:
 
 
 def iter_content(fd: int, member: GzipMember) -> Iterator[bytes]:
-    """Yield what `member` inflates to, in pieces of at most 256 KiB.
+    """Yield the content of `member`, in pieces of at most 256 KiB.
 
     Raises:
         TornMember: the deflate stream, its length or its checksum is wrong; pieces

@@ -1,7 +1,7 @@
 """The default store: gzip-compressed N-Quads in segments.
 
 Each document begins with its mark, a comment line, which readers of N-Quads skip and
-`reading` uses to tell documents and their versions apart:
+`reading` uses to separate documents and their versions:
 
     #<TAB>document <http://example.org/me> 1790000000000
 """
@@ -43,7 +43,7 @@ def document_mark(graph: str, version_ms: int) -> bytes:
 
 
 class NQuadsDocument:
-    """One document on its way into the segments; see `protocol.DocumentWriter`."""
+    """Writer of one document into the segments; see `protocol.DocumentWriter`."""
 
     __slots__ = ("_document", "_segments")
 
@@ -52,17 +52,17 @@ class NQuadsDocument:
         self._document = document
 
     async def write(self, chunk: bytes) -> None:
-        """Take the next statements.
+        """Write the next statements.
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
-            ValueError: the last line has no end, or one begins as a mark does.
+            ValueError: the last line has no end, or one begins like a mark.
         """
         check_statements(chunk)
         self._segments.write(self._document, chunk)
 
     async def write_piece(self, piece: DeflatePiece) -> None:
-        """Take the next statements, packed as `NQuadsStore.order` says.
+        """Write the next statements, packed by `NQuadsStore.order`.
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
@@ -70,16 +70,16 @@ class NQuadsDocument:
         self._segments.write_piece(self._document, piece)
 
     async def end(self) -> None:
-        """Hand the document to the segments; the next `flush` covers it."""
+        """Commit the document to the segments; the next `flush` covers it."""
         self._segments.end(self._document)
 
     async def abandon(self) -> None:
-        """Forget the document, unless it has ended."""
+        """Discard the document, unless ended."""
         self._segments.abandon(self._document)
 
 
 class NQuadsStore:
-    """Keeps documents as N-Quads in gzip files; see `protocol.Store`.
+    """Store of documents as N-Quads in gzip files; see `protocol.Store`.
 
     Args:
         directory: of the segments; workers may share it.
@@ -87,7 +87,7 @@ class NQuadsStore:
         limits: sizes of the segments.
 
     Attributes:
-        recovered: what `open` found of earlier runs.
+        recovered: by `open`, from earlier runs.
     """
 
     def __init__(
@@ -136,10 +136,10 @@ class NQuadsStore:
         return NQuadsDocument(segments, segments.begin(head))
 
     def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Take a whole document of one chunk.
+        """Write a whole document of one chunk.
 
         Raises:
-            StoreFault: the disk is full or broken; the document was not taken.
+            StoreFault: the disk is full or broken; the document was not written.
             ValueError: as `begin` and `NQuadsDocument.write`.
         """
         check_statements(statements)
@@ -147,7 +147,7 @@ class NQuadsStore:
         self._opened.write_document(mark + statements)
 
     def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how the statements of a document can be packed elsewhere.
+        """Return how to pack the statements of a document elsewhere.
 
         Raises:
             ValueError: `graph` is not an IRI.
@@ -155,7 +155,7 @@ class NQuadsStore:
         return self._opened.order(document_mark(graph, version_ms))
 
     async def flush(self) -> None:
-        """Bring all documents that have ended to the disk.
+        """Bring all ended documents to the disk.
 
         Raises:
             StoreFault: the disk is full or broken.
@@ -163,7 +163,7 @@ class NQuadsStore:
         await self._opened.flush()
 
     async def close(self) -> None:
-        """Flush to the disk, seal the segments, forget open documents."""
+        """Flush to the disk, seal the segments, discard open documents."""
         if self._segments is not None:
             segments, self._segments = self._segments, None
             await segments.close()

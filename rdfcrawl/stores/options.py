@@ -1,4 +1,4 @@
-"""The settings of the stores, read and checked."""
+"""Read and check the settings of the stores."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 
 
 def store_uri(settings: BaseSettings) -> str:
-    """Return where a crawl stores its statements; the scheme tells what it is."""
+    """Return the URI of the store of a crawl, whose scheme selects the class."""
     return str(value_of(settings, "STORE"))
 
 
 def store_class(settings: BaseSettings) -> type:
-    """Return the class of the store that a crawl writes to.
+    """Return the class of the store of a crawl.
 
     Raises:
-        ConfigError: the setting names none, or one that is no store.
+        ConfigError: the setting names no class, or one that is no store.
     """
     classes = {**defaults.STORE_CLASSES, **mapping(settings, "STORE_CLASSES")}
     for name in classes:
@@ -58,10 +58,10 @@ def store_class(settings: BaseSettings) -> type:
 
 
 def build_store(crawler: Crawler) -> Store:
-    """Return the store of a crawler, made by its `from_crawler` if it has one.
+    """Return the store of a crawl, made by `from_crawler` if the class has one.
 
     Raises:
-        ConfigError: a setting is wrong, or the class fails with it.
+        ConfigError: a setting is wrong, or makes the class fail.
     """
     cls, uri = store_class(crawler.settings), store_uri(crawler.settings)
     try:

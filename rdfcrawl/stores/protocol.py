@@ -1,7 +1,7 @@
-"""What every store promises to the crawl; see `docs/how-to/own-stores.md`.
+"""Guarantees of every store; see `docs/how-to/own-stores.md`.
 
-* **Whole or not at all.** A document is in the store as a whole after `end`, and
-  nothing of it is after `abandon` or a crash.
+* **Atomic.** A document is completely in the store after `end`, and not at all after
+  `abandon` or a crash.
 * **Durable after flush.** Once `flush` has returned, every document that had ended
   before the call survives `kill -9` of this process, and power loss.
 * **At least once, with the effect of exactly once.** After a crash a document may be
@@ -19,39 +19,39 @@ if TYPE_CHECKING:
 
 
 class DocumentWriter(Protocol):
-    """One document on its way into one store."""
+    """Writer of one document into one store."""
 
     async def write(self, chunk: bytes) -> None:
-        """Take the next statements.
+        """Write the next statements.
 
         Args:
             chunk: N-Quads, at most about 256 KiB, the last line ended; statements
                 only, no comments.
 
         Raises:
-            StoreFault: not taken; `abandon` the document.
+            StoreFault: not written; `abandon` the document.
         """
 
     async def end(self) -> None:
-        """Make the document part of the store.
+        """Commit the document to the store.
 
         Raises:
-            StoreFault: it is not; `abandon` it.
+            StoreFault: not committed; `abandon` the document.
         """
 
     async def abandon(self) -> None:
-        """Forget what was written of a document; no effect after `end`."""
+        """Discard the document; no effect after `end`."""
 
 
 class Store(Protocol):
-    """Takes documents as N-Quads; several may be open at once in one event loop."""
+    """Store of documents as N-Quads; several may be open at once in one event loop."""
 
     async def open(self) -> None:
-        """Prepare the store, and repair what a crash has left.
+        """Prepare the store, and repair the damage of a crash.
 
         Raises:
-            ConfigError: the store cannot work as it is configured.
-            StoreFault: it cannot be reached or read.
+            ConfigError: the configuration of the store is wrong.
+            StoreFault: the store cannot be reached or read.
         """
 
     async def begin(self, graph: str, version_ms: int) -> DocumentWriter:
@@ -59,22 +59,22 @@ class Store(Protocol):
 
         Args:
             graph: IRI of the document; its statements may name other graphs too.
-            version_ms: begin of its fetch, Unix time in ms. A document that was
-                written with no statements is one that has none any more.
+            version_ms: start of its fetch, Unix time in ms. A document written without
+                statements has none any more.
 
         Raises:
-            StoreFault: the store takes nothing now.
+            StoreFault: the store accepts no data now.
         """
 
     async def flush(self) -> None:
-        """Return when every document that has ended will survive a crash.
+        """Return when every ended document will survive a crash.
 
         Raises:
-            StoreFault: they may not; what was not acknowledged is crawled again.
+            StoreFault: they may not; unacknowledged documents are crawled again.
         """
 
     async def close(self) -> None:
-        """Flush, and let go of the store; open documents are forgotten.
+        """Flush and close the store; open documents are discarded.
 
         Raises:
             StoreFault: as `flush`; the store is closed all the same.
@@ -82,34 +82,29 @@ class Store(Protocol):
 
 
 class PieceWriter(DocumentWriter, Protocol):
-    """One document on its way into a store that takes packed pieces."""
+    """Writer of one document into a store that accepts packed pieces."""
 
     async def write_piece(self, piece: DeflatePiece) -> None:
-        """Take the next statements, packed as `order` says; then only pieces.
+        """Write the next statements, packed by `order`; then only pieces.
 
         Raises:
-            StoreFault: not taken; `abandon` the document.
+            StoreFault: not written; `abandon` the document.
         """
 
 
 @runtime_checkable
 class PackingStore(Store, Protocol):
-    """What a store may offer beyond `Store`, to be written to at less cost.
+    """A store that offers cheaper methods beyond `Store`.
 
     Its `begin` returns a `PieceWriter`.
     """
 
     def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Take a whole document at once, as `begin`, `write` and `end` do.
-
-        Args:
-            graph: as for `begin`.
-            version_ms: as for `begin`.
-            statements: as for `DocumentWriter.write`.
+        """Write a whole document at once, like `begin`, `write` and `end`.
 
         Raises:
-            StoreFault: the store takes nothing now; it has nothing of the document.
+            StoreFault: the store accepts no data now; nothing of the document is there.
         """
 
     def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how the statements of a document can be packed elsewhere."""
+        """Return how to pack the statements of a document elsewhere."""

@@ -1,4 +1,4 @@
-"""Reads segments back: all quads, document by document, or the latest of each."""
+"""Read segments back: all quads, document by document, or the latest of each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class StoredPiece(NamedTuple):
 
     Attributes:
         graph: IRI of the document.
-        version_ms: begin of its fetch, Unix time in ms.
-        ordinal: which document of its segment, from 0.
+        version_ms: start of its fetch, Unix time in ms.
+        ordinal: of the document in its segment, from 0.
         quads: N-Quads, at most about 256 KiB; empty only in the single piece of a
             document without statements.
     """
@@ -38,7 +38,7 @@ class StoredPiece(NamedTuple):
 def iter_blocks(path: Path) -> Iterator[bytes]:
     """Yield the content of one segment in whole lines, about 256 KiB at a time.
 
-    Of a segment that is being written, what has been written so far.
+    Of a segment being written, the lines written so far.
 
     Raises:
         TornMember: a member is damaged; run `recover` first.
@@ -60,16 +60,13 @@ def iter_blocks(path: Path) -> Iterator[bytes]:
 
 
 def iter_quads(directory: Path) -> Iterator[bytes]:
-    """Yield what all segments of all workers hold, in whole lines."""
+    """Yield the quads of all segments of all workers, in whole lines."""
     for path in list_segments(directory):
         yield from iter_blocks(path)
 
 
 def iter_pieces(path: Path) -> Iterator[StoredPiece]:
-    """Yield the documents of one segment of an `NQuadsStore`, piece by piece.
-
-    A piece is empty only if its document has no statements; it is then the only one.
-    """
+    """Yield the documents of one segment of an `NQuadsStore`, piece by piece."""
     current: StoredPiece | None = None
     is_empty = True
     for line, quads in _iter_marked(path):

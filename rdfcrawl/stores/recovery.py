@@ -1,4 +1,4 @@
-"""Repairs the segments that a crash has left: torn ends are cut off."""
+"""Repair segments after a crash: torn ends are cut off."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What `recover` found, in segments, and what it cut, in bytes on disk.
+    """Counts of segments found by `recover`, and of bytes cut.
 
     Attributes:
         n_segments: all that were looked at.
-        n_sealed: finished before; nothing was to be done.
+        n_sealed: finished before; not changed.
         n_locked: being written by a live process; left alone.
         n_foreign: not written by `QuadSegments`; left alone.
         n_cut: had a torn end.
-        n_removed: of `n_cut` and of empty ones, those of which nothing was left.
+        n_removed: of `n_cut` and of empty ones, those without any content left.
         n_bytes_cut: length of all torn ends.
     """
 
@@ -59,7 +59,7 @@ def recover(directory: Path, *, worker: str | None = None) -> RecoveryReport:
         worker: only the segments of this worker.
 
     Raises:
-        OSError: the disk does not let itself be read or written.
+        OSError: the disk cannot be read or written.
     """
     report = RecoveryReport()
     if directory.is_dir():
@@ -110,16 +110,16 @@ def _recover_locked(path: Path, fd: int, report: RecoveryReport) -> None:
 
 
 def _is_ours(fd: int) -> bool:
-    """Return whether the file begins as a segment does, up to its end or to zeros.
+    """Return whether the file begins like a segment, up to its end or to zeros.
 
-    Zeros are what power loss leaves of pages that were not written yet.
+    Power loss leaves zeros in pages that were not written yet.
     """
     head = os.pread(fd, len(PREFIX), 0)
     return PREFIX.startswith(head.rstrip(b"\0"))
 
 
 def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
-    """Return how far a segment that is not sealed can be trusted."""
+    """Return the length of the valid part of a segment that is not sealed."""
     doubtful: list[GzipMember] = []
     n_whole = 0
     for member in iter_members(fd, n_file_bytes):

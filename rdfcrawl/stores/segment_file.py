@@ -33,8 +33,8 @@ def list_segments(directory: Path, *, worker: str | None = None) -> list[Path]:
 class SegmentFile:
     """One segment being written; locked until it is closed.
 
-    Invariant: `n_bytes` is where the next member begins; what lies behind it in the
-    file is torn and is cut off before anything else is written.
+    Invariant: `n_bytes` is where the next member begins; bytes after it in the
+    file are torn and are cut off before anything else is written.
     """
 
     def __init__(self, path: Path, fd: int) -> None:
@@ -61,11 +61,11 @@ class SegmentFile:
 
     @property
     def is_synced(self) -> bool:
-        """All members are known to be on disk."""
+        """Whether all members are known to be on disk."""
         return self.n_synced == self.n_bytes
 
     def append(self, *pieces: bytes) -> None:
-        """Write `pieces` behind the last member, all of them or nothing.
+        """Write `pieces` after the last member, all of them or nothing.
 
         Raises:
             OSError: nothing was written.
@@ -91,10 +91,10 @@ class SegmentFile:
     def check_path(self) -> None:
         """Check that the file is still found under its name.
 
-        What is written to a file whose folder was deleted is lost without an error.
+        Data written to a file whose folder was deleted is lost without an error.
 
         Raises:
-            FileNotFoundError: it was deleted or moved away.
+            FileNotFoundError: the file was deleted or moved away.
         """
         ours = os.fstat(self._fd)
         with contextlib.suppress(FileNotFoundError):
@@ -105,10 +105,10 @@ class SegmentFile:
         raise FileNotFoundError(errno.ENOENT, reason)
 
     def sync(self) -> int:
-        """Bring the file to the disk; return how many bytes of it are there now.
+        """Bring the file to the disk; return the number of its bytes there.
 
         Raises:
-            OSError: it may not be there; see also `check_path`.
+            OSError: the file may not be there; see also `check_path`.
         """
         n_bytes = self.n_bytes
         os.fdatasync(self._fd)
@@ -132,10 +132,10 @@ class SegmentFile:
         return self.n_bytes
 
     def close(self) -> None:
-        """Close the file as it is; its lock ends."""
+        """Close the file without a seal, and release its lock."""
         os.close(self._fd)
 
     def remove(self) -> None:
-        """Remove the segment and all that is in it."""
+        """Delete the segment."""
         self.path.unlink(missing_ok=True)
         os.close(self._fd)

@@ -1,4 +1,4 @@
-"""Segments: gzip files that documents are appended to, whole or not at all.
+"""Segments: gzip files to which documents are appended atomically.
 
 `<directory>/<worker>-<n>.nq.gz` holds members (see `members`), each of them one or
 more whole documents, so `gunzip` reads a segment and `recovery` repairs it without
@@ -39,12 +39,12 @@ _GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with othe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLimits:
-    """Sizes that shape the segments of one writer.
+    """Sizes of the segments of one writer.
 
     Attributes:
-        rotate_bytes: a segment that has reached this size on disk is finished.
+        rotate_bytes: a segment of this size on disk is finished.
         member_bytes: documents gathered into one member, before compression.
-        spill_bytes: deflated part of one open document that is held in memory.
+        spill_bytes: deflated part of one open document in memory.
         level: of compression, 0 (fastest) to 3 (smallest).
     """
 
@@ -56,7 +56,7 @@ class SegmentLimits:
 
 @dataclass(slots=True, eq=False)
 class OpenDocument:
-    """A document between `begin` and `end`; it belongs to the writer that began it."""
+    """A document between `begin` and `end`, which only its writer may use."""
 
     gathered: list[bytes] = field(default_factory=list)
     n_gathered: int = 0
@@ -65,21 +65,21 @@ class OpenDocument:
     file: SegmentFile | None = None
 
     def forget(self) -> None:
-        """Let go of all that was written."""
+        """Release all data."""
         self.gathered, self.n_gathered = [], 0
         self.packer, self.packed, self.file = None, [], None
 
 
 class QuadSegments:
-    """Appends documents to the segments of one worker.
+    """Writer of documents to the segments of one worker.
 
     Not thread-safe: one event loop. A document is in the segments once a `flush` that
     began after its `end` has returned, and no part of any other is.
 
     Args:
-        directory: made if it is missing.
+        directory: made if missing.
         worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
-        limits: see there.
+        limits: sizes.
 
     Raises:
         ConfigError: `worker` cannot be part of a file name.
@@ -112,15 +112,14 @@ class QuadSegments:
         return int(match["number"]) + 1 if match else 0
 
     def write_document(self, quads: bytes) -> None:
-        """Take a whole small document; cheaper than `begin`, `write` and `end`.
+        """Write a whole small document; cheaper than `begin`, `write` and `end`.
 
         Args:
-            quads: N-Quads, the last line ended; any size, but it is compressed in
-                one go.
+            quads: N-Quads, the last line ended; any size, but compressed at once.
 
         Raises:
-            StoreFault: the disk did not take what was gathered before; neither was
-                this document taken.
+            StoreFault: the disk refused the documents gathered before; neither was this
+                one written.
         """
         n_pending = self._n_pending + len(quads)
         if n_pending > self._limits.member_bytes:
@@ -137,7 +136,7 @@ class QuadSegments:
         """Append N-Quads to an open document.
 
         Raises:
-            StoreFault: the disk did not take it; only `abandon` is left to do.
+            StoreFault: the disk refused them; `abandon` the document.
         """
         if document.packer is None:
             document.gathered.append(chunk)
@@ -150,7 +149,7 @@ class QuadSegments:
         self._write_packed(document, document.packer, document.packer.pack(chunk))
 
     def order(self, head: bytes) -> PieceOrder:
-        """Return how the pieces of a document that begins so are made."""
+        """Return how to make the pieces of a document with this head."""
         return PieceOrder(
             head=head.decode(),
             level=self._limits.level,
@@ -161,7 +160,7 @@ class QuadSegments:
         """Append a piece that was made to order; only pieces may follow.
 
         Raises:
-            StoreFault: the disk did not take it; only `abandon` is left to do.
+            StoreFault: the disk refused it; `abandon` the document.
         """
         if document.packer is None:
             document.packer = MemberPacker(self._limits.level)
@@ -180,7 +179,7 @@ class QuadSegments:
                 document.file.append(packed)
 
     def _spill(self, document: OpenDocument) -> None:
-        """Give `document` a segment of its own; its length is 0 until it has ended."""
+        """Give `document` a segment of its own, whose length is 0 until the end."""
         document.file = self._create_file()
         self._spilled.add(document.file)
         with _store_fault():
@@ -191,7 +190,7 @@ class QuadSegments:
         """Close a document: the next `flush` covers it.
 
         Raises:
-            StoreFault: the disk did not take it; only `abandon` is left to do.
+            StoreFault: the disk refused it; `abandon` the document.
         """
         if document.packer is None:
             self.write_document(b"".join(document.gathered))
@@ -217,23 +216,23 @@ class QuadSegments:
         self._rotate()
 
     def abandon(self, document: OpenDocument) -> None:
-        """Forget an open document; nothing of it stays. After `end`: no effect."""
+        """Discard an open document; no effect after `end`."""
         if document.file is not None:
             self._spilled.remove(document.file)
             document.file.remove()
         document.forget()
 
     async def flush(self, *, sync: bool = True) -> None:
-        """Bring every document that has ended into its file.
+        """Bring every ended document into its file.
 
         Args:
-            sync: also to the disk (`fdatasync`, in a thread); without it, what was
-                written survives the death of the process but not of the machine.
+            sync: also to the disk (`fdatasync`, in a thread); without it, documents
+                survive the death of the process but not of the machine.
 
         Raises:
-            StoreFault: the disk did not take it. After a failed write, flush again;
+            StoreFault: the disk refused data. After a failed write, flush again;
                 after a failed `fdatasync` every later call fails too, since the
-                kernel may have dropped what it could not write.
+                kernel may have dropped pages that it could not write.
         """
         self._check_disk()
         self._write_pending()
@@ -272,7 +271,7 @@ class QuadSegments:
                 raise self._sync_error
 
     async def close(self) -> None:
-        """Flush to the disk, finish all segments and forget what has not ended.
+        """Flush to the disk, finish all segments and discard open documents.
 
         Raises:
             StoreFault: as `flush`; the segments are closed all the same.
@@ -337,7 +336,7 @@ class QuadSegments:
 
 @contextmanager
 def _store_fault(*, is_final: bool = False) -> Iterator[None]:
-    """Turn what the disk refuses into a `StoreFault`."""
+    """Turn errors of the disk into a `StoreFault`."""
     try:
         yield
     except OSError as error:
