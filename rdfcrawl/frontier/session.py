@@ -26,7 +26,7 @@ from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.worker import FrontierWorker
 from rdfcrawl.leaving import ForsakenHosts
-from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter
+from rdfcrawl.links import CrawlExtent, CrawlScope, EveryLink, LinkFilter
 from rdfcrawl.records import Urgency
 from rdfcrawl.remembered import CrawlMember
 from rdfcrawl.tasks.pages import DumpPart
@@ -124,6 +124,7 @@ class CrawlSession:
         self.profiles = SpiderProfiles(link.frontier, link.outage)
         self._scopes: dict[int, CrawlScope] = {}
         self._intakes: dict[int, LinkIngest] = {}
+        self.link_policy: EveryLink | None = None  # of the user's
         self.worker: FrontierWorker
         self.clocks: HostClocks
         self.intake: LinkIngest
@@ -516,6 +517,10 @@ class CrawlSession:
         if document.is_nofollow:
             self.intake.turned.nofollow += len(links)
             return 0
+        if self.link_policy is not None:
+            urls = [link.decode("utf-8", "surrogateescape") for link in links]
+            chosen = self.link_policy.choose(document, urls)
+            links &= {url.encode("utf-8", "surrogateescape") for url in chosen}
         if self._n_restores != self.frontier.state.n_restores:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.

@@ -63,6 +63,7 @@ class DiscoverPipeline:
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
         self._session = cast("CrawlSession", self._spider.session)
+        self._session.link_policy = self._link_policy
         self._schemes = self._session.options.schemes
 
     async def process_item(self, item: object) -> object:
@@ -88,13 +89,7 @@ class DiscoverPipeline:
         return document
 
     async def _add_links(self, document: Document, links: set[bytes]) -> None:
-        """Queue the links, or those chosen by the user's policy, if there is one."""
-        if self._link_policy is not None:
-            urls = [link.decode("utf-8", "surrogateescape") for link in links]
-            chosen = self._link_policy.choose(document, urls)
-            links &= {url.encode("utf-8", "surrogateescape") for url in chosen}
-        if links:
-            document.n_links += await self._session.add_links(document, links)
+        document.n_links += await self._session.add_links(document, links)
 
     async def _take(self, document: Document, found: Discovery) -> None:
         """Queue the discovered follow-ups, and account for faults."""

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
+from rdfcrawl.dataweb.local import LocalWeb
+from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.pipelines.discover import link_policy_class
 from rdfcrawl.records import Document  # noqa: TC001
 
 if TYPE_CHECKING:
+    from rdfcrawl.dataweb.nodes.endpoint import EndpointNode
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
@@ -42,3 +45,26 @@ def test_wrong_policy_is_told(path: str) -> None:
     """If `LINK_POLICY_CLASS` has a wrong class, then the setting is named."""
     with pytest.raises(ConfigError, match="LINK_POLICY_CLASS"):
         link_policy_class(Settings({"LINK_POLICY_CLASS": path}))
+
+
+class NoLinks:
+    """Follows nothing."""
+
+    def choose(self, _document: Document, _urls: list[str]) -> list[str]:
+        """Return no URL."""
+        return []
+
+
+def test_policy_chooses_links_of_endpoints(commands: Commands) -> None:
+    """If an endpoint is harvested, then links in its statements are chosen from."""
+    with LocalWeb(first_address="127.83.0.1", n_hosts=1) as web:
+        node: EndpointNode = web.start(EndpointOptions(n_triples=30))
+        result = commands.crawl(
+            arguments={"endpoints": node.endpoint_url, "follow": "object"},
+            spider="sparql",
+            LINK_POLICY_CLASS=f"{__name__}.NoLinks",
+        )
+    assert result.code == 0, result.stderr
+    assert "'document/status/successful'" in result.stderr
+    # Its one link leads to a host that is not there.
+    assert "'document/status/failed'" not in result.stderr
