@@ -22,11 +22,11 @@ from rdfcrawl.pipelines.kept_store import KeptStore
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
-from rdfcrawl.stores.options import build_store, store_uri
+from rdfcrawl.stores.options import build_store, check_writer, store_uri
 from rdfcrawl.stores.protocol import PackingStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+    from collections.abc import AsyncGenerator, AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -49,6 +49,7 @@ class StorePipeline:
         self._kept_store = kept_store
         self._packing = store if isinstance(store, PackingStore) else None
         self._digests = digests
+        self._writer_class: type | None = None  # that was checked
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush
 
@@ -101,7 +102,9 @@ class StorePipeline:
         return self._fault
 
     async def close_spider(self) -> None:
-        """Flush and close the store."""
+        """Flush and close the store, if it was opened."""
+        if not self._is_open:
+            return
         try:
             await self._store.close()
         except Exception as error:
@@ -125,9 +128,21 @@ class StorePipeline:
             document.chunks = StoreTee(self, document, document.chunks)
         return document
 
-    def open_document(self, document: Document) -> Awaitable[DocumentWriter]:
-        """Open a document in the store."""
-        return self._store.begin(graph_iri(document.url), document.response.started_ms)
+    async def open_document(self, document: Document) -> DocumentWriter:
+        """Open a document in the store.
+
+        Raises:
+            StoreFault: the store takes nothing now, or has no writer.
+        """
+        started_ms = document.response.started_ms
+        writer = await self._store.begin(graph_iri(document.url), started_ms)
+        if type(writer) is not self._writer_class:  # or each document would be given up
+            try:
+                check_writer(type(self._store), type(writer))
+            except ConfigError as error:
+                raise StoreFault(str(error)) from error
+            self._writer_class = type(writer)
+        return writer
 
     @property
     def packing(self) -> PackingStore | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from rdfcrawl.errors import passing_fault
+from rdfcrawl.errors import StoreFault, passing_fault
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -119,11 +119,12 @@ class QuietLogFormatter(LogFormatter):
     ) -> LogFormatterResult:
         """Return a line that names the document, without its body.
 
-        A document that comes again after a full disk is of no interest: the pause is
-        logged.
+        A document that a store did not take comes again: why the crawl pauses or stops
+        is logged.
         """
         line = super().item_error(_named(item), exception, response, spider)
-        if isinstance(item, Document) and passing_fault(exception):
+        is_of_store = isinstance(exception, StoreFault) or passing_fault(exception)
+        if isinstance(item, Document) and is_of_store:
             line["level"] = logging.DEBUG
         return line
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
 _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
+_WRITER_METHODS: Final = {"write": 1, "end": 0, "abandon": 0}
 
 
 def store_uri(settings: BaseSettings) -> str:
@@ -69,6 +70,17 @@ def build_store(crawler: Crawler) -> Store:
     except (OSError, TypeError, ValueError) as error:
         raise ConfigError(f"STORE={uri}: {cls.__qualname__}: {error}") from error
     return cast("Store", store)
+
+
+def check_writer(store: type, writer: type) -> None:
+    """See that what a store's `begin` returns can be written to.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    where = f"STORE: {store.__qualname__}.begin() returned {writer.__qualname__}, which"
+    for method, n_arguments in _WRITER_METHODS.items():
+        check_method(where, writer, method, n_arguments, kind="async def")
 
 
 def segment_limits(settings: BaseSettings) -> SegmentLimits:

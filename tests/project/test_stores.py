@@ -156,6 +156,7 @@ def test_example_of_the_page_is_short() -> None:
     ("name", "code", "told"),
     [
         ("FailingStore", 1, "FailingStore: 'no such table'"),
+        ("NoWriterStore", 1, "begin() returned NoneType, which has no method `write`"),
         ("ClosedStore", 2, "STORE: ClosedStore: nobody may open it"),
     ],
 )

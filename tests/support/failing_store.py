@@ -29,6 +29,25 @@ class ClosedStore(NQuadsStore):
         raise PermissionError("nobody may open it")
 
 
+class NoWriterStore:
+    """Forgets to return a writer."""
+
+    def __init__(self, uri: str) -> None:
+        del uri
+
+    async def open(self) -> None:
+        """Do nothing."""
+
+    async def begin(self, graph: str, version_ms: int) -> None:
+        """Return nothing."""
+
+    async def flush(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
 class NoStore:
     """Lacks the methods of a store."""
 
