@@ -18,6 +18,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
+from rdfcrawl.leaving import parse_hosts, read_file
 from tests.support.crawl_webs import TreeWeb
 from tests.support.pages import blocks, commands_in, read_page
 
@@ -281,3 +282,16 @@ def test_result_is_read_by_each_tool(crawled: Path) -> None:
     lines = (crawled / "latest.nq").read_text().splitlines()
     assert len(lines) == 5
     assert set(lines) <= set(printed.splitlines())  # DuckDB's terms, joined again
+
+
+# -- leave a host alone --------------------------------------------------------------
+
+
+def test_list_of_hosts_to_leave(tmp_path: Path) -> None:
+    """If the file of the page is read, then it names a host, a domain, an address."""
+    path = tmp_path / "leave.txt"
+    path.write_text(blocks(read_page("leave-a-host.md"), "")[0])
+    hosts = parse_hosts(read_file(path))
+    covered = ("www.example.org", "example.net", "a.b.example.net", "192.0.2.7")
+    assert all(hosts.covers(f"https://{name}/") for name in covered)
+    assert not any(hosts.covers(f"https://{name}/") for name in ("example.org", "net"))
