@@ -91,7 +91,7 @@ def codec_of(schema: Any) -> _Codec:
 
 def _exactly(kind: type) -> Convert:
     def read(value: Any) -> Any:
-        if type(value) is not kind:  # True is no number
+        if type(value) is not kind:  # True is not a number
             raise TypeError(kind.__name__)
         return value
 

@@ -94,7 +94,7 @@ async def inspect(
         document: as it was fetched already; the target is not looked up then.
 
     Raises:
-        ConfigError: the target is no URL and no file that can be read.
+        ConfigError: the target is not a URL and no file that can be read.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -268,7 +268,7 @@ def _of_file(question: InspectionRequest, folder: Path) -> Document:
     target = question.target
     path = Path("/dev/stdin" if target == "-" else target)
     if not path.exists() or path.is_dir():
-        raise ConfigError(f"{target}: no such file, and no URL that is crawled")
+        raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
     url = path.absolute().as_uri()
     if not path.is_file():  # read once only: a pipe, a terminal
         path = _copied(path, folder / "input", question.fetch.max_document_bytes)

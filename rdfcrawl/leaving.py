@@ -76,7 +76,7 @@ def parse_hosts(entries: Iterable[str]) -> HostNames:
     """Return the hosts that entries stand for.
 
     Raises:
-        BadUri: one is no host.
+        BadUri: one is not a host.
 
     >>> parse_hosts([".B.example"]).covers("http://b.example/x")
     True
@@ -94,7 +94,7 @@ def read_file(path: Path) -> tuple[str, ...]:
     """Return the entries of a file of hosts.
 
     Raises:
-        ConfigError: it cannot be read, or a line is no host.
+        ConfigError: it cannot be read, or a line is not a host.
     """
     try:
         with path.open("rb") as file:
@@ -113,7 +113,7 @@ def read_file(path: Path) -> tuple[str, ...]:
             parse_hosts([entry])
         except BadUri:
             raise ConfigError(
-                f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is no host;"
+                f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is not a host;"
                 " want www.example.org, or .example.org for a whole domain"
             ) from None
         entries[entry] = None

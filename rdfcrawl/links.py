@@ -381,7 +381,7 @@ def parse_patterns(text: str, *, name: str) -> UrlPatterns:
                 expressions.append(re.compile(line))
             except (re.error, OverflowError, RecursionError) as error:
                 raise ConfigError(
-                    f"{name}:{number}: {line!r} is no regular expression: {error}"
+                    f"{name}:{number}: {line!r} is not a regular expression: {error}"
                 ) from error
     return UrlPatterns(tuple(expressions))
 

@@ -94,8 +94,8 @@ class SpiderOptions:
         guard = self.fetch.guard
         if not guard.allow_nets:
             raise ConfigError(
-                f"USER_AGENT={agent}: a crawl of the open web needs a contact of yours"
-                " in it, a URL or a mail address; or set CONTACT_REQUIRED=False"
+                f"USER_AGENT={agent}: a crawl of the open web needs your contact in"
+                " it, a URL or a mail address; or set CONTACT_REQUIRED=False"
             )
         confined = replace(guard, is_confined=True)
         return replace(

@@ -129,7 +129,7 @@ def _json(value: Any, place: str) -> Any:
         return [_json(each, f"{place}[{n}]") for n, each in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: _json(x, f"{place}[{name!r}]") for name, x in value.items()}
-    what = "has keys that are no str" if isinstance(value, Mapping) else "is no JSON"
+    what = "has keys that are no str" if isinstance(value, Mapping) else "is not JSON"
     raise UnqueueableError(f"{place} {what}: {type(value).__name__}")
 
 
@@ -139,7 +139,7 @@ def _name_of(function: Any, what: str, spider: Spider) -> str:
     name = getattr(getattr(function, "__func__", None), "__name__", "")
     if getattr(function, "__self__", None) is spider and hasattr(spider, name):
         return str(name)
-    raise UnqueueableError(f"{what} {function!r} is no method of the spider")
+    raise UnqueueableError(f"{what} {function!r} is not a method of the spider")
 
 
 def _method(name: str, spider: Spider) -> Any:

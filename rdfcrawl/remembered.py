@@ -144,7 +144,7 @@ def _contradiction(
     begun = f"without {name}" if before is None else f"with {name}={_shown(before)}"
     return ConfigError(
         f"argument {name}={text}: crawl {crawl_id} was begun {begun}; leave it out to"
-        f" go on so, or add -a reset={name} to change it"
+        f" continue so, or add -a reset={name} to change it"
     )
 
 

@@ -39,9 +39,9 @@ def number(
     try:
         result = float(value)
     except (TypeError, ValueError):
-        raise ConfigError(f"{name}={value!r}: want a number") from None
+        raise ConfigError(f"{name}={value!r}: must be a number") from None
     if not least <= result <= most:
-        raise ConfigError(f"{name}={value}: want {least:g} to {most:g}")
+        raise ConfigError(f"{name}={value}: must be {least:g} to {most:g}")
     return result
 
 
@@ -53,7 +53,7 @@ def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT)
     """
     result = number(settings, name, least, most)
     if result != int(result):
-        raise ConfigError(f"{name}={result}: want a whole number")
+        raise ConfigError(f"{name}={result}: must be a whole number")
     return int(result)
 
 
@@ -67,7 +67,7 @@ def is_on(settings: BaseSettings, name: str) -> bool:
         return settings.getbool(name, default=bool(getattr(defaults, name, False)))
     except ValueError:
         value = settings.get(name)
-        raise ConfigError(f"{name}={value!r}: want True or False") from None
+        raise ConfigError(f"{name}={value!r}: must be True or False") from None
 
 
 def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
@@ -80,7 +80,9 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
     try:
         return kind(str(value))
     except ValueError:
-        raise ConfigError(f"{name}={value!r}: want one of {', '.join(kind)}") from None
+        raise ConfigError(
+            f"{name}={value!r}: must be one of {', '.join(kind)}"
+        ) from None
 
 
 def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:

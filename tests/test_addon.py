@@ -273,7 +273,7 @@ class TestCommands:
         ("words", "told"),
         [
             (("dance",), "dance: unknown command; there are check, crawl"),
-            (("crawl",), "crawl: want the name of one spider"),
+            (("crawl",), "crawl: name one spider"),
             (("fetch", "--spider=dance"), "spider dance: unknown; there are ckan"),
         ],
     )

@@ -268,7 +268,7 @@ def test_each_crawl_has_a_name_of_its_own() -> None:
     ],
 )
 def test_url_becomes_an_iri_or_else_a_literal(url: str, term: str) -> None:
-    """If a URL is no IRI, then it is percent-encoded, or kept as `xsd:anyURI`."""
+    """If a URL is not an IRI, then it is percent-encoded, or kept as `xsd:anyURI`."""
     assert iri_or_literal(url) == term
 
 

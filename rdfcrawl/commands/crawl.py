@@ -36,7 +36,7 @@ class Command(ScrapyCrawlCommand):
         """Apply the options, and prepare the process if the spider is one of ours."""
         super().process_options(args, opts)
         if len(args) != 1:
-            fail("crawl: want the name of one spider; `list` shows them")
+            fail("crawl: name one spider; `list` shows them")
         if self.settings is None:
             return
         loader = load_spiders(self.settings)

@@ -79,9 +79,9 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Read the document and print what it yields."""
         if len(args) != 1 or self.settings is None:
-            fail("rdf: want one URL or file, or - for standard input")
+            fail("rdf: name one URL or file, or - for standard input")
         if opts.limit < 0:
-            fail(f"--limit {opts.limit}: want 0 or more")
+            fail(f"--limit {opts.limit}: must be 0 or more")
         question = self._question(args[0], opts)
         try:
             if opts.to:
@@ -195,7 +195,7 @@ def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
     from rdfcrawl.inspection import inspect
 
     if target.suffix not in _WRITTEN:
-        raise ConfigError(f"--to {target}: want a name in {', '.join(_WRITTEN)}")
+        raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")
     with tempfile.TemporaryFile(dir=target.parent) as lines:
         inspection = asyncio.run(inspect(question, lines.write))
         lines.seek(0)

@@ -57,9 +57,9 @@ class Command(BaseRunSpiderCommand):
         from rdfcrawl.progress.forks import begin
 
         if self.settings is None or len(args) != 1:
-            fail("workers: want the name of one spider")
+            fail("workers: name one spider")
         if not 1 <= opts.n_workers <= MAX_WORKERS:
-            fail(f"workers: -n {opts.n_workers}: want 1 to {MAX_WORKERS}")
+            fail(f"workers: -n {opts.n_workers}: must be 1 to {MAX_WORKERS}")
         if opts.output or opts.overwrite_output:
             fail("workers: -o, -O: each worker would write the file of the others")
         name = args[0]
@@ -67,7 +67,7 @@ class Command(BaseRunSpiderCommand):
         check_name(name, loader)
         spider = loader.load(name)
         if not is_ours(spider):
-            fail(f"workers: spider {name}: shares no frontier; want one of ours")
+            fail(f"workers: spider {name}: does not use the frontier; name one of ours")
         # First of all: what is checked may start threads, and they are not forked.
         forks = begin() if _may_fork(self.settings) else None
         try:

@@ -91,8 +91,8 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
             continue
         if not _is_known(name):
             raise ConfigError(
-                f"EXTRACTORS: {name!r}: want a media type or an extension that is none"
-                " of HTML, or a name in lower case for an extractor of pages"
+                f"EXTRACTORS: {name!r}: must be a media type or an extension other than"
+                " those of HTML, or a name in lower case for an extractor of pages"
             )
         found = load_setting("EXTRACTORS", name, path)
         where = f"EXTRACTORS: {name!r}: {path}"
@@ -100,7 +100,7 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
         check_method(where, found, "extract", 1)
         marker, magic = getattr(found, "marker", ""), getattr(found, "magic", ())
         if not isinstance(marker, str):
-            raise ConfigError(f"{where}: `marker` is no text")
+            raise ConfigError(f"{where}: `marker` must be text")
         begins = (magic,) if isinstance(magic, bytes) else magic
         if not isinstance(begins, tuple) or not all(
             isinstance(each, bytes) and each for each in begins

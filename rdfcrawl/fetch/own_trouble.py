@@ -208,7 +208,9 @@ class OwnTrouble:
         since = time.monotonic()
         detail = await self._detail(trouble)
         what = f"{trouble}: {detail}" if detail else str(trouble)
-        logger.warning("requests pause, no host is to blame: we have no %s", what)
+        logger.warning(
+            "requests pause, hosts are not at fault: this machine has no %s", what
+        )
         pause, longest = _PAUSE_SECS
         while not self.is_stopping:
             await self._sleepers.sleep(pause)
@@ -217,7 +219,7 @@ class OwnTrouble:
                 break
         self._looks.pop(trouble, None)
         if not self.is_stopping:
-            logger.info("requests go on after %.1f s", time.monotonic() - since)
+            logger.info("requests continue after %.1f s", time.monotonic() - since)
 
     async def _detail(self, trouble: LocalTrouble) -> str:
         """Return more words for the operator."""

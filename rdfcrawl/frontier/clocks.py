@@ -82,7 +82,7 @@ class HostClocks:
         """Ask for a turn; see `Frontier.turns`.
 
         Raises:
-            RedisError: the worker stops, and Redis is away.
+            RedisError: the worker stops, and Redis is unreachable.
         """
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
         self._asked.append((entry, future))

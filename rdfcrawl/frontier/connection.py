@@ -159,7 +159,9 @@ def _check_url(url: object) -> str:
     if not url:
         return "REDIS_HOST"
     if not isinstance(url, str) or "://" not in url:
-        raise ConfigError("REDIS_URL is no URL; for example redis://localhost:6379/0")
+        raise ConfigError(
+            "REDIS_URL is not a URL; for example redis://localhost:6379/0"
+        )
     scheme = url.partition("://")[0].lower()
     if scheme in CLUSTER_SCHEMES:
         raise ConfigError(
@@ -196,7 +198,9 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
 
 def _check_role(info: Mapping[str, Any]) -> None:
     if info.get("redis_mode") == "cluster":
-        raise ConfigError("REDIS_URL: it is a node of a cluster: not supported yet")
+        raise ConfigError(
+            "REDIS_URL: it is a node of a Redis Cluster: not supported yet"
+        )
     if info.get("redis_mode") == "sentinel":
         watched = ", ".join(
             f"{value['name']} at {value['address']}"

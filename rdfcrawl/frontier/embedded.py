@@ -145,7 +145,7 @@ class EmbeddedServer:
             answer = ping(path)
             if answer.startswith(b"-LOADING"):
                 deadline = time.monotonic() + wait_secs
-                log.info("Embedded Redis in %s reads its data", self.directory)
+                log.info("Embedded Redis in %s is loading its data", self.directory)
                 time.sleep(POLL_SECS * 4)
             elif answer:
                 self.url = f"unix://{quote(str(path))}"

@@ -132,7 +132,7 @@ def guard(command: list[str]) -> int:
             pause_secs = 0.0 if is_steady else min(2 * pause_secs, MAX_PAUSE_SECS)
             pid, due = 0, now + pause_secs
             pause_secs = pause_secs or 0.05
-            say(f"the server ended ({code}), starting it again")
+            say(f"the server ended ({code}), restarting it")
         bound_log()
         time.sleep(POLL_SECS)
     if pid:

@@ -238,7 +238,7 @@ class LinkIngest:
             schemes: that the document may lead to.
 
         Raises:
-            BadUri: it is no URL that is crawled.
+            BadUri: it is not a URL that is crawled.
         """
         text = link.decode(errors="replace")
         if self._is_plain(text):
@@ -289,7 +289,7 @@ class LinkIngest:
         """Return the candidate of a seed.
 
         Raises:
-            BadUri: it is no URL that is crawled.
+            BadUri: it is not a URL that is crawled.
         """
         url = self.seed_url(text)
         record = Record(url, kind_of(url), profile=self._profile)

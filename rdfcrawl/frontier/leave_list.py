@@ -57,7 +57,7 @@ class LeaveList:
 
         Raises:
             ConfigError: the file is wrong.
-            RedisError: Redis is away.
+            RedisError: Redis is unreachable.
         """
         if self._path is not None:
             self._stamp = _stamp_of(self._path)
@@ -75,7 +75,7 @@ class LeaveList:
             except RedisError:
                 self._use(self._own)  # the others' are had when Redis is back
             except Exception:  # a bug here must not hide from the operator
-                logger.exception("LEAVE_HOSTS: not looked at")
+                logger.exception("LEAVE_HOSTS: the file could not be checked")
 
     def _look_at_file(self) -> None:
         """Read the file if it has changed; a wrong one leaves all as it was."""
@@ -89,7 +89,7 @@ class LeaveList:
         try:
             self._own = read_file(path)
         except ConfigError as error:
-            logger.warning("%s; what it said before holds", error)
+            logger.warning("%s; the last valid list stays in force", error)
             return
         self._is_told = False
 

@@ -133,7 +133,7 @@ async def _usable_server(redis: Redis) -> ServerFacts:
     if facts.maxmemory and facts.maxmemory_policy != "noeviction":
         raise ConfigError(
             f"REDIS_URL: maxmemory-policy is {facts.maxmemory_policy}, which loses "
-            "URIs when memory is full; want noeviction"
+            "URIs when memory is full; set it to noeviction"
         )
     return facts
 

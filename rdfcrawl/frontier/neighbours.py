@@ -81,8 +81,8 @@ class HostAddresses:
         if is_first:
             self.n_wildcards += 1
             logger.info(
-                "*.%s: any name leads to %s (wildcard DNS); its hosts take turns as"
-                " one, and max_hosts_per_domain says how many there may be",
+                "*.%s: every name has the address %s (wildcard DNS); its hosts take"
+                " turns as one, and max_hosts_per_domain limits their number",
                 parent,
                 address,
             )

@@ -136,7 +136,7 @@ class WorkerOptions:
         commit_secs: stores are flushed and visits acknowledged so often.
         ack_lag_secs: pause between the flush of the stores and the acknowledgement;
             needed only where children and parent lie on different Redis masters.
-        max_buffered: with so many links unsent (Redis is away), no new visits.
+        max_buffered: with so many links unsent (Redis is unreachable), no new visits.
         idle_secs: the crawl must have had no work for so long before it is over.
         patience_secs: hosts that refuse are tried for so long.
         last_wait_secs: the same once there is nothing else to do.
@@ -281,7 +281,8 @@ def _crawl_id(settings: BaseSettings, spider: str) -> str:
     crawl_id = str(settings.get("CRAWL_ID") or spider)
     if not _is_crawl_id(crawl_id):
         raise ConfigError(
-            f"CRAWL_ID={crawl_id!r}: want letters, digits, '.', '_', '-', at most 100"
+            f"CRAWL_ID={crawl_id!r}: must be letters, digits, '.', '_', '-';"
+            " at most 100"
         )
     return crawl_id
 
@@ -297,7 +298,7 @@ def _redis_url(settings: BaseSettings) -> str | None:
     if host := settings.get("REDIS_HOST"):
         port = settings.get("REDIS_PORT") or 6379
         if not str(port).isdecimal():
-            raise ConfigError(f"REDIS_PORT={port!r}: want a whole number")
+            raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
         return f"redis://{host}:{port}"
     return None
 

@@ -55,7 +55,7 @@ _FULL = re.compile(r": -?OOM ")
 
 
 class RedisRetry:
-    """Bears the times when Redis is away; one for all users of a client.
+    """Bears the times when Redis is unreachable; one for all users of a client.
 
     Logs once when it goes away and once when it is back, however many operations
     wait for it.
@@ -95,7 +95,7 @@ class RedisRetry:
         what: str,
         waits_for_memory: bool = True,
     ) -> T:
-        """Give what the call returns, trying again for as long as Redis is away.
+        """Give what the call returns, trying again for as long as Redis is unreachable.
 
         Args:
             call: idempotent: it may have taken effect although it failed.
@@ -103,8 +103,8 @@ class RedisRetry:
             waits_for_memory: a full server is waited for, too.
 
         Raises:
-            RedisError: the call is at fault, not the connection; or Redis is away
-                and `stopping` is set; or it is full, and that is not waited for.
+            RedisError: the call is at fault, not the connection; or Redis is
+                unreachable and `stopping` is set; or full, and that is not waited for.
         """
         is_final = is_fatal if waits_for_memory else _is_fatal_or_full
         try:
@@ -160,7 +160,9 @@ class RedisRetry:
         if not self._n_waiting:
             self._since = time.monotonic()
             logger.warning(
-                "Redis is away, cannot %s, trying again: %s", what, one_line(error)
+                "Redis is unreachable, cannot %s, trying again: %s",
+                what,
+                one_line(error),
             )
         self._n_waiting += 1
 

@@ -75,8 +75,8 @@ class HostPatience:
             self._say_at = monotonic() + _SAY_SECS
             until = datetime.now(UTC) + timedelta(seconds=secs)
             logger.info(
-                "all else is done: waiting for %d hosts that do not answer, until"
-                " %s UTC at the latest (HOST_LAST_WAIT_SECS)",
+                "all else is done: waiting for %d hosts that do not answer, until %s"
+                " UTC at the latest (HOST_LAST_WAIT_SECS)",
                 n_down,
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )

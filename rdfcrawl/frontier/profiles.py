@@ -101,8 +101,8 @@ class SpiderProfiles:
         wanted = member.accepts.parse(texts).scope
         if wanted is not CrawlExtent.ANY and not member.has_seeds:
             raise ConfigError(
-                f"argument reset=scope: scope={wanted} is made of the seeds; give them,"
-                " too"
+                f"argument reset=scope: scope={wanted} is derived from the seeds; give"
+                " them, too"
             )
         await self._redis.delete(self.scope_key(self.own))
 
@@ -114,7 +114,7 @@ class SpiderProfiles:
             if name not in member.given and name not in NAMED
         ]
         if kept:
-            logger.info("goes on with %s, as it was begun", " ".join(kept))
+            logger.info("continuing with %s, as it was begun", " ".join(kept))
 
     async def learn(self, records: Iterable[Record]) -> bool:
         """Get to know the arguments of records; return whether some were new."""
@@ -157,7 +157,7 @@ class SpiderProfiles:
             return
         call = partial(self._frontier.take_up, self.own, budget)
         if n := await self._persistent(call, what="take up what was refused"):
-            logger.info("took up %d URIs that were over budget", n)
+            logger.info("queued %d URIs that had been over budget", n)
         await self._persistent(
             lambda: self._redis.hset(conf, done, text), what="keep the arguments"
         )

@@ -201,7 +201,7 @@ class FrontierScheduler(BaseScheduler):
         session = self.session
         if session is None or not session.leaving.covers(request.url):
             return False
-        logger.info("not asked for, as its host is left alone: %s", request.url)
+        logger.info("not requested, as its host is left alone: %s", request.url)
         self._stats.inc_value(f"fault/{Reason.HOST_LEFT}")
         return True
 

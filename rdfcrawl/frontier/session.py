@@ -54,7 +54,7 @@ _COVERED = "covered"  # table: prefix -> dataset
 
 
 class WorkerTrouble(Protocol):
-    """What keeps a worker from its work, and is no host's fault."""
+    """What keeps a worker from its work, and is not a host's fault."""
 
     @property
     def is_pausing(self) -> bool:
@@ -218,7 +218,7 @@ class CrawlSession:
         n_queued = await self._persistent(
             partial(self.frontier.retry, self.arguments.retry), what="retry"
         )
-        logger.info("%d URIs that were given up are asked for again", n_queued)
+        logger.info("%d URIs that were given up are queued again", n_queued)
 
     # -- arguments -----------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class CrawlSession:
                 await self._end(forget=forget)
         except RedisError as error:
             if self.worker.gone is None:  # else it was told
-                logger.warning("Redis is away at the end: %s", one_line(error))
+                logger.warning("Redis is unreachable at the end: %s", one_line(error))
         finally:
             await self._link.close()
 

@@ -28,7 +28,7 @@ class StateStore:
     Args:
         redis: of the crawl.
         key: gives the Redis key of something that the whole crawl shares.
-        outage: bears the times when Redis is away.
+        outage: bears the times when Redis is unreachable.
     """
 
     def __init__(

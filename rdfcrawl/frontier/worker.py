@@ -57,7 +57,7 @@ class FrontierWorker:
 
     Args:
         frontier: of the crawl, opened.
-        outage: what bears the times when Redis is away.
+        outage: what bears the times when Redis is unreachable.
         options: of this worker.
         flush_stores: makes durable all documents of finished visits; raises
             `StoreFault` if it cannot.
@@ -169,7 +169,7 @@ class FrontierWorker:
         Whoever was stopped, or cut off from Redis, asks before anything else.
 
         Raises:
-            RedisError: Redis is away, and the worker stops.
+            RedisError: Redis is unreachable, and the worker stops.
         """
         async with self._confirming:
             if steady_time() >= self.leases_until:
@@ -288,7 +288,7 @@ class FrontierWorker:
                 self.gone = error
                 return
             logger.warning(
-                "Redis is away: %d visits stay leased and are made again: %s",
+                "Redis is unreachable: %d visits stay leased and will be repeated: %s",
                 len(self._finished)
                 + len(self._unfed)
                 + len(self._released)
@@ -313,7 +313,7 @@ class FrontierWorker:
             except Exception:
                 if self._stopping.is_set():
                     return
-                logger.exception("frontier task %s failed, goes on", job.__name__)
+                logger.exception("frontier task %s failed, continuing", job.__name__)
                 await asyncio.sleep(1)
 
     # -- claim -------------------------------------------------------------------------
@@ -532,7 +532,7 @@ class FrontierWorker:
             await self._wait_for_memory(error)
             return True
         if self._full_pause_secs:
-            logger.info("Redis takes links again")
+            logger.info("Redis accepts links again")
             self._full_pause_secs = 0.0
         self._sending = []
         await self._restore()
@@ -545,7 +545,7 @@ class FrontierWorker:
         )
         if not self._full_pause_secs:
             logger.warning(
-                "Redis is full, links wait for memory, all else goes on: %s",
+                "Redis is full: links wait for memory, all else continues: %s",
                 one_line(error),
             )
         longest = MAX_PAUSE_SECS
@@ -618,7 +618,7 @@ class FrontierWorker:
         await self._renew()
         _, back, dead = await self.frontier.reap()
         if back or dead:
-            logger.info("took back %d URIs of dead workers, gave up %d", back, dead)
+            logger.info("recovered %d URIs of dead workers, gave up %d", back, dead)
             self._due.clear()
         self.counts = await self.frontier.counts()
         await self.frontier.state.look(self.frontier.redis)
@@ -668,7 +668,7 @@ class FrontierWorker:
             own = frontier.options.delay_secs
             logger.warning(
                 "DOWNLOAD_DELAY is %g s here, and from %g to %g s with the workers of"
-                " this crawl: the longest holds for all, %g s",
+                " this crawl: the longest applies to all, %g s",
                 own,
                 *delays,
                 frontier.delay_secs,

@@ -40,4 +40,4 @@ def _parsed(
         return parse(texts)
     except ValueError as error:
         given = ",".join(texts)
-        raise ConfigError(f"{name}={given}: {error}; want {example}") from None
+        raise ConfigError(f"{name}={given}: {error}; for example {example}") from None

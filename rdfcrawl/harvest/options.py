@@ -88,7 +88,7 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
     for name, path in mapping(settings, "HARVESTERS").items():
         if not (_NAME(name) or _MEDIA_TYPE(name)):
             raise ConfigError(
-                f"HARVESTERS: {name!r}: want a kind of source, a name of your own in"
+                f"HARVESTERS: {name!r}: must be a kind of source, a name of your own in"
                 " lower case, or a media type"
             )
         harvester = load_setting("HARVESTERS", name, path)
@@ -112,5 +112,5 @@ def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
         return (("", entries[0]),)
     pairs = [entry.partition("=")[::2] for entry in entries]
     if not all("://" in url and key for url, key in pairs):
-        raise ConfigError(f"{name}: want a key, or URL=KEY for each portal")
+        raise ConfigError(f"{name}: must be a key, or URL=KEY for each portal")
     return tuple(pairs)

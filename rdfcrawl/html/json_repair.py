@@ -77,7 +77,7 @@ def _loads(text: str) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _repair(text: str, repairs: Counter[str]) -> str:

@@ -162,7 +162,7 @@ class WorkerPool:
             code = await child.wait()
             if code in self._finished | _UNFINISHED or self._is_stopping:
                 break
-            logger.warning("worker %d died (%d), starts again", number, code)
+            logger.warning("worker %d died (%d), restarting it", number, code)
             await asyncio.sleep(_RESTART_SECS)
             if self._is_stopping:
                 break

@@ -108,7 +108,7 @@ class QuadOutput:
             has_graphs: the lines may name graphs.
 
         Raises:
-            SourceFault: the graph's name is no IRI.
+            SourceFault: the graph's name is not an IRI.
         """
         names = self._names_of(has_graphs=has_graphs)
         for lines in blocks:

@@ -116,5 +116,5 @@ def _date(children: Iterable[Element], log: FaultLog) -> PointInTime | None:
         if text := dates.get(name, "").strip():
             if point := parse_point(text):
                 return point
-            log.note(Reason.SYNTAX, f"no date: {text[:60]!r}")
+            log.note(Reason.SYNTAX, f"not a date:  {text[:60]!r}")
     return None

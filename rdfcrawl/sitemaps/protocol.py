@@ -335,7 +335,7 @@ def _iter_lines(texts: Iterable[str], log: FaultLog) -> Iterator[str]:
         *lines, rest = re.split(r"[\r\n]+", rest + text)
         yield from lines
         if len(rest) > _MAX_LINE_CHARS:
-            log.note(Reason.LITERAL_TOO_LONG, "a line that is no URL")
+            log.note(Reason.LITERAL_TOO_LONG, "a line that is not a URL")
             rest = rest[:_MAX_LINE_CHARS]
     if not any(log.count(reason) for reason in _CUTS):
         yield rest

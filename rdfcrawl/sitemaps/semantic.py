@@ -283,7 +283,7 @@ class _Reading:
         if _PRIORITY(text.strip()):
             self._has_priority.add(kind)
             return min(int(text), MAX_PRIORITY)
-        self._log.note(Reason.SYNTAX, f"no priority: {text[:60]!r}")
+        self._log.note(Reason.SYNTAX, f"not a priority:  {text[:60]!r}")
         return 1
 
     def _slicing(self, child: Element) -> Slicing | None:

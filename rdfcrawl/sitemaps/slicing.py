@@ -238,7 +238,7 @@ def _rows(chunks: Iterable[bytes], log: FaultLog) -> Iterator[_Row]:
             line = b" ".join((subject, predicate, node or literal))
             yield subject, predicate, node, line
         if n_others := chunk.count(b"\n") - n_rows:
-            log.note(Reason.BAD_TERM, "lines that are no triples", max(n_others, 1))
+            log.note(Reason.BAD_TERM, "lines that are not triples", max(n_others, 1))
 
 
 def _documents(

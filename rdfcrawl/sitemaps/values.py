@@ -22,7 +22,7 @@ def read_lastmod(text: str, log: FaultLog) -> PointInTime | None:
         return None
     point = parse_point(text)
     if point is None:
-        log.note(Reason.SYNTAX, f"no date: {text[:60]!r}")
+        log.note(Reason.SYNTAX, f"not a date:  {text[:60]!r}")
     return point
 
 
@@ -32,7 +32,7 @@ def read_frequency(text: str, log: FaultLog) -> ChangeFrequency | None:
     try:
         return ChangeFrequency(word) if word else None
     except ValueError:
-        log.note(Reason.SYNTAX, f"no change frequency: {text[:60]!r}")
+        log.note(Reason.SYNTAX, f"not a change frequency:  {text[:60]!r}")
         return None
 
 
@@ -43,5 +43,5 @@ def read_priority(text: str, log: FaultLog) -> float | None:
         return None
     if _PRIORITY(text) and (priority := float(text)) <= 1:
         return priority
-    log.note(Reason.SYNTAX, f"no priority: {text[:60]!r}")
+    log.note(Reason.SYNTAX, f"not a priority:  {text[:60]!r}")
     return None

@@ -208,7 +208,7 @@ class RdfSpider(Spider):
         `domains`, and `DEPTH_LIMIT`, if the argument `depth` is no smaller.
 
         Raises:
-            ConfigError: `DEPTH_LIMIT` is no number, or an argument has no text.
+            ConfigError: `DEPTH_LIMIT` is not a number, or an argument has no text.
         """
         from rdfcrawl.arguments import MAX_DEPTH, texts_of
 
@@ -226,7 +226,9 @@ class RdfSpider(Spider):
             limit = min(MAX_DEPTH, settings.getint("DEPTH_LIMIT"))
         except ValueError:
             value = settings.get("DEPTH_LIMIT")
-            raise ConfigError(f"DEPTH_LIMIT={value!r}: want a whole number") from None
+            raise ConfigError(
+                f"DEPTH_LIMIT={value!r}: must be a whole number"
+            ) from None
         if limit:
             text = given.get("depth", str(limit))
             is_more = text.isdigit() and int(text) > limit

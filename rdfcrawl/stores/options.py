@@ -43,7 +43,7 @@ def store_class(settings: BaseSettings) -> type:
     classes = {**defaults.STORE_CLASSES, **mapping(settings, "STORE_CLASSES")}
     for name in classes:
         if not _SCHEME(name):
-            raise ConfigError(f"STORE_CLASSES: {name!r}: want the scheme of a URI")
+            raise ConfigError(f"STORE_CLASSES: {name!r}: must be the scheme of a URI")
     known = sorted(name for name, path in classes.items() if path is not None)
     uri = store_uri(settings)
     scheme = uri.partition(":")[0]

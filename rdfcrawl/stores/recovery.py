@@ -95,7 +95,7 @@ def _recover_locked(path: Path, fd: int, report: RecoveryReport) -> None:
     n_whole = count_whole_bytes(fd, n_bytes)
     if n_whole < n_bytes:
         logger.warning(
-            "segment %(path)s: cut %(n)d bytes of documents that were not finished",
+            "segment %(path)s: cut %(n)d bytes of unfinished documents",
             {"path": path, "n": n_bytes - n_whole},
         )
         report.n_cut += 1

@@ -89,7 +89,9 @@ class QuadSegments:
         self, directory: Path, worker: str, limits: SegmentLimits | None = None
     ) -> None:
         if not _WORKER_NAME.fullmatch(worker):
-            raise ConfigError(f"worker name {worker!r}: want {_WORKER_NAME.pattern}")
+            raise ConfigError(
+                f"worker name {worker!r}: must match {_WORKER_NAME.pattern}"
+            )
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._worker = worker

@@ -158,7 +158,7 @@ class _Place:
     @classmethod
     def of(cls, url: str, media_type: str) -> _Place:
         declared = formats.format_of_media_type(media_type)
-        # A packed thing is no page, whatever the server calls it.
+        # A packed thing is not a page, whatever the server calls it.
         if declared is None or declared is formats.HTML:
             media_type = ""
         return cls(hint=url, media_type=media_type)

@@ -90,7 +90,7 @@ class Calendar:
         self._is_endless = False
 
     def note_else(self) -> None:
-        """Take note of a URL that is no page of a calendar."""
+        """Take note of a URL that is not a page of a calendar."""
         self._n_else += 1
 
     def leads_on(self, date: PageDate, parent: PageDate | None) -> bool:

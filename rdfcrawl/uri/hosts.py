@@ -36,7 +36,7 @@ class HostNames:
         """Read the names of hosts.
 
         Raises:
-            BadUri: one is no host, or stands for too much, like `*`.
+            BadUri: one is not a host, or stands for too much, like `*`.
 
         >>> HostNames.parse(["B.example", "*.c.example"]).covers("ftp://x.c.example/y")
         True

@@ -19,7 +19,7 @@ MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to car
 MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
 
 # A host and port that WHATWG leaves as they are: labels of lower-case ASCII of which
-# the last one is no number (3.5 "ends in a number checker"), or a dotted quad in its
+# the last one is not a number (3.5 "ends in a number checker"), or a dotted quad in its
 # only canonical spelling; no A-label, which the parser has to check; no default port.
 # It refuses more than it has to, and whoever uses it must then ask the parser.
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
@@ -62,7 +62,7 @@ def parse_uri(text: str, base: str | None = None) -> str:
         standard does not know ftps: it is parsed as ftp is, with the port 990.
 
     Raises:
-        BadUri: also a `ValueError`; it is no URL, is relative to nothing, or one of
+        BadUri: also a `ValueError`; it is not a URL, is relative to nothing, or one of
             the two is longer than `MAX_INPUT_CHARS`.
 
     >>> parse_uri("../b\\c", "HTTP://EXAMPLE.org:80/x/a")
@@ -99,7 +99,7 @@ def requestable(
         max_chars: the longest URL that is requested, in characters.
 
     Raises:
-        BadUri: it is no URL, not of these schemes, or too long.
+        BadUri: it is not a URL, not of these schemes, or too long.
 
     >>> requestable("http://me:pw@example.org/a?b=1&a=%7e#frag")
     'http://example.org/a?b=1&a=%7e'

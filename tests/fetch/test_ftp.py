@@ -436,7 +436,7 @@ def test_logins_are_read() -> None:
 def test_bad_logins_name_the_variable(text: str) -> None:
     """If a login cannot be read, one line names the variable, not the password."""
     with pytest.raises(
-        ConfigError, match=r"^FTP_CREDENTIALS: entry [12]: want"
+        ConfigError, match=r"^FTP_CREDENTIALS: entry [12]: must be"
     ) as error:
         FtpLogins.parse("FTP_CREDENTIALS", text)
     assert "secret" not in str(error.value)

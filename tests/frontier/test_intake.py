@@ -219,7 +219,7 @@ def test_a_seed() -> None:
 
 @pytest.mark.parametrize("text", ["", "a.example", "mailto:me@a.example", "http://"])
 def test_a_bad_seed_is_refused(text: str) -> None:
-    """If a seed is no URL that is crawled, then it is refused by name."""
+    """If a seed is not a URL that is crawled, then it is refused by name."""
     with pytest.raises(BadUri):
         new_intake().seed(text)
 
@@ -341,7 +341,7 @@ def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
 
 
 def test_child_without_a_url_is_a_fault_of_its_document() -> None:
-    """If a source lists what is no URL, then the document has one fault, counted."""
+    """If a source lists what is not a URL, then the document has one fault, counted."""
     faults: list[Fault] = []
     children = [FollowUp(Record(url)) for url in ("http://[", "no", PAGE)]
     assert len(new_intake().follow_ups(children, faults)) == 1

@@ -184,7 +184,7 @@ class TestClaimAgain:
 
 
 class TestUnreadable:
-    """What is in a queue and is no record."""
+    """What is in a queue and is not a record."""
 
     @pytest.mark.parametrize(
         "item",
@@ -212,7 +212,7 @@ class TestUnreadable:
     async def test_it_is_set_aside_alone(
         self, make_frontier: MakeFrontier, redis: Redis, item: bytes
     ) -> None:
-        """If one item is no record, then the others of its batch are visited."""
+        """If one item is not a record, then the others of its batch are visited."""
         frontier = await make_frontier(batch=10)
         urls = await add(frontier, 4)
         prefix = frontier._prefixes[0]

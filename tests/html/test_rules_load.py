@@ -62,7 +62,7 @@ def value(text: str) -> str:
         ),
         (rule("fields: {x: h1}"), 2, "rule a: it has neither `properties` nor"),
         (rule("properties:\n  dtc:title: h1"), 5, "prefix 'dtc' of 'dtc:title' is not"),
-        (rule("properties:\n  title: h1"), 5, "'title' is no IRI"),
+        (rule("properties:\n  title: h1"), 5, "'title' is not an IRI"),
         (rule("properties:\n  'ex ample:x': h1"), 5, "no IRI"),
         (rule("properties:\n  'http://a b': h1"), 5, "character that no IRI has"),
         (rule("properties: [h1]"), 4, "`properties` is a mapping"),
@@ -79,7 +79,7 @@ def value(text: str) -> str:
         (value("{as: iri}"), 4, "a value has one of css, xpath, json"),
         (value("{css: a, as: url}"), 4, "'url' must be one of iri, literal"),
         (value("{css: a, required: maybe}"), 4, "'maybe' must be true or false"),
-        (value("{css: a, language: x_y}"), 4, "'x_y' is no language"),
+        (value("{css: a, language: x_y}"), 4, "'x_y' is not a language"),
         (value("{css: a, language: en, datatype: xsd:date}"), 4, "not both"),
         (value("{css: a, as: iri, language: en}"), 4, "an IRI has no language"),
         (value("{text: a, pattern: b}"), 4, "`pattern` needs a selector"),
@@ -96,7 +96,7 @@ def value(text: str) -> str:
         (value("{css: a, map: [b]}"), 4, "`map` is a mapping"),
         (value("{css: [a]}"), 4, "must be text; quote what begins with ["),
         (value("{iri: 'dtc:x'}"), 4, "prefix 'dtc'"),
-        (value("{css: a, datatype: date}"), 4, "'date' is no IRI"),
+        (value("{css: a, datatype: date}"), 4, "'date' is not an IRI"),
         (value("{items: a, properties: {dct:x: {json: b}}}"), 4, "json needs css or"),
         (value("{items: {css: a, json: b}, properties: {dct:x: b}}"), 4, "use json"),
         (value("{items: {}, type: dcat:Dataset}"), 4, "`items` is a selector"),
@@ -128,8 +128,8 @@ def value(text: str) -> str:
         ("rule: {}", 1, "'rule' is unknown in a rule file"),
         ("", 1, "`rules` is missing"),
         ("- a", 1, "a rule file is a mapping"),
-        ("prefixes: {x y: 'http://a/'}\n" + RULE, 1, "'x y' is no prefix"),
-        ("prefixes: {x: a}\n" + RULE, 1, "'a' is no IRI"),
+        ("prefixes: {x y: 'http://a/'}\n" + RULE, 1, "'x y' is not a prefix"),
+        ("prefixes: {x: a}\n" + RULE, 1, "'a' is not an IRI"),
         ("a: b\n c: d", 2, "not YAML: mapping values are not allowed here"),
         ("a:\n  - b\n c: [", 3, "not YAML"),
         ("a: *b", 1, "not YAML: found undefined alias"),
@@ -174,7 +174,7 @@ def test_aliases_are_bounded(read: Load) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """If there is no file, none in the folder, or it is too long, it is said."""
+    """If there is not a file, none in the folder, or it is too long, it is said."""
     with pytest.raises(ConfigError, match="cannot be read"):
         load_rules(tmp_path / "none.yaml")
     with pytest.raises(ConfigError, match="cannot be read"):

@@ -28,7 +28,7 @@ SHOP = (
     b"<meta property=og:title content=Shop><p data-PRICE=5>5</p>"
     b"<p itemscope><span itemprop=name>N</span></p>"
 )
-# Fails after its first statement, is no extractor of text, and uses up its time.
+# Fails after its first statement, is not an extractor of text, and uses up its time.
 FAILING = """
 
 class FailingExtractor:
@@ -203,7 +203,7 @@ def test_examples_of_the_page_are_short() -> None:
 @pytest.mark.parametrize(
     ("name", "path", "told"),
     [
-        ("Not A Name", "json.JSONDecoder", "want a media type"),
+        ("Not A Name", "json.JSONDecoder", "must be a media type"),
         ("text/html", "json.JSONDecoder", "none of HTML"),
         (".html", "json.JSONDecoder", "none of HTML"),
         ("lab", "nowhere.to.be.Found", "No module named 'nowhere'"),

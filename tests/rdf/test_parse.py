@@ -99,7 +99,7 @@ def test_base_is_the_given_one_or_the_documents_own() -> None:
 
 
 def test_url_with_characters_iris_lack_is_escaped() -> None:
-    """If a URL is no IRI, then graph and base are its escaped form."""
+    """If a URL is not an IRI, then graph and base are its escaped form."""
     url = "http://e.example/a|b"
     text, _ = read("<> <#c> <#c> .", url=url, graph=url)
     assert text.count("<http://e.example/a%7Cb>") == 2

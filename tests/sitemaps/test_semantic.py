@@ -469,7 +469,7 @@ def test_the_description_of_a_dataset() -> None:
 
 
 def test_a_claim_is_described_as_a_claim() -> None:
-    """If nobody confirms a dump, then it is no dump of the dataset."""
+    """If nobody confirms a dump, then it is not a dump of the dataset."""
     dataset = one(MIRRORED)
     claims = claims_about_others(dataset, SITE, ())
     text = "".join(describe_dataset(dataset, sitemap=SITE, unconfirmed=claims))

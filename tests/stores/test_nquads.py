@@ -202,7 +202,7 @@ async def test_mark_inside_a_literal_is_no_mark(tmp_path: Path) -> None:
     "graph", ["urn:a b", "urn:a>", "urn:<", "urn:\n", "urn:\ud800"]
 )
 def test_graph_that_would_break_its_mark_is_refused(graph: str) -> None:
-    """If a graph name is no IRI, then no mark is made of it."""
+    """If a graph name is not an IRI, then no mark is made of it."""
     with pytest.raises(ValueError, match="not an IRI"):
         document_mark(graph, 1)
 

@@ -45,7 +45,7 @@ def members_of(*contents: bytes, synced: bool = False) -> list[bytes]:
 
 
 def test_missing_directory_is_nothing_to_recover(tmp_path: Path) -> None:
-    """If there is no directory yet, then recovery finds nothing."""
+    """If there is not a directory yet, then recovery finds nothing."""
     assert recover(tmp_path / "none").n_segments == 0
 
 

@@ -69,7 +69,7 @@ def test_resolves_as_browsers_do(text: str, base: str | None, href: str) -> None
     ],
 )
 def test_refusal_is_a_named_fault(text: str, base: str | None) -> None:
-    """If a link is no URL, then a `ValueError` that carries its fault is raised."""
+    """If a link is not a URL, then a `ValueError` that carries its fault is raised."""
     with pytest.raises(ValueError, match="bad_uri") as caught:
         parse_uri(text, base)
     assert isinstance(caught.value, SourceFault)

@@ -161,7 +161,7 @@ class _Statements:
         return self._by_predicate.get(predicate, set())
 
     def size(self, node: str) -> int:
-        """Return `void:triples` of a node; -1 if it is no number."""
+        """Return `void:triples` of a node; -1 if it is not a number."""
         told = [x for x in self.objects(node, f"{VOID}triples") if _is_number(x)]
         return max(map(int, told), default=-1)
 

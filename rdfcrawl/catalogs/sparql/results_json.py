@@ -149,7 +149,7 @@ def _iter_items(text: _Window) -> Iterator[Any]:
 def _to_row(binding: Any, log: FaultLog) -> Row | None:
     row: Row = {}
     if not isinstance(binding, dict):
-        log.note(Reason.BAD_TERM, "a row that is no object")
+        log.note(Reason.BAD_TERM, "a row that is not an object")
         return None
     for name, field in binding.items():
         cell = _to_cell(field)

@@ -104,7 +104,7 @@ def _check_braces(bare: str, name: str) -> None:
             opened.append(at)
         elif character == "}":
             if not opened:
-                raise ConfigError(f"{name}:{_line(bare, at)}: a brace closes nothing")
+                raise ConfigError(f"{name}:{_line(bare, at)}: unmatched closing brace")
             opened.pop()
     if opened:
         line = _line(bare, opened[-1])

@@ -317,7 +317,7 @@ def _content(answer: HttpResponse) -> bytes:
     better.
 
     Raises:
-        SourceFault: `UNSUPPORTED_FORMAT`: it is no JSON object; `BAD_CHARSET`.
+        SourceFault: `UNSUPPORTED_FORMAT`: it is not JSON object; `BAD_CHARSET`.
     """
     body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:

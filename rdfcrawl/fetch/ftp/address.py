@@ -74,7 +74,7 @@ def parse_address(url: str) -> FtpAddress:
     """Return where a URL leads.
 
     Raises:
-        SourceFault: `BAD_URI`: it is no URL of FTP, has a control character in its
+        SourceFault: `BAD_URI`: it is not a URL of FTP, has a control character in its
             path, which could be a command of its own, or goes up by an escaped slash.
 
     >>> parse_address("ftp://h.example/a%20b/c?d;type=i").path

@@ -71,7 +71,7 @@ class FtpLogins:
             port = int(parts["port"] or 0) if parts else 0
             if parts is None or port > 0xFFFF or has_control(entry):
                 raise ConfigError(
-                    f"{name}: entry {number}: want HOST=user:password, or"
+                    f"{name}: entry {number}: must be HOST=user:password, or"
                     " HOST:PORT=user:password, separated by blanks"
                 )
             host = parts["host"].strip("[]").lower().removesuffix(".")

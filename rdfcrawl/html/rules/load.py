@@ -170,7 +170,7 @@ def _prefixes(node: Node) -> dict[str, str]:
     prefixes = {}
     for prefix, (line, value) in entries_of(node, None, "`prefixes`").items():
         if not is_prefix(prefix):
-            raise RuleError(line, f"{prefix!r} is no prefix")
+            raise RuleError(line, f"{prefix!r} is not a prefix")
         prefixes[prefix] = made(line, expand, text_at(line, value), {})
     return prefixes
 

@@ -49,7 +49,7 @@ def expand(text: str, prefixes: Mapping[str, str]) -> str:
     """
     found = _CURIE.fullmatch(text.strip())
     if not found:
-        raise ValueError(f"{text!r} is no IRI; it needs a prefix, as in dct:title")
+        raise ValueError(f"{text!r} is not an IRI; it needs a prefix, as in dct:title")
     prefix, rest = found.groups()
     if prefix in prefixes and not rest.startswith("//"):
         iri = prefixes[prefix] + rest

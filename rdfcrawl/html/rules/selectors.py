@@ -144,7 +144,7 @@ def parse_json(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _check_length(text: str) -> None:
@@ -164,7 +164,9 @@ def _evaluate(path: etree.XPath, scope: Element) -> Iterator[Found]:
     if isinstance(found, bool):
         return iter(["true" if found else "false"])
     if isinstance(found, float):
-        return iter([] if math.isnan(found) else [f"{found:.15g}"])  # NaN is no number
+        return iter(
+            [] if math.isnan(found) else [f"{found:.15g}"]
+        )  # NaN is not a number
     return iter([found] if found else [])
 
 

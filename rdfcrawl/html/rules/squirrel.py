@@ -154,7 +154,7 @@ def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
     subject = wrapped[1] if wrapped else subject.strip()
     name = subject.removesuffix("*")
     if not name.startswith("$uri") and not is_iri(name.replace("$label", "x")):
-        raise RuleError(table.line, f"subject {subject!r} is no IRI")
+        raise RuleError(table.line, f"subject {subject!r} is not an IRI")
     properties: list[SquirrelProperty] = []
     nested: list[SquirrelResource] = []
     for key, value in table.pairs:
@@ -163,7 +163,7 @@ def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
             continue
         predicate = key.text.removesuffix("*")
         if not is_iri(predicate):
-            raise RuleError(key.line, f"predicate {key.text!r} is no IRI")
+            raise RuleError(key.line, f"predicate {key.text!r} is not an IRI")
         for member in members(value):
             if not isinstance(member, TextNode) or not member.text.strip():
                 raise RuleError(key.line, "an object is a selector or a list of them")

@@ -141,7 +141,7 @@ def read_iri(line: int, text: str, context: RuleScope) -> str:
     """Return an IRI with its prefix expanded.
 
     Raises:
-        Misfit: the text is no IRI, or its prefix is unknown.
+        Misfit: the text is not an IRI, or its prefix is unknown.
     """
     return made(line, expand, text, context.prefixes)
 
@@ -194,6 +194,6 @@ def _language(entries: Entries) -> str:
     language = text_at(line, node)
     if not is_language(language):
         raise RuleError(
-            line, f"{language!r} is no language; such are en, de-AT and auto"
+            line, f"{language!r} is not a language; such are en, de-AT and auto"
         )
     return language

@@ -120,7 +120,7 @@ class _Statements:
         least = len(window.numbers["s"])
         for role, numbers in window.numbers.items():
             most = np.uint64(self._dictionary.n_terms(role))
-            # 0 is no number; as one less than it is the largest, one test does.
+            # 0 is not a number; as one less than it is the largest, one test does.
             outside = numbers - np.uint64(1) >= most
             if outside.any():
                 least = min(least, int(outside.argmax()))

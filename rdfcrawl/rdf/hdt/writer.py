@@ -76,7 +76,7 @@ def write_hdt(
         What was written and what was not.
 
     Raises:
-        SourceFault: the base is no IRI, or the parser failed on more than a line.
+        SourceFault: the base is not an IRI, or the parser failed on more than a line.
 
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """

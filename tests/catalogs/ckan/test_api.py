@@ -125,7 +125,7 @@ def test_the_portal_of_a_url(url: str, base: str) -> None:
 
 
 def test_what_is_no_url_has_no_portal() -> None:
-    """If a text is no URL of the web, then it is a `BadUri`."""
+    """If a text is not a URL of the web, then it is a `BadUri`."""
     for text in ("", "data.example", "ftp://h.example/", "mailto:a@b"):
         with pytest.raises(BadUri):
             portal_url(text)

@@ -142,7 +142,7 @@ def test_forms_of_other_sites_are_claims() -> None:
         ("SELECT ?s ?o\n{ ?s ?p ?o }", "own.rq:1: the query does not select .p"),
         ("SELECT * {\n ?s ?p ?o\n LIMIT {{page}} }", r"own.rq:3: \{\{page"),
         ("SELECT * {\n ?s ?p ?o", "own.rq:1: a brace is never closed"),
-        ("SELECT * { ?s ?p ?o }\n}", "own.rq:2: a brace closes nothing"),
+        ("SELECT * { ?s ?p ?o }\n}", "own.rq:2: unmatched closing brace"),
         ("SELECT * { ?s ?p ?o }\nOFFSET {{offset}}", "own.rq:2: .*needs a LIMIT"),
         ("CONSTRUCT WHERE { ?s ?p {{after}} }", "own.rq:1: .*needs a SELECT"),
         (

@@ -399,7 +399,7 @@ def test_long_names_are_refused_by_name() -> None:
     "iri", ["http://e/> } DROP ALL #", "http://e/\\u003E", "a b", "http://e/{x}"]
 )
 def test_names_cannot_break_out_of_a_query(iri: str) -> None:
-    """If a name is no IRI, then it is not asked for."""
+    """If a name is not an IRI, then it is not asked for."""
     task = SparqlTask(step="count", part=SparqlPart(graph=iri))
     with pytest.raises(SourceFault):
         EndpointPlan(URL).request(task)

@@ -138,7 +138,7 @@ class PortalsSpider(CkanSpider):
 
 
 class StartsSpider(LinkedDataSpider):
-    """Begins in a way of its own: first a page that is no document, then a seed."""
+    """Begins in a way of its own: first a page that is not a document, then a seed."""
 
     name = "starts"
 

@@ -53,7 +53,7 @@ class Notes:
         return cls(Path(os.environ["OWN_NOTES"]))
 
     def process_item(self, item: Any) -> Any:
-        """Write down what is no document."""
+        """Write down what is not a document."""
         if isinstance(item, dict):
             with self._path.open("a") as file:
                 file.write(json.dumps(item) + "\n")
@@ -251,8 +251,8 @@ def test_request_comes_back_with_all_that_it_has(
     assert (search.method, search.headers["content-length"]) == ("POST", "3")
     assert search.headers["cookie"] == "c=1"
     assert result.statistics["frontier/refused_requests"] == 3
-    assert "is no method of the spider" in result.stderr
-    assert "meta['page'] is no JSON: object" in result.stderr
+    assert "is not a method of the spider" in result.stderr
+    assert "meta['page'] is not JSON: object" in result.stderr
     assert "/no" not in server.targets
     assert "a bug for" in result.stderr
     assert result.statuses(server.url("/page")) == ["SUCCESSFUL"]

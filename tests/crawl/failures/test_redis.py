@@ -58,7 +58,7 @@ def test_redis_goes_away_and_comes_back(
     result = running.wait()
     assert result.code == 0, result.stderr
     assert "Traceback" not in result.stderr
-    assert result.stderr.count("Redis is away") >= 1
+    assert result.stderr.count("Redis is unreachable") >= 1
     assert result.graphs == web.documents
     n = len(web.documents)
     counts = asyncio.run(count_in_redis(lasting_server.url, "linkeddata"))

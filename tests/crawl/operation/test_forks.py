@@ -124,7 +124,7 @@ def test_a_wrong_switch_is_told_in_one_line(
     """If WORKERS_FORK is neither True nor False, then one line says so."""
     result = start(commands, slow_host(loopback), WORKERS_FORK="maybe").wait()
     assert result.code == 2
-    assert "WORKERS_FORK='maybe': want True or False" in result.stderr
+    assert "WORKERS_FORK='maybe': must be True or False" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -141,7 +141,7 @@ def test_the_exit_code_tells_of_what_was_given_up(
         **QUICK,
     ).wait()
     assert result.code == 4, result.stderr
-    assert "starts again" not in result.stderr
+    assert "restarting it" not in result.stderr
     assert "not finished" not in result.stderr
 
 
@@ -152,7 +152,7 @@ def test_a_worker_that_is_being_started_is_ended_too(
     server = slow_host(loopback)
     crew, forking, first = forked(commands, server)
     os.kill(first, signal.SIGKILL)
-    commands.wait_until(lambda: "starts again" in crew.stderr)
+    commands.wait_until(lambda: "restarting it" in crew.stderr)
     os.kill(forking, signal.SIGSTOP)
     time.sleep(1)  # it is asked for another one meanwhile
     crew.send(signal.SIGTERM)

@@ -310,7 +310,7 @@ def test_trusted_hosts_are_not_asked(commands: Commands, loopback: Loopback) -> 
 
 @pytest.mark.parametrize("text", ["*", "http://a.example", "a.example/x", "*.10.0.0.1"])
 def test_what_is_no_host_cannot_be_trusted(commands: Commands, text: str) -> None:
-    """If `trust` has something that is no host, then one line says so."""
+    """If `trust` has something that is not a host, then one line says so."""
     result = commands.crawl(arguments={"trust": text}, spider="sitemap")
     assert result.code == 2
     assert f"argument trust={text}: must be hosts such as" in result.stderr

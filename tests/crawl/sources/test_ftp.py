@@ -190,4 +190,4 @@ def test_bad_logins_stop_the_crawl(
     monkeypatch.setenv("FTP_CREDENTIALS", "host=me")
     result = commands.crawl(["ftp://127.0.40.5/"])
     assert result.code != 0
-    assert "FTP_CREDENTIALS: entry 1: want HOST=user:password" in result.stderr
+    assert "FTP_CREDENTIALS: entry 1: must be HOST=user:password" in result.stderr

@@ -112,7 +112,7 @@ def test_header_says_what_is_in_the_file() -> None:
 
 
 def test_base_has_to_be_an_iri() -> None:
-    """If the base is no IRI, then that is said."""
+    """If the base is not an IRI, then that is said."""
     with pytest.raises(SourceFault):
         write_hdt([A], io.BytesIO(), base="no iri")
 

@@ -138,7 +138,7 @@ def test_contexts_that_loop_are_a_named_fault(scoped: bool, is_bounded: bool) ->
     ],
 )
 def test_what_cannot_be_had_is_a_named_fault(url: str) -> None:
-    """If a context is no document of the Web, then it is refused unasked."""
+    """If a context is not a document of the Web, then it is refused unasked."""
     contexts = Contexts({})
     lines, faults = read({"@context": url, "name": 1}, contexts=contexts)
     assert not lines

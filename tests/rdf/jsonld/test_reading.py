@@ -58,7 +58,7 @@ def test_a_cut_off_node_says_nothing() -> None:
     "data", [b"", b"nul", b"NaN", b"[NaN]", b"1" * 5000, b"\xff", b'{"a": }']
 )
 def test_what_is_no_json_is_a_named_fault(data: bytes) -> None:
-    """If a document is no JSON, then it is refused by name."""
+    """If a document is not JSON, then it is refused by name."""
     lines, faults = read(data)
     assert not lines
     assert [x.reason for x in faults] == [Reason.SYNTAX]
@@ -106,7 +106,7 @@ def test_relative_iris_and_blank_predicates_are_dropped() -> None:
 
 
 def test_a_list_keeps_its_place_without_a_bad_member() -> None:
-    """If a list's member is no IRI, then the list is still well-formed."""
+    """If a list's member is not an IRI, then the list is still well-formed."""
     document = {
         "@context": {"@base": None},
         "@id": "http://n.example/",
@@ -243,7 +243,7 @@ def test_what_is_mended_is_made_of_members(text: str) -> None:
 
 @pytest.mark.parametrize("bad", ["NaN", "1" * 5000, "{'a'}", "\t\x00"])
 def test_nodes_before_what_is_no_json_are_kept(bad: str) -> None:
-    """If one value is no JSON, whatever it is, then the nodes before it are read."""
+    """If one value is not JSON, whatever it is, then the nodes before it are read."""
     node = json.dumps(_node(0))
     lines, faults = read(f'[{node}, {{"{P}": {bad}}}, {node}]'.encode())
     assert lines.count(b"\n") == 1
