@@ -95,7 +95,7 @@ def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
         return settings.getdict(name)
     except (TypeError, ValueError):
         value = settings.get(name)
-        raise ConfigError(f"{name}={value!r}: want a dictionary") from None
+        raise ConfigError(f"{name}={value!r}: must be a dictionary") from None
 
 
 def load_setting(name: str, key: str, path: object) -> Any:
