@@ -164,7 +164,7 @@ PROGRAM = """
 import resource, sys
 from pathlib import Path
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.sitemaps.semantic import Prefix, Slicing
+from rdfcrawl.sitemaps.semantic import UriPrefix, Slicing
 from rdfcrawl.sitemaps.slicing import slice_dump
 
 N = 100_000
@@ -181,7 +181,7 @@ chunks = (
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = slice_dump(
     chunks,
-    [Prefix("http://e/", "http://e/")],
+    [UriPrefix("http://e/", "http://e/")],
     slicing=Slicing.SUBJECT_OBJECT,
     log=FaultLog(),
     folder=Path(sys.argv[1]),

@@ -126,7 +126,7 @@ def _read(data: bytes, what: str, limits: PatchLimits) -> tuple[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")  # Python reads NaN and Infinity
+    raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity
 
 
 def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
@@ -136,7 +136,7 @@ def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
     for i, operation in enumerate(operations):
         where = f"patch: operation {i}"
         if not isinstance(operation, dict):
-            raise SourceFault(Reason.BAD_ANSWER, f"{where} is no object")
+            raise SourceFault(Reason.BAD_ANSWER, f"{where} is not an object")
         try:
             n_left -= _n_copied(document, operation, n_left, limits.depth)
             _check_booleans(document, operation)
@@ -167,7 +167,7 @@ def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
     found = _value_at(document, operation["path"])
     pairs = zip(_walk(found), _walk(operation["value"]), strict=False)
     if any(isinstance(a, bool) != isinstance(b, bool) for a, b in pairs):
-        raise ValueError("a boolean is no number")
+        raise ValueError("a boolean is not a number")
 
 
 def _value_at(document: Any, path: str) -> Any:

@@ -207,8 +207,8 @@ import io, resource
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.sitemaps.resourcesync.plan import follow
-from rdfcrawl.sitemaps.resourcesync.policy import Policy
-from rdfcrawl.sitemaps.resourcesync.documents import Reading
+from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 
 HEAD = (b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
         b'xmlns:rs="http://www.openarchives.org/rs/terms/">'
@@ -238,7 +238,7 @@ def rss():
 
 def count(n):
     source = ByteSource(stream=io.BufferedReader(Endless(n), 1 << 18))
-    reading = Reading(source, url="http://e.example/list", log=FaultLog())
+    reading = DocumentEntries(source, url="http://e.example/list", log=FaultLog())
     n_read = sum(1 for _ in reading)
     assert reading.is_complete
     return n_read
