@@ -98,7 +98,7 @@ def _value(data: bytes, log: FaultLog) -> Any:
 
 
 def _refuse(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

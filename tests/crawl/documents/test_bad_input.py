@@ -263,7 +263,7 @@ def test_nothing_else_is_stored(result: CrawlResult, server: RawServer) -> None:
 def test_bad_seed_is_named_by_file_and_line(
     result: CrawlResult, line: int, reason: Reason
 ) -> None:
-    """If a line of a seed file is not a URL, then file and line are in the provenance."""
+    """If a line of a seed file is not a URL, then the provenance names both."""
     names = result.ask("?a sq:crawled ?x FILTER CONTAINS(STR(?x), 'seeds-')")
     (name,) = {name for name in names if name.endswith(f".txt:{line}")}
     reasons = result.ask(

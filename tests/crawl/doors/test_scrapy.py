@@ -241,7 +241,10 @@ def test_look_at_a_page_with_a_spider_of_ours_leaves_its_crawl_alone(
     [
         (("parse", "-adepth=x"), "argument depth=x: must be a whole number"),
         (("fetch", "-sRDF_PARSE_SECS=-1"), "RDF_PARSE_SECS=-1: must be 0.1"),
-        (("shell", "-c1", "-sVISIT_MAX_SECS=x"), "VISIT_MAX_SECS='x': must be a number"),
+        (
+            ("shell", "-c1", "-sVISIT_MAX_SECS=x"),
+            "VISIT_MAX_SECS='x': must be a number",
+        ),
         (("check", "-adepth=x"), "argument depth=x: must be a whole number"),
     ],
     ids=["parse", "fetch", "shell", "check"],

@@ -235,7 +235,9 @@ def test_all_kinds_of_outages_lose_nothing(
             paths = (crew.folder / "logs").glob("*.log")
             return "".join(path.read_text() for path in paths)
 
-        lacking = "requests pause, hosts are not at fault: this machine has no descriptors"
+        lacking = (
+            "requests pause, hosts are not at fault: this machine has no descriptors"
+        )
         commands.wait_until(lambda: web.asked().total() > N_HOSTS)
         n_killed = 0
         cut_answers(frontiers.way, 4.0)

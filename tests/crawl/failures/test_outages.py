@@ -396,7 +396,7 @@ def test_routes_of_our_own_and_of_others(
         commands.wait_until(lambda: len(server.requests) > 100, secs=60)
         assert "requests pause" not in log.read_text()
         fails.write_text(f"127. {errno.ENETUNREACH}\n")
-        says("requests pause, hosts are not at fault: this machine has no route to any address")
+        says("requests pause, hosts are not at fault: this machine has no route to")
         time.sleep(2.0)
         fails.write_text(theirs)
         says("requests continue")

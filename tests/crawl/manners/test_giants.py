@@ -126,7 +126,9 @@ def test_hosts_of_a_giant_are_bounded(beside: Beside) -> None:
 def test_wildcard_dns_is_noticed(beside: Beside) -> None:
     """If any name below a domain has one address, then one line says so."""
     assert beside.first.stderr.count("(wildcard DNS)") == 1
-    assert "*.giant.example: every name has the address 127.0.0.1" in beside.first.stderr
+    assert (
+        "*.giant.example: every name has the address 127.0.0.1" in beside.first.stderr
+    )
     assert beside.first.statistics["frontier/wildcards"] == 1
     assert "(wildcard DNS)" not in beside.second.stderr
 
