@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,21 +17,22 @@ from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.records import Document, FetchedResponse, Record
 from rdfcrawl.reservations import IGNORE_ALL, ReservationPolicy, read_headers
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
+from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.extraction.sandbox import Sandbox
     from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 _READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
 _PIECE_BYTES: Final = 2**20
-_SCHEMES: Final = tuple(f"{scheme}://" for scheme in CRAWLED_SCHEMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class InspectionRequest:
     logins: FtpLogins = NO_LOGINS
     reservation_policy: ReservationPolicy = IGNORE_ALL
     shares_children: bool = False
+    fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,21 +110,22 @@ async def inspect(
             )
         job = _job(question, document)
         found: set[bytes] = set()
+        follow = _with_own(question, document.record.url)
 
         def keep(chunk: bytes) -> None:
             write(chunk)
-            found.update(question.follow.scan(chunk))
+            found.update(follow.scan(chunk))
 
         outcome = None
         if document.response.n_bytes <= question.fetch.spool_bytes:
             outcome = _read_here(source, job, keep)
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, question, web)
-        found |= question.follow.choose(outcome.links)
+        found |= follow.choose(outcome.links)
     return InspectionReport(
         document=document,
         outcome=outcome,
-        followed=_requestable(found) - {job.url, job.page_url},
+        followed=_requestable(found, document.record.url) - {job.url, job.page_url},
     )
 
 
@@ -201,6 +204,7 @@ class _ClosedWeb:
                 self.folder,
                 robots_agent=question.robots_agent,
                 logins=question.logins,
+                fetchers=question.fetchers,
             )
             self._web = await self._stack.enter_async_context(opening)
         return self._web
@@ -216,10 +220,11 @@ class _ClosedWeb:
 
 
 async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> Document:
-    if not question.target.lower().startswith(_SCHEMES):
+    schemes = CRAWLED_SCHEMES | question.fetchers.keys()
+    if question.target.lower().partition("://")[0] not in schemes:
         return _of_file(question, folder)
     try:
-        url = requestable(question.target)
+        url = requestable(question.target, schemes=schemes)
     except BadUri as error:
         raise ConfigError(f"{question.target}: {error}") from error
     document = await (await web.open()).look_up(url)
@@ -287,12 +292,18 @@ def _copied(source: Path, target: Path, max_bytes: int) -> Path:
     return target
 
 
-def _requestable(found: set[bytes]) -> frozenset[str]:
+def _with_own(question: InspectionRequest, url: str) -> LinkPolicy:
+    """Return a policy that finds links of the document's own scheme, too."""
+    own = tuple(question.fetchers.keys() & {scheme_of(url)})
+    return replace(question.follow, own_schemes=own) if own else question.follow
+
+
+def _requestable(found: set[bytes], base: str) -> frozenset[str]:
     """Return what of the links can be requested, normalized."""
     urls = set()
     for each in found:
         try:
-            urls.add(requestable(each.decode("utf-8", "replace")))
+            urls.add(requestable(each.decode("utf-8", "replace"), base))
         except BadUri:
             continue
     return frozenset(urls)

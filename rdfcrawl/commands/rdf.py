@@ -11,7 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, cast
 
+from scrapy import Spider
 from scrapy.commands import ScrapyCommand
+from scrapy.crawler import Crawler
 
 from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError, SourceFault
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from scrapy.settings import BaseSettings
+    from scrapy.settings import Settings
 
     from rdfcrawl.errors import Fault
     from rdfcrawl.extraction.outcome import ExtractOutcome
@@ -96,6 +98,7 @@ class Command(ScrapyCommand):
     def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.options import FetchOptions, ftp_logins
+        from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.frontier.options import CrawlPaths
         from rdfcrawl.inspection import InspectionRequest
         from rdfcrawl.links import LinkPolicy
@@ -104,7 +107,7 @@ class Command(ScrapyCommand):
         from rdfcrawl.scrapy_settings import apply_defaults
         from rdfcrawl.setting_values import is_on
 
-        settings = cast("BaseSettings", self.settings)
+        settings = cast("Settings", self.settings)
         apply_defaults(settings)
         if opts.rules:
             settings.set("SCRAPING_RULES", opts.rules, "cmdline")
@@ -132,6 +135,9 @@ class Command(ScrapyCommand):
                 else "",
                 extract=ExtractOptions.from_settings(settings),
                 logins=ftp_logins(),
+                fetchers=build_fetchers(Crawler(Spider, settings), fetch.fetchers)
+                if fetch.fetchers
+                else {},
             )
         except ConfigError as error:
             fail(str(error))

@@ -13,18 +13,20 @@ from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.records import Document
 
 
@@ -51,7 +53,12 @@ class DetachedClient:
 
 @asynccontextmanager
 async def open_web(
-    options: FetchOptions, folder: Path, *, robots_agent: str, logins: FtpLogins
+    options: FetchOptions,
+    folder: Path,
+    *,
+    robots_agent: str,
+    logins: FtpLogins,
+    fetchers: Mapping[str, SchemeFetcher],
 ) -> AsyncIterator[DetachedClient]:
     """Open the web for a block.
 
@@ -60,6 +67,7 @@ async def open_web(
         folder: of spool files.
         robots_agent: product token for robots.txt, which is not obeyed if empty.
         logins: of FTP servers.
+        fetchers: of schemes of the user's.
     """
     options = replace(options, spool_dir=folder / "spool")
     n_bytes = options.visit_memory_bytes
@@ -68,11 +76,15 @@ async def open_web(
         spool = stack.enter_context(
             Spool(options.spool_dir, memory_limit_bytes=n_bytes)
         )
+        own = FetcherExchange(fetchers, options, spool)
+        stack.push_async_callback(own.close)
         exchange = SchemeExchange(
             await stack.enter_async_context(HttpExchange(options, spool, gate=gate)),
             await stack.enter_async_context(
                 FtpExchange(options, spool, logins=logins, gate=gate)
             ),
+            fetchers=own,
+            own=fetchers,
         )
         robots = None
         if robots_agent:

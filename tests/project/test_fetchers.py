@@ -61,6 +61,14 @@ def test_what_is_beside_the_folder_stays_there(crawl: CrawlResult) -> None:
         assert crawl.faults(url) == ["not_found"]
 
 
+def test_command_shows_one_document(project: Project) -> None:
+    """If `scrapy rdf` is given a URL of the scheme, then the fetcher is asked."""
+    done = project.run("rdf", SEED)
+    assert done.code == 0, done.stderr
+    assert "file://lab/none" in done.stderr
+    assert project.run("rdf", "file://lab/none").code == 1
+
+
 def test_example_of_the_page_is_short() -> None:
     """If somebody reads the page, then the class is about 30 lines of code."""
     assert len([line for line in MODULE.splitlines() if line.strip()]) <= 36

@@ -36,6 +36,7 @@ _OF_HOST: Final = frozenset(
     {Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TLS}
 )
 _NOT_FOUND: Final = FileNotFoundError, IsADirectoryError, NotADirectoryError
+_CLOSE_SECS: Final = 10.0
 _STATUSES: Final = range(200, 600)
 
 
@@ -55,7 +56,7 @@ class FetcherExchange:
         options: FetchOptions,
         spool: Spool,
         *,
-        count: Callable[[str, int], None],
+        count: Callable[[str, int], None] = lambda _name, _count: None,
     ) -> None:
         self._fetchers = fetchers
         self._spool = spool
@@ -71,7 +72,8 @@ class FetcherExchange:
             if close is None:
                 continue
             try:
-                await close()
+                async with asyncio.timeout(_CLOSE_SECS):
+                    await close()
             except Exception:  # the edge: the other ones are closed all the same
                 logger.exception("%s: the fetcher cannot be closed", scheme)
 
