@@ -14,7 +14,7 @@ PATH: Final = "rdfcrawl.Addon"
 
 
 class Addon:
-    """Brings our spiders into a Scrapy project.
+    """The add-on that brings our spiders into a Scrapy project.
 
     Nothing that the project sets is changed, and nothing is set for its other spiders:
     the defaults of our settings, our scheduler, pipelines and middlewares come with the
@@ -24,10 +24,9 @@ class Addon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Add our spiders to `SPIDER_MODULES`.
+        """Add our spiders to `SPIDER_MODULES`, before those of the project.
 
-        They come first: a spider of the project with the name of one of ours is the one
-        that is taken.
+        So a spider of the project replaces the one of ours that has its name.
         """
         name = "SPIDER_MODULES"
         modules = settings.getlist(name)

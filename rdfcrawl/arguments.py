@@ -157,7 +157,7 @@ class CrawlArguments:
     ) -> Self:
         """Read the arguments of a spider; absent ones and None have their default.
 
-        `_job` is accepted and left alone: scrapyd gives it to every spider.
+        `_job`, which scrapyd gives to every spider, is accepted and ignored.
 
         Args:
             arguments: name and text of each.
@@ -190,7 +190,7 @@ class CrawlArguments:
 
     @classmethod
     def own(cls) -> dict[str, Callable[[str], Any]]:
-        """Return what reads each argument that a subclass has beside ours."""
+        """Return the parser of each argument that a subclass adds."""
         if cls is CrawlArguments:
             return {}
         types = get_type_hints(cls)
@@ -203,7 +203,7 @@ class CrawlArguments:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSet:
-    """Which arguments a class of spiders takes.
+    """The arguments that a class of spiders takes.
 
     Attributes:
         takes: of ours, those that it has beside those of all spiders.
@@ -217,7 +217,7 @@ class ArgumentSet:
 
     @property
     def names(self) -> list[str]:
-        """The names of those that a crawl may keep."""
+        """Names of the arguments that a crawl may keep."""
         return [*arguments_of(self.takes), *self.class_.own()]
 
     def parse(self, arguments: Mapping[str, object]) -> CrawlArguments:
@@ -227,7 +227,7 @@ class ArgumentSet:
 
 
 def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return arguments as texts; without those that are absent or of scrapyd.
+    """Return arguments as texts, without absent ones and those of scrapyd.
 
     A path stands for the file; of regular expressions, a list for what is in one.
 

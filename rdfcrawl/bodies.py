@@ -1,4 +1,4 @@
-"""The body of an answer, wherever it lies: in memory, or in a spool file.
+"""The body of a response, in memory or in a spool file.
 
 Nobody else chooses between the two: what is written for a small body would silently
 find nothing in a large one.
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class HasBody(Protocol):
-    """What has a body: an answer, or the document that is made of it."""
+    """A response, or the document that is made of it: it has a body."""
 
     body: bytes | None
     path: Path | None
 
 
 def body_of(holder: HasBody) -> bytes | Path | None:
-    """Return the body or the file that it lies in; None if there is none."""
+    """Return the body, or the path of the file that has it; None if there is none."""
     return holder.body if holder.body is not None else holder.path
 
 
 def head_of(holder: HasBody, n_bytes: int) -> bytes:
-    """Return the begin of a body, at most so many bytes; nothing if there is none.
+    """Return the first bytes of a body, at most so many; nothing if there is no body.
 
     Raises:
         OSError: its file cannot be read.

@@ -19,7 +19,7 @@ class ByteSource:
 
     Args:
         data: all of them, if they are in memory.
-        reopen: opens them as a stream from their begin, as often as one likes.
+        reopen: opens them as a stream from the beginning, any number of times.
         stream: they pass by here, once; `open` gives it out first.
 
     Attributes:
@@ -41,7 +41,7 @@ class ByteSource:
 
     @classmethod
     def of(cls, source: bytes | Path | ByteSource) -> ByteSource:
-        """Return the source of what is in memory or in a file."""
+        """Return the source of bytes in memory, or of a file."""
         if isinstance(source, ByteSource):
             return source
         if isinstance(source, Path):
@@ -55,13 +55,13 @@ class ByteSource:
 
     @property
     def passes_by(self) -> bool:
-        """Whether the bytes come in a stream that tells what is wrong with them."""
+        """Whether the bytes come in a stream, which tells its faults."""
         return self._stream is not None
 
     def gathered(self, max_bytes: int) -> ByteSource:
-        """Return the source of the same bytes, in memory if they are not more.
+        """Return a source of the same bytes, in memory if there are at most so many.
 
-        This one is not to be opened any more.
+        This source must not be opened any more.
         """
         if self.data is not None:
             return self
@@ -87,7 +87,7 @@ class ByteSource:
             return file.read(HEAD_BYTES)
 
     def open(self) -> BinaryIO:
-        """Return the bytes as a stream from their begin; close it.
+        """Return the bytes as a stream from the beginning; the caller closes it.
 
         Raises:
             OSError: they passed by already and cannot be opened again.
@@ -104,7 +104,7 @@ class ByteSource:
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that were read from a file, and the rest of it."""
+    """A stream of bytes that were read from a file, and of the rest of the file."""
 
     def __init__(self, head: bytes, file: BinaryIO) -> None:
         self._head, self._file = memoryview(head), file

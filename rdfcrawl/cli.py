@@ -1,4 +1,4 @@
-"""The command `rdfcrawl`: commands of ours and of Scrapy, with or without a project.
+"""The command `rdfcrawl`: our commands and those of Scrapy, with or without a project.
 
 In a Scrapy project, its settings count, and our add-on is one of its add-ons. In any
 other folder, the settings are those of our own project.
@@ -52,7 +52,7 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def main() -> NoReturn:
-    """Run the command that the command line names."""
+    """Run the command named on the command line."""
     execute(sys.argv)
 
 
@@ -79,7 +79,7 @@ def execute(argv: Sequence[str]) -> NoReturn:
 
 
 def settings_here() -> Settings:
-    """Return the settings of the project with our add-on, or those of our own."""
+    """Return the settings of the project with our add-on, or of our own project."""
     try:
         settings = get_project_settings()
         if ENVVAR not in os.environ:

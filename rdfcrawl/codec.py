@@ -1,10 +1,9 @@
 """Frozen dataclasses as short texts in JSON, and back: for queues and tables in Redis.
 
-A value is the array of its fields in their order; fields at its end that are as they
-are by default are left out. Where a field or a caller allows several classes, the
-array begins with the `TAG` of the class. So a value has one text, and it says no more
-than it must: equal values have equal texts. The type annotations of the fields are the
-schema: `decode` refuses whatever does not fit them.
+A value is the array of its fields in their order, without fields at the end that have
+their defaults. Where a field or a caller allows several classes, the array begins with
+the `TAG` of the class. So a value has one text: equal values have equal texts. The type
+annotations of the fields are the schema: `decode` refuses whatever does not fit them.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def decode(text: str, schema: Any) -> Any:
     """Return the value of a text that `encode` made.
 
     Raises:
-        SourceFault: `BAD_RECORD`: it is another text.
+        SourceFault: `BAD_RECORD`: the text is none that `encode` makes.
     """
     try:
         return codec_of(schema).from_json(json.loads(text))
@@ -161,7 +160,7 @@ def _tuple(args: tuple[Any, ...]) -> _Codec:
 
 
 def _union(args: tuple[Any, ...]) -> _Codec:
-    """Return the codec of `X | None` or of dataclasses that have tags, or of both."""
+    """Return the codec of a union of dataclasses with tags, or of a type and None."""
     classes = [each for each in args if each is not NoneType]
     has_none = len(classes) < len(args)
     if len(classes) == 1 and not hasattr(classes[0], "TAG"):

@@ -1,4 +1,4 @@
-"""In whose name commands speak to the operator, and how they fail."""
+"""Messages of commands to the operator, and their failures."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ logger = logging.getLogger(__name__)
 
 
 def program() -> str:
-    """Return the command that was called: `rdfcrawl`, or else `scrapy`."""
+    """Return the name of the command that was called: `rdfcrawl`, or else `scrapy`."""
     path = Path(sys.argv[0])
     name = path.parent.name if path.stem == "__main__" else path.stem
     return "rdfcrawl" if name == "rdfcrawl" else "scrapy"
 
 
 def has_log_file() -> bool:
-    """Tell whether log lines go into a file, which may be all that is ever read."""
+    """Return whether log lines go into a file, which may be all that is ever read."""
     handlers = logging.getLogger().handlers
     return any(isinstance(one, logging.FileHandler) for one in handlers)
 
 
 def fail(message: str) -> NoReturn:
-    """Tell the operator what is wrong, and exit with 2.
+    """Print and log what is wrong, and exit with 2.
 
-    A log file gets it too: under scrapyd, nobody reads standard error.
+    Under scrapyd, nobody reads standard error: only the log file tells.
     """
     if has_log_file():
         logger.error("%s", message)
@@ -38,7 +38,7 @@ def fail(message: str) -> NoReturn:
 
 
 def tell_interrupts() -> None:
-    """Tell of a Ctrl-C that nobody handles in one line, in place of a traceback."""
+    """Report a Ctrl-C that nobody handles in one line, in place of a traceback."""
     tell_others = sys.excepthook
 
     def tell(

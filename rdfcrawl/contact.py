@@ -1,4 +1,4 @@
-"""Whether those who are crawled are told how to reach the one who crawls."""
+"""The contact of the operator in the `User-Agent`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _has_page = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE).s
 
 
 def names_contact(user_agent: str) -> bool:
-    """Tell whether a `User-Agent` has a mail address, or the URL of a page.
+    """Return whether a `User-Agent` has a mail address, or the URL of a page.
 
-    That of the software itself does not count.
+    The URL of the software itself does not count.
 
     >>> names_contact("lab/1 (+https://lab.example.org)"), names_contact("lab/1")
     (True, False)

@@ -1,4 +1,4 @@
-"""As many hosts at once as there are descriptors for."""
+"""The number of hosts visited at once, by the limit of open files."""
 
 from __future__ import annotations
 

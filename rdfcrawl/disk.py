@@ -1,4 +1,4 @@
-"""Room on the disks that a worker writes to."""
+"""Free space on the disks that a worker writes to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class WorkerDisk:
     """The folders that a worker writes to.
 
     Args:
-        folders: they may lie on several disks.
-        min_free_bytes: what is to be left free on each; 0 is not looked at.
+        folders: may lie on several disks.
+        min_free_bytes: to be left free on each disk; 0 checks nothing.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class WorkerDisk:
         self._min_free_bytes = min_free_bytes
 
     def lack(self) -> str:
-        """Say where there is too little room; empty if there is enough everywhere."""
+        """Return where there is too little space; empty if nowhere."""
         if not self._min_free_bytes:
             return ""
         for folder in self._folders:
@@ -39,7 +39,7 @@ class WorkerDisk:
         return ""
 
     def refusal(self) -> str:
-        """Say which folder cannot be written to; empty if each of them can."""
+        """Return which folder cannot be written to; empty if each of them can."""
         for folder in self._folders:
             path = folder / f".probe-{os.getpid()}"
             try:
@@ -57,12 +57,12 @@ class WorkerDisk:
         return ""
 
     def has_room(self, folder: Path, n_bytes: int) -> bool:
-        """Tell whether so much more may be written to a folder."""
+        """Return whether so many bytes may be written to a folder."""
         n_free = _free_bytes(folder)
         return n_free is None or n_free - n_bytes >= self._min_free_bytes
 
     def could_have_room(self, folder: Path, n_bytes: int) -> bool:
-        """Tell whether so much could be written if the disk had nothing else."""
+        """Return whether so many bytes would fit if the disk had nothing else."""
         try:
             facts = os.statvfs(folder)
         except OSError:

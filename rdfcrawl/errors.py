@@ -1,4 +1,4 @@
-"""One tree of exceptions, and the closed list of what can be wrong with a document.
+"""The tree of exceptions, and the closed list of faults of a document.
 
 The leaves of the tree say who acts: `ConfigError` the operator, `SourceFault` the
 publisher (the crawl counts it and goes on), `StoreFault` the store (retried),
@@ -127,7 +127,7 @@ LASTING: Final = frozenset({Reason.DNS, Reason.TLS})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One named fault of one document: it is counted, stored and not raised.
+    """A fault of one document, with its reason: counted and stored, not raised.
 
     Attributes:
         reason: what kind of fault.
@@ -144,7 +144,7 @@ class Fault:
 
 
 class RdfcrawlError(Exception):
-    """Root of everything that rdfcrawl raises on purpose."""
+    """The root of all exceptions that rdfcrawl raises on purpose."""
 
 
 class ConfigError(RdfcrawlError):
@@ -154,7 +154,7 @@ class ConfigError(RdfcrawlError):
 class SourceFault(RdfcrawlError):
     """The document is at fault; the crawl goes on.
 
-    Carries a `Fault`, so that whoever catches it only has to append it.
+    Whoever catches the exception appends its `Fault` to those of the document.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -176,10 +176,10 @@ class StoreFault(RdfcrawlError):
 
 
 def passing_fault(error: BaseException | None) -> StoreFault | None:
-    """Return what the system refuses now and may take later, as a fault of ours.
+    """Return an error of the system as a fault of ours, if it may pass later.
 
     Args:
-        error: that whoever wrote a file, or began a process, met.
+        error: raised by writing a file, or by starting a process.
     """
     if isinstance(error, StoreFault):
         return error if error.may_pass else None
@@ -195,4 +195,4 @@ class CrawlGone(RdfcrawlError):
 
 
 class NeedsSandbox(RdfcrawlError):
-    """It may only be read in a bounded process; raised before anything was read."""
+    """A document may only be read in a bounded process; nothing was read of it."""

@@ -1,4 +1,4 @@
-"""Libraries that few crawls need: the extras of the package."""
+"""Optional libraries, which few crawls need: the extras of the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def install_hint(extra: str) -> str:
 
 @contextmanager
 def needed_by_operator(extra: str, what: str) -> Iterator[None]:
-    """Raise a `ConfigError` for what the operator asked for if a library is missing."""
+    """Raise `ConfigError` if a library is missing for what the operator wants."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -8,7 +8,7 @@ from rdfcrawl.errors import Fault, Reason
 
 
 class FaultLog:
-    """Counts faults by reason and keeps the detail of the first of each."""
+    """The faults of a document by reason: their number, and the detail of the first."""
 
     __slots__ = ("_faults",)
 
@@ -28,12 +28,12 @@ class FaultLog:
             self._faults[key] = replace(known, count=known.count + count)
 
     def count(self, reason: Reason) -> int:
-        """Return how many were noted with this reason and not apart."""
+        """Return how many faults were noted with this reason and not apart."""
         known = self._faults.get((reason, ""))
         return known.count if known else 0
 
     def snapshot(self) -> FaultLog:
-        """Return a copy, to go back to."""
+        """Return a copy of the state, for `restore`."""
         copy = FaultLog()
         copy._faults = dict(self._faults)  # of its own class
         return copy
@@ -41,11 +41,11 @@ class FaultLog:
     def restore(
         self, snapshot: FaultLog, *, kept: frozenset[Reason] = frozenset()
     ) -> None:
-        """Forget what was noted since the snapshot.
+        """Forget the faults noted since the snapshot.
 
         Args:
             snapshot: of this log.
-            kept: is not forgotten.
+            kept: reason whose faults are not forgotten.
         """
         since = {key: x for key, x in self._faults.items() if key[0] in kept}
         self._faults = snapshot._faults | since  # of its own class

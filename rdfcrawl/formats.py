@@ -1,4 +1,4 @@
-"""The one table of formats, and how the format of an answer is decided.
+"""The table of formats, and the decision on the format of a response.
 
 `Content-Type` is believed when it names an RDF format and the content does not
 flatly contradict it; vague types (`text/plain`, `application/xml`, none, …) are
@@ -151,7 +151,7 @@ FORMATS = (
 
 
 class PackingKind(StrEnum):
-    """What documents are compressed with or gathered in."""
+    """A kind of compression or of archive."""
 
     GZIP = "gzip"
     BZIP2 = "bzip2"
@@ -273,7 +273,7 @@ DecidedBy = Literal["content-type", "extension", "content"]
 
 
 class FormatDecision(NamedTuple):
-    """What an answer is to be read as.
+    """The decision on what a response is read as.
 
     Attributes:
         format: unset if the content is no RDF that can be read.
@@ -293,7 +293,7 @@ _NOTHING = FormatDecision(None, "content")
 
 
 def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
-    """Decide what the answer with these first bytes is to be read as.
+    """Return what the response with these first bytes is to be read as.
 
     Args:
         media_type: of `Content-Type`, with or without parameters; may be empty.
@@ -317,7 +317,7 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
 
 
 def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
-    """Believe the claim unless the content flatly contradicts it."""
+    """Return the claimed format unless the content flatly contradicts the claim."""
     if (
         decided_by == "content-type"
         and claimed.is_line_based
@@ -346,7 +346,7 @@ def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecis
 
 
 def _refutes(found: str, claimed: Format, head: bytes) -> bool:
-    """Tell whether content without a known RDF format cannot be the claimed one."""
+    """Return whether content without a known RDF format cannot be the claimed one."""
     if found == "JSON":  # JSON-LD without keywords, if its context comes apart
         return claimed.family != "json"
     if found == "XML":  # RDF/XML may do without rdf:RDF; `<a>` may be an IRI
@@ -357,7 +357,7 @@ def _refutes(found: str, claimed: Format, head: bytes) -> bool:
 
 
 def _sniff(head: bytes) -> FormatDecision:
-    """Decide by the content alone."""
+    """Return the format by the content alone."""
     if head.startswith(_MAGIC_STARTS):
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
@@ -378,7 +378,7 @@ def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
 
 
 def _packing_without_magic(essence: str, url: str, head: bytes) -> PackingKind | None:
-    """Return brotli or an old tar, which only their names tell, if it may be one."""
+    """Return brotli or an old tar if the content may be one: only their names tell."""
     extension = _last_extension(url)
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # It may be called so because it was on the way, and be decoded already.
@@ -452,7 +452,7 @@ def _as_ascii_superset(head: bytes) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """Tell whether it is UTF-8 without control characters."""
+    """Return whether bytes are UTF-8 without control characters."""
     try:
         head[:-3].decode()
     except UnicodeDecodeError:
@@ -461,24 +461,24 @@ def _is_text(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Tell whether it is no UTF-8 and more than a tenth are control characters."""
+    """Return whether bytes are no UTF-8, and a tenth of them control characters."""
     if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
         return False
     return "\ufffd" in head[:-3].decode("utf-8", "replace")
 
 
 def format_of_name(url: str) -> Format | None:
-    """Return what a name's extension says it is, those of packing left out."""
+    """Return the format by the extension of a name, after those of packings."""
     return _BY_EXTENSION.get(_extension(url))
 
 
 def format_of_media_type(media_type: str) -> Format | None:
-    """Return what a media type, with or without parameters, says it is."""
+    """Return the format of a media type, with or without parameters."""
     return _BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())
 
 
 def name_inside(url: str) -> str:
-    """Return the file name without the last packing in it.
+    """Return a file name without its last extension of a packing.
 
     >>> name_inside("http://example.org/dump.ttl.zip"), name_inside("a.nt.tgz")
     ('dump.ttl', 'a.nt.tar')
@@ -491,13 +491,13 @@ def name_inside(url: str) -> str:
 
 
 def _says_nothing(url: str) -> bool:
-    """Tell whether a name has no extension, as those of most resources."""
+    """Return whether a name has no extension, as those of most resources."""
     name = file_name(url)
     return "." not in name and name not in _NAMES_WITHOUT_MAGIC
 
 
 def _extension(url: str) -> str:
-    """Return the lower-case extension of the path, those of packing left out."""
+    """Return the lower-case extension of the path, after those of packings."""
     name = file_name(url)
     stem, _, extension = name.rpartition(".")
     while extension in _PACKING_BY_EXTENSION:

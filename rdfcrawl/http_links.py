@@ -42,10 +42,10 @@ class HeaderLink:
     """One link of a `Link` header.
 
     Attributes:
-        url: what it leads to, resolved; of any scheme, perhaps with a fragment.
-        relations: types of the link, in lower case, as they compare (RFC 8288 2.1).
+        url: target, resolved; of any scheme, perhaps with a fragment.
+        relations: relation types, in lower case, as they compare (RFC 8288 2.1).
         media_type: declared for the target; lower case, without parameters.
-        anchor: what the link is of, if that is not the document that came with the
+        anchor: context of the link, if that is not the document that came with the
             header: the URL, resolved if it is one.
     """
 
@@ -56,12 +56,12 @@ class HeaderLink:
 
 
 def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
-    """Return the links of a header, in its order; what is damaged is left out.
+    """Return the links of a header, in its order, without damaged ones.
 
     Args:
         value: of one `Link` header, or of several joined by commas. What follows
             `MAX_HEADER_CHARS`, or the first `MAX_LINKS` links, is not read.
-        base: URL of the answer; targets and anchors are resolved against it.
+        base: URL of the response; targets and anchors are resolved against it.
 
     >>> [link.url for link in parse_link_header("</b>; rel=next", base="http://a/")]
     ['http://a/b']
@@ -84,7 +84,7 @@ def links_of(value: str, *, base: str) -> set[Link]:
 
     Args:
         value: see `parse_link_header`.
-        base: URL of the answer.
+        base: URL of the response.
     """
     found: set[Link] = set()
     for link in parse_link_header(value, base=base) if value else ():
@@ -104,7 +104,7 @@ def context_link(value: str, *, base: str) -> str:
 
     Args:
         value: see `parse_link_header`.
-        base: URL of the answer.
+        base: URL of the response.
 
     Raises:
         SourceFault: `REMOTE_CONTEXT`: there are several (JSON-LD 1.1 API, error
@@ -122,11 +122,11 @@ def context_link(value: str, *, base: str) -> str:
 
 
 def json_ld_alternate(value: str, *, base: str) -> str:
-    """Return where the document is as JSON-LD; empty if the header does not say.
+    """Return the URL of the document as JSON-LD; empty if the header names none.
 
     Args:
         value: see `parse_link_header`.
-        base: URL of the answer.
+        base: URL of the response.
     """
     for link in parse_link_header(value, base=base):
         is_alternate = Relation.ALTERNATE in link.relations and not link.anchor
@@ -170,7 +170,7 @@ def _link(target: str, parameters: dict[str, str], base: str) -> HeaderLink | No
 
 
 def _foreign(anchor: str, base: str) -> str:
-    """Return what a link is of, unless it is the document or a part of it."""
+    """Return the context of a link, unless that is the document or a part of it."""
     if not anchor:
         return ""
     try:

@@ -37,12 +37,12 @@ _PIECE_BYTES: Final = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectionRequest:
-    """What is to be read, and how.
+    """A document to be read, and how.
 
     Attributes:
         target: URL, or path of a file; `-` is standard input.
-        media_type: believed instead of the server's, with its `charset`; empty
-            believes that one.
+        media_type: replaces the server's, with its `charset`; empty believes the
+            server.
         base: resolves relative IRIs, and chooses scraping rules; empty is the URL of
             the document.
         follow: which links a crawl would follow.
@@ -50,7 +50,7 @@ class InspectionRequest:
         robots_agent: product token for robots.txt, which is not obeyed if empty.
         extract: how documents are read.
         logins: of FTP servers.
-        reservation_policy: which wishes of publishers are looked for.
+        reservation_policy: which reservations of publishers are looked for.
         shares_children: child processes are those of the event loop, for later calls.
     """
 
@@ -83,7 +83,7 @@ class InspectionReport:
 
 
 async def inspect(
-    question: InspectionRequest,
+    request: InspectionRequest,
     write: Callable[[bytes], object],
     *,
     document: Document | None = None,
@@ -91,7 +91,7 @@ async def inspect(
     """Return what becomes of one document.
 
     Args:
-        question: what is read, and how.
+        request: what is read, and how.
         write: gets the statements, as chunks of canonical N-Quads.
         document: as it was fetched already; the target is not looked up then.
 
@@ -100,27 +100,27 @@ async def inspect(
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        web = _ClosedWeb(question, folder, stack)
+        web = _ClosedWeb(request, folder, stack)
         if document is None:
-            document = await _find(question, web, folder)
+            document = await _find(request, web, folder)
         source = body_of(document.response)
         if source is None:
             return InspectionReport(
                 document=document, outcome=None, followed=frozenset()
             )
-        job = _job(question, document)
+        job = _job(request, document)
         found: set[bytes] = set()
-        follow = _with_own(question, document.record.url)
+        follow = _with_own(request, document.record.url)
 
         def keep(chunk: bytes) -> None:
             write(chunk)
             found.update(follow.scan(chunk))
 
         outcome = None
-        if document.response.n_bytes <= question.fetch.spool_bytes:
+        if document.response.n_bytes <= request.fetch.spool_bytes:
             outcome = _read_here(source, job, keep)
         if outcome is None:
-            outcome = await _read_in_child(source, job, keep, question, web)
+            outcome = await _read_in_child(source, job, keep, request, web)
         found |= follow.choose(outcome.links)
     return InspectionReport(
         document=document,
@@ -132,7 +132,7 @@ async def inspect(
 def _read_here(
     source: bytes | Path, job: ReadingJob, keep: Callable[[bytes], None]
 ) -> ExtractOutcome | None:
-    """Read a small document, as a crawl does; None if it wants a child process."""
+    """Return what a small document has, as in a crawl; None if it needs a sandbox."""
     from rdfcrawl.extraction.reading import DocumentReading  # noqa: PLC0415 (slow to import)
 
     reading = DocumentReading(source, job)
@@ -150,10 +150,10 @@ async def _read_in_child(
     source: bytes | Path,
     job: ReadingJob,
     keep: Callable[[bytes], None],
-    question: InspectionRequest,
+    request: InspectionRequest,
     web: _ClosedWeb,
 ) -> ExtractOutcome:
-    async with _sandbox(question, web) as sandbox:
+    async with _sandbox(request, web) as sandbox:
         reading = await sandbox.read(source, job, load_context=web.load_context)
         async for chunk in reading:
             keep(chunk)
@@ -162,14 +162,14 @@ async def _read_in_child(
 
 @asynccontextmanager
 async def _sandbox(
-    question: InspectionRequest, web: _ClosedWeb
+    request: InspectionRequest, web: _ClosedWeb
 ) -> AsyncGenerator[Sandbox]:
     # Not for small documents.
     from rdfcrawl.extraction.sandbox import Sandbox  # noqa: PLC0415
     from rdfcrawl.extraction.shared_sandbox import shared_sandbox  # noqa: PLC0415
 
-    options = question.extract
-    if question.shares_children:
+    options = request.extract
+    if request.shares_children:
         yield await shared_sandbox(options)
         return
     async with Sandbox(
@@ -182,29 +182,29 @@ async def _sandbox(
 
 
 class _ClosedWeb:
-    """The web, which is opened when a URL or a context is asked for.
+    """The web, opened at the first request of a URL or a context.
 
-    A file is mostly read without it, and its rooms are slow to import.
+    A file is mostly read without the web, whose modules are slow to import.
     """
 
     def __init__(
-        self, question: InspectionRequest, folder: Path, stack: AsyncExitStack
+        self, request: InspectionRequest, folder: Path, stack: AsyncExitStack
     ) -> None:
-        self._question, self.folder, self._stack = question, folder, stack
+        self._request, self.folder, self._stack = request, folder, stack
         self._web: DetachedClient | None = None
 
     async def open(self) -> DetachedClient:
-        """Return the web; it is closed with the stack."""
+        """Return the web; the stack closes it."""
         if self._web is None:
             from rdfcrawl.fetch.by_hand import open_web  # noqa: PLC0415 (see above)
 
-            question = self._question
+            request = self._request
             opening = open_web(
-                question.fetch,
+                request.fetch,
                 self.folder,
-                robots_agent=question.robots_agent,
-                logins=question.logins,
-                fetchers=question.fetchers,
+                robots_agent=request.robots_agent,
+                logins=request.logins,
+                fetchers=request.fetchers,
             )
             self._web = await self._stack.enter_async_context(opening)
         return self._web
@@ -219,14 +219,14 @@ class _ClosedWeb:
         return await web.contexts.load(url, document_url=document_url)
 
 
-async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> Document:
-    schemes = CRAWLED_SCHEMES | question.fetchers.keys()
-    if question.target.lower().partition("://")[0] not in schemes:
-        return _of_file(question, folder)
+async def _find(request: InspectionRequest, web: _ClosedWeb, folder: Path) -> Document:
+    schemes = CRAWLED_SCHEMES | request.fetchers.keys()
+    if request.target.lower().partition("://")[0] not in schemes:
+        return _of_file(request, folder)
     try:
-        url = requestable(question.target, schemes=schemes)
+        url = requestable(request.target, schemes=schemes)
     except BadUri as error:
-        raise ConfigError(f"{question.target}: {error}") from error
+        raise ConfigError(f"{request.target}: {error}") from error
     document = await (await web.open()).look_up(url)
     for fault in document.faults:
         is_blocked = fault.reason is Reason.GUARD_BLOCKED
@@ -235,48 +235,48 @@ async def _find(question: InspectionRequest, web: _ClosedWeb, folder: Path) -> D
     return document
 
 
-def _job(question: InspectionRequest, document: Document) -> ReadingJob:
+def _job(request: InspectionRequest, document: Document) -> ReadingJob:
     media_type = charset = ""
-    if question.media_type:
+    if request.media_type:
         from rdfcrawl.fetch.http.exchange import (  # noqa: PLC0415 (slow to import)
             parse_content_type,
         )
 
-        media_type, charset = parse_content_type(question.media_type)
+        media_type, charset = parse_content_type(request.media_type)
     return ReadingJob(
         url=document.url,
         graph=None,
         media_type=media_type or document.media_type,
         charset=charset or document.response.charset,
         http_links=document.response.http_links,
-        base=question.base or None,
+        base=request.base or None,
         trust="all",
-        wants_hyperlinks=question.follow.wants_hyperlinks,
-        rules=question.extract.rules,
-        custom=question.extract.custom,
+        wants_hyperlinks=request.follow.wants_hyperlinks,
+        rules=request.extract.rules,
+        custom=request.extract.custom,
         reservations=read_headers(
-            document.response.wishes, question.reservation_policy, now=time.time()
+            document.response.wishes, request.reservation_policy, now=time.time()
         ),
-        reservation_policy=question.reservation_policy,
+        reservation_policy=request.reservation_policy,
         at_secs=time.time(),
-        limits=question.extract.limits,
-        unpack=question.extract.unpack,
+        limits=request.extract.limits,
+        unpack=request.extract.unpack,
     )
 
 
-def _of_file(question: InspectionRequest, folder: Path) -> Document:
-    """Return a file, or what a pipe has, as the document of its URL.
+def _of_file(request: InspectionRequest, folder: Path) -> Document:
+    """Return a file, or the content of standard input, as the document of its URL.
 
     Raises:
         ConfigError: it cannot be read.
     """
-    target = question.target
+    target = request.target
     path = Path("/dev/stdin" if target == "-" else target)
     if not path.exists() or path.is_dir():
         raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
     url = path.absolute().as_uri()
     if not path.is_file():  # read once only: a pipe, a terminal
-        path = _copied(path, folder / "input", question.fetch.max_document_bytes)
+        path = _copied(path, folder / "input", request.fetch.max_document_bytes)
     response = FetchedResponse(path=path, n_bytes=path.stat().st_size)
     return Document(record=Record(url), url=url, response=response)
 
@@ -292,14 +292,14 @@ def _copied(source: Path, target: Path, max_bytes: int) -> Path:
     return target
 
 
-def _with_own(question: InspectionRequest, url: str) -> LinkPolicy:
+def _with_own(request: InspectionRequest, url: str) -> LinkPolicy:
     """Return a policy that finds links of the document's own scheme, too."""
-    own = tuple(question.fetchers.keys() & {scheme_of(url)})
-    return replace(question.follow, own_schemes=own) if own else question.follow
+    own = tuple(request.fetchers.keys() & {scheme_of(url)})
+    return replace(request.follow, own_schemes=own) if own else request.follow
 
 
 def _requestable(found: set[bytes], base: str) -> frozenset[str]:
-    """Return what of the links can be requested, normalized."""
+    """Return those of the links that can be requested, normalized."""
     urls = set()
     for each in found:
         try:

@@ -38,10 +38,10 @@ def kind_of(url: str) -> Kind:
 
 
 def kind_of_named(kind: Kind, url: str) -> Kind:
-    """Return the kind that a URL is asked for as.
+    """Return the kind that a URL is requested as.
 
     Args:
-        kind: as it was named; a page is what nothing is known of.
+        kind: as it was named; `PAGE` if nothing is known.
         url: requestable.
     """
     return kind_of(url) if kind is Kind.PAGE else kind

@@ -1,4 +1,4 @@
-"""Start a crawl from a command: what is checked before, and what is told after."""
+"""The start of a crawl from a command: the checks before, the messages after."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signa
 
 
 def prepare_process(settings: BaseSettings) -> None:
-    """Set what is of the process, not of a spider, before a crawl of ours.
+    """Set what belongs to the process, not to a spider, before a crawl of ours.
 
     A terminal is spared Scrapy's account of itself.
     """
@@ -100,7 +100,7 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
-    """Return the spiders of a project, those that add-ons bring among them.
+    """Return the spiders of a project, including those of add-ons.
 
     The settings stay as they are: Scrapy has add-ons change them once.
     """
@@ -111,7 +111,7 @@ def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
 
 
 def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:
-    """Tell whether a spider is a subclass of ours; imports nothing to find out."""
+    """Return whether a spider is a subclass of ours, without an import of ours."""
     base = sys.modules.get("rdfcrawl.spiders.base")
     return base is not None and issubclass(spider, base.RdfSpider)
 
@@ -172,10 +172,10 @@ def check_operator(
 
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
-    """See that what the operator names on the command line may be connected to.
+    """Check that URLs named on the command line may be connected to.
 
     Raises:
-        ConfigError: the guard would refuse it.
+        ConfigError: the guard would refuse one.
     """
     from rdfcrawl.arguments import NAMED, check_schemes
     from rdfcrawl.guard.operator import looked_up_refusal
@@ -200,20 +200,20 @@ class _Refusal:
     """An error of the operator that shows only when the crawl begins (Redis, say).
 
     Attributes:
-        error: it, to be told in one line instead of the tracebacks it causes.
+        error: to be told in one line instead of the tracebacks it causes.
     """
 
     def __init__(self) -> None:
         self.error: ConfigError | None = None
 
     def note_end(self, crawl: asyncio.Task[None]) -> None:
-        """Keep what ended the crawl, if it is the operator's to mend."""
+        """Store the error that ended the crawl, if the operator has to correct it."""
         error = None if crawl.cancelled() else crawl.exception()
         if isinstance(error, ConfigError):
             self.error = error
 
     def is_no_consequence(self, record: logging.LogRecord) -> bool:
-        """Tell whether a log record is worth showing."""
+        """Return whether a log record is worth showing."""
         error = record.exc_info[1] if record.exc_info else None
         while error is not None and self.error is None:
             if isinstance(error, ConfigError):

@@ -1,4 +1,4 @@
-"""Hosts that are to be left alone from now on, as somebody has asked for it.
+"""Hosts that are to be left alone from now on, as somebody has requested.
 
 A file names them, one on a line: `www.example.org` is that host, `.example.org` the
 domain and all hosts below it. `#` begins a comment.
@@ -23,7 +23,7 @@ MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class ForsakenHosts:
-    """The hosts that a worker leaves alone; whoever asks for anything has it.
+    """The hosts that a worker leaves alone; everyone who makes requests has it.
 
     Attributes:
         hosts: as they are known now.
@@ -37,15 +37,15 @@ class ForsakenHosts:
         self.changed: list[Callable[[], None]] = []
 
     def covers(self, url: str) -> bool:
-        """Tell whether the host of a URL is to be left alone."""
+        """Return whether the host of a URL is to be left alone."""
         return self.has_any and self.hosts.covers(url)
 
     def fault(self, url: str) -> Fault | None:
-        """Return why a URL is not asked for, if its host is to be left alone."""
+        """Return why a URL is not requested, if its host is to be left alone."""
         return Fault(Reason.HOST_LEFT, host_of(url)) if self.covers(url) else None
 
     def replace(self, entries: Iterable[str]) -> bool:
-        """Leave these hosts alone, and no others; return whether they are others."""
+        """Set the hosts to be left alone; return whether they have changed."""
         hosts = parse_hosts(entries)
         if hosts == self.hosts:
             return False
@@ -57,8 +57,8 @@ class ForsakenHosts:
     def strike_out(self, visit: Visit) -> None:
         """Refuse the records of a visit whose hosts are to be left alone.
 
-        If these are all, the visit makes no request, and the next one of the host need
-        not wait for its delay.
+        If these are all, the visit makes no request, and the next visit of the host
+        need not wait for its delay.
         """
         pending = []
         for index in visit.pending:

@@ -61,7 +61,7 @@ _unescape = re.compile(
 
 
 class LinkPosition(StrEnum):
-    """Where in a statement a link stands; the graph name is never a link."""
+    """The position of a link in a statement; the graph name is never a link."""
 
     SUBJECT = "subject"
     PREDICATE = "predicate"
@@ -218,8 +218,8 @@ class LinkPolicy:
     def scan_bulk(self, chunk: bytes) -> tuple[set[bytes], bool]:
         """Return what `scan` does, and whether statements may tell of data elsewhere.
 
-        They are looked through once for both, which is cheaper where there are many
-        and few tell of anything.
+        One pass for both is cheaper where there are many statements and few tell of
+        anything.
 
         Args:
             chunk: as for `scan`.
@@ -264,7 +264,7 @@ class LinkPolicy:
 
     @property
     def _find_telling(self) -> _Find:
-        """Find what the last finder does, and `_MARK` for statements that may tell."""
+        """The last finder, which also finds `_MARK` for statements that may tell."""
         if LinkPosition.SUBJECT in self.positions:
             return _compiled(_subjects_and(self._objects, _TELLS))
         return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (_TERM, _TELLS, self._objects))
@@ -283,7 +283,7 @@ class LinkPolicy:
 
 
 class EveryLink:
-    """The default of `LINK_POLICY_CLASS`: what `follow` finds is followed."""
+    """The default of `LINK_POLICY_CLASS`: all links of `follow`."""
 
     def choose(self, _document: Document, urls: list[str]) -> Iterable[str]:
         """Return all URLs."""
@@ -305,17 +305,17 @@ class CrawlScope:
 
     Attributes:
         extent: what a URL has to have in common with a seed.
-        entries: what `entry` gave for the seeds; it is all that has to be kept.
+        entries: results of `entry` for the seeds; all that has to be kept.
     """
 
     extent: CrawlExtent = CrawlExtent.ANY
     entries: frozenset[str] = frozenset()
 
     def entry(self, seed: str) -> str:
-        """Return what of a seed decides: registered domain, host or URL prefix.
+        """Return the deciding part of a seed: registered domain, host or URL prefix.
 
         A prefix is host, port and path up to its last slash. Where every URL is
-        covered it is empty.
+        covered, the part is empty.
         """
         if self.extent is CrawlExtent.PREFIX:
             path = seed.partition("://")[2].partition("?")[0]
@@ -326,7 +326,7 @@ class CrawlScope:
         return registered_domain(host) if self.extent is CrawlExtent.DOMAIN else host
 
     def covers(self, url: str) -> bool:
-        """Tell whether a requestable URL lies in the scope."""
+        """Return whether a requestable URL lies in the scope."""
         if self.extent is CrawlExtent.ANY:
             return True
         if self.extent is not CrawlExtent.PREFIX:
@@ -347,16 +347,16 @@ class UrlPatterns:
     expressions: tuple[re.Pattern[str], ...] = ()
 
     def match(self, url: str) -> bool:
-        """Tell whether one of them is found in the URL."""
+        """Return whether one of the expressions is found in the URL."""
         if not self.expressions:
             return False
         return any(expression.search(url) for expression in self.expressions)
 
 
 def load_patterns(path: Path) -> UrlPatterns:
-    """Read a file of patterns: one Python expression per line, `#` begins a comment.
+    """Return the patterns of a file: one Python expression per line.
 
-    Comments take whole lines; blank lines are skipped; UTF-8.
+    Blank lines and lines that begin with `#` are skipped; UTF-8.
 
     Raises:
         ConfigError: the file cannot be read, or a line is no expression.
@@ -369,7 +369,7 @@ def load_patterns(path: Path) -> UrlPatterns:
 
 
 def parse_patterns(text: str, *, name: str) -> UrlPatterns:
-    """Read patterns as `load_patterns` does, from what is in a file of that name.
+    """Return the patterns in the text of a file, read as by `load_patterns`.
 
     Raises:
         ConfigError: a line is no expression.
@@ -410,7 +410,7 @@ class LinkFilter:
     schemes: SchemePolicy = NO_SCHEMES
 
     def admits(self, url: str) -> bool:
-        """Tell whether a requestable URL is wanted."""
+        """Return whether a requestable URL is wanted."""
         return (
             self.scope.covers(url)
             and not self.deny.match(url)

@@ -1,6 +1,6 @@
 """The settings of a spider: those of all rooms, each read and checked by its own.
 
-Those of extraction, stores and progress are read by who uses them: the pipelines and
+Settings of extraction, stores and progress are read by their users: the pipelines and
 the extension.
 """
 
@@ -37,7 +37,7 @@ class SpiderOptions:
         fetch: limits and manners of the fetch.
         harvest: how sources are harvested.
         ftp_logins: of FTP servers.
-        reservation_policy: which wishes of publishers are obeyed.
+        reservation_policy: which reservations of publishers are obeyed.
     """
 
     crawl: CrawlOptions
@@ -71,7 +71,7 @@ class SpiderOptions:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Folders that the crawl writes to."""
+        """The folders that the crawl writes to."""
         paths, files = self.crawl.paths, self.harvest.files
         folders = (paths.quads, paths.provenance, self.fetch.spool_dir)
         return folders if files is None else (*folders, files)
@@ -81,12 +81,10 @@ class SpiderOptions:
         return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
 
     def introduced(self, settings: BaseSettings) -> SpiderOptions:
-        """Return the options of a crawl, which keeps within its own networks.
-
-        It does so if those who are asked could not find out who asks them.
+        """Return these options; without a contact, the crawl keeps to its own networks.
 
         Raises:
-            ConfigError: it has none.
+            ConfigError: it has no networks of its own.
         """
         agent = self.fetch.user_agent
         if not is_on(settings, "CONTACT_REQUIRED") or names_contact(agent):

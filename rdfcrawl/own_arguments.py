@@ -27,10 +27,10 @@ _encode_commas = partial(re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)").sub, 
 def text_of(value: object) -> str:
     """Return the text that `-a` would have for a value from Python.
 
-    Lists and other iterables are joined by commas; the order of a set does not count.
+    Lists and other iterables are joined by commas, sets in sorted order.
 
     Raises:
-        ConfigError: it is bytes or a mapping, which are no argument.
+        ConfigError: the value is bytes or a mapping, which are no argument.
 
     >>> text_of(["http://a.example/", "http://b.example/"])
     'http://a.example/,http://b.example/'

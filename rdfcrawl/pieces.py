@@ -1,7 +1,7 @@
 """Statements that one process deflates and another one writes, piece by piece.
 
-Each piece ends on a byte, and tells the checksum of all that came so far: whoever puts
-them together can end after any of them, if no more come.
+Each piece ends on a byte, and has the checksum of all content so far: a stream may end
+after any piece.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class DeflatePiece(NamedTuple):
     """A part of a deflate stream.
 
     Attributes:
-        packed: that comes behind those before it.
+        packed: continues the stream of the pieces before.
         crc: CRC-32 of all content up to its end.
-        n_content: length of that.
+        n_content: length of that content.
     """
 
     packed: bytes
@@ -35,7 +35,7 @@ class PieceOrder:
     """How a store wants the pieces of one document.
 
     Attributes:
-        head: what the content begins with.
+        head: first bytes of the content.
         level: of compression, as isal has them.
         n_plain_bytes: content that is handed over as it is; the first piece has it
             once more, if there is one.
@@ -47,7 +47,7 @@ class PieceOrder:
 
 
 class PiecePacker:
-    """Deflates one stream; see `DeflatePiece`."""
+    """A compressor of one stream into `DeflatePiece`s."""
 
     __slots__ = ("_crc", "_deflate", "_n_content")
 
@@ -59,7 +59,7 @@ class PiecePacker:
         self._n_content = 0
 
     def pack(self, content: bytes) -> DeflatePiece:
-        """Return the piece that holds this content."""
+        """Return the piece of this content."""
         self._crc = isal_zlib.crc32(content, self._crc)
         self._n_content += len(content)
         packed = self._deflate.compress(content)

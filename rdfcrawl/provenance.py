@@ -1,7 +1,7 @@
-"""What is known of one crawl of one document, as N-Quads.
+"""The provenance of one crawl of one document, as N-Quads.
 
 Each crawl of a document is a `prov:Activity` with a status, times, what the server
-answered, how the answer was read and what was wrong with it; the terms are in
+answered, how the response was read and what was wrong with it; the terms are in
 `docs/reference/provenance.md`. All is in the graph `GRAPH`, never in the document's.
 """
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 GRAPH = "urn:rdfcrawl:provenance"
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
 
-_RC = RC
 
 _END = f" <{GRAPH}> .\n"
 _INTEGER_END = f'"^^<{XSD}integer>{_END}'
@@ -47,7 +46,7 @@ Status = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WorkerAgent:
-    """Who crawled: one process of one crawl.
+    """One process of one crawl, as agent of its activities.
 
     Attributes:
         name: of the worker; unique within its crawl.
@@ -73,8 +72,8 @@ def describe_worker(worker: WorkerAgent) -> bytes:
         f"{subject} <{RDF_TYPE}> <{PROV}Agent>{_END}"
         f"{subject} <{RDF_TYPE}> <{PROV}SoftwareAgent>{_END}"
         f"{subject} <{RDFS}label> {literal(worker.name)}{_END}"
-        f"{subject} <{_RC}crawl> {literal(worker.crawl)}{_END}"
-        f"{subject} <{_RC}software> {literal('rdfcrawl ' + worker.version)}{_END}"
+        f"{subject} <{RC}crawl> {literal(worker.crawl)}{_END}"
+        f"{subject} <{RC}software> {literal('rdfcrawl ' + worker.version)}{_END}"
     ).encode()
 
 
@@ -107,7 +106,7 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     if document.reading.n_members:
         parts.append(_members(document, name))
     if has_lookalike(document.url):
-        parts.append(f'<{name}> <{_RC}hostMark> "lookalike"{_END}')
+        parts.append(f'<{name}> <{RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
         parts.append(_wishes(document.reservations, name))
     if document.faults:
@@ -116,7 +115,7 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
 
 
 def activity_iri(document: Document, worker: WorkerAgent) -> str:
-    """Return the name of one crawl: it follows from worker, URL and start.
+    """Return the IRI of one activity, which follows from worker, URL and start.
 
     Of a page of a source there may be several at once, and several documents of one.
     """
@@ -144,14 +143,14 @@ def status_of(document: Document) -> Status:
 
 
 def has_losses(document: Document) -> bool:
-    """Tell whether something of a document was not read."""
+    """Return whether something of a document was not read."""
     if not document.faults:  # as of most
         return document.is_partial
     return document.is_partial or any(x.reason in LOSSES for x in document.faults)
 
 
 def _has_listed(document: Document) -> bool:
-    """Tell whether a list that has no statements has led to what it lists."""
+    """Return whether a list that has no statements has led to what it lists."""
     is_list = document.record.kind in (Kind.SITEMAP, Kind.RESOURCESYNC)
     has_answer = 200 <= document.status < 300
     return is_list and has_answer and bool(document.n_follow_ups or document.n_links)
@@ -170,20 +169,20 @@ def _activity(
             f"<{name}> <{PROV}endedAtTime> {_time(response.ended_ms)}{_END}"
         )
     if record.parent:
-        parent = f"<{name}> <{_RC}parent> {iri_or_literal(record.parent)}{_END}"
+        parent = f"<{name}> <{RC}parent> {iri_or_literal(record.parent)}{_END}"
     if record.task is not None:
         parent += _task(record.task, name)
     if document.reading.format is not None:
         read = (
-            f"<{name}> <{_RC}format> {literal(document.reading.format.name)}{_END}"
-            f"<{name}> <{_RC}decidedBy> {literal(document.reading.decided_by)}{_END}"
+            f"<{name}> <{RC}format> {literal(document.reading.format.name)}{_END}"
+            f"<{name}> <{RC}decidedBy> {literal(document.reading.decided_by)}{_END}"
         )
     if document.is_changed or document.is_unchanged:
         change = "same" if document.is_unchanged else "other"
-        read += f'<{name}> <{_RC}comparedToLast> "{change}"{_END}'
+        read += f'<{name}> <{RC}comparedToLast> "{change}"{_END}'
     if document.reading.packings:
         packings = literal(" ".join(document.reading.packings))
-        read += f"<{name}> <{_RC}packing> {packings}{_END}"
+        read += f"<{name}> <{RC}packing> {packings}{_END}"
     return (
         f"<{name}> <{RDF_TYPE}> <{PROV}Activity>{_END}"
         f"<{name}> <{PROV}wasAssociatedWith> <{worker.iri}>{_END}"
@@ -191,24 +190,24 @@ def _activity(
         f'<{name}> <{SQUIRREL}status> "{status}"{_END}'
         f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{n_stored}{_INTEGER_END}'
         f'<{name}> <{SQUIRREL}depth> "{record.depth}{_INTEGER_END}'
-        f'<{name}> <{_RC}links> "{document.n_links}{_INTEGER_END}'
+        f'<{name}> <{RC}links> "{document.n_links}{_INTEGER_END}'
         f"{times}{parent}{read}"
     )
 
 
 def _task(task: Task, activity: str) -> str:
-    """Return what a record's task says: what a sitemap listed, or part of a source.
+    """Return the terms of a record's task: what a sitemap listed, or part of a source.
 
     A URI that links have led to was first seen when its parent was crawled.
     """
     if not isinstance(task, ListedPage):
         from rdfcrawl.tasks.text import describe_task  # noqa: PLC0415
 
-        return f"<{activity}> <{_RC}task> {literal(describe_task(task))}{_END}"
+        return f"<{activity}> <{RC}task> {literal(describe_task(task))}{_END}"
     return (
-        f'<{activity}> <{_RC}source> "sitemap"{_END}'
-        f'<{activity}> <{_RC}priority> "{task.priority}"^^<{XSD}decimal>{_END}'
-        f"<{activity}> <{_RC}listedAt> {_time(task.listed_secs * 1000)}{_END}"
+        f'<{activity}> <{RC}source> "sitemap"{_END}'
+        f'<{activity}> <{RC}priority> "{task.priority}"^^<{XSD}decimal>{_END}'
+        f"<{activity}> <{RC}listedAt> {_time(task.listed_secs * 1000)}{_END}"
     )
 
 
@@ -226,7 +225,7 @@ def _response(document: Document, activity: str) -> str:
     name = f"{activity}:response"
     response = document.response
     declared = "".join(
-        f"<{name}> <{_RC}{term}> {literal(value)}{_END}"
+        f"<{name}> <{RC}{term}> {literal(value)}{_END}"
         for term, value in (
             ("mediaType", response.media_type),
             ("etag", response.etag),
@@ -236,7 +235,7 @@ def _response(document: Document, activity: str) -> str:
     )
     n_bytes = ""
     if response.requested:  # else it is one of several in the response
-        n_bytes = f'<{name}> <{_RC}bytes> "{response.n_bytes}{_INTEGER_END}'
+        n_bytes = f'<{name}> <{RC}bytes> "{response.n_bytes}{_INTEGER_END}'
     return (
         f"<{activity}> <{PROV}used> <{name}>{_END}"
         f"<{name}> <{RDF_TYPE}> <{HTTP}Response>{_END}"
@@ -246,7 +245,7 @@ def _response(document: Document, activity: str) -> str:
 
 
 def _redirects(urls: Sequence[str], activity: str) -> str:
-    """Return an `rdf:List` of all URLs that were asked for, the last one included."""
+    """Return an `rdf:List` of all URLs that were requested, including the last."""
     names = [f"{activity}:hop:{position:02}" for position in range(len(urls))]
     rests = [*names[1:], f"{RDF}nil"]
     cells = "".join(
@@ -254,15 +253,15 @@ def _redirects(urls: Sequence[str], activity: str) -> str:
         f"<{name}> <{RDF}rest> <{rest}>{_END}"
         for name, rest, url in zip(names, rests, urls, strict=True)
     )
-    return f"<{activity}> <{_RC}redirects> <{names[0]}>{_END}{cells}"
+    return f"<{activity}> <{RC}redirects> <{names[0]}>{_END}{cells}"
 
 
 def _extracted(extracted: Mapping[str, int], activity: str) -> str:
-    """Return how many statements each extractor has given."""
+    """Return the number of statements of each extractor."""
     return "".join(
-        f"<{activity}> <{_RC}extraction> <{activity}:extraction:{extractor}>{_END}"
-        f"<{activity}:extraction:{extractor}> <{RDF_TYPE}> <{_RC}Extraction>{_END}"
-        f'<{activity}:extraction:{extractor}> <{_RC}extractor> "{extractor}"{_END}'
+        f"<{activity}> <{RC}extraction> <{activity}:extraction:{extractor}>{_END}"
+        f"<{activity}:extraction:{extractor}> <{RDF_TYPE}> <{RC}Extraction>{_END}"
+        f'<{activity}:extraction:{extractor}> <{RC}extractor> "{extractor}"{_END}'
         f"<{activity}:extraction:{extractor}> <{SQUIRREL}approxNumberOfTriples>"
         f' "{n_quads}{_INTEGER_END}'
         for extractor, n_quads in extracted.items()
@@ -270,24 +269,22 @@ def _extracted(extracted: Mapping[str, int], activity: str) -> str:
 
 
 def _members(document: Document, activity: str) -> str:
-    """Return what was read of an archive; not all members may be described."""
+    """Return the description of an archive's members, of which some may be left out."""
     nodes = "".join(
-        f"<{activity}> <{_RC}member> <{activity}:member:{position}>{_END}"
+        f"<{activity}> <{RC}member> <{activity}:member:{position}>{_END}"
         + _member(member, f"{activity}:member:{position}")
         for position, member in enumerate(document.reading.members)
     )
     n_members = document.reading.n_members
-    return f'{nodes}<{activity}> <{_RC}members> "{n_members}{_INTEGER_END}'
+    return f'{nodes}<{activity}> <{RC}members> "{n_members}{_INTEGER_END}'
 
 
 def _member(member: Member, name: str) -> str:
     read_as = (
-        f"<{name}> <{_RC}format> {literal(member.format)}{_END}"
-        if member.format
-        else ""
+        f"<{name}> <{RC}format> {literal(member.format)}{_END}" if member.format else ""
     )
     return (
-        f"<{name}> <{RDF_TYPE}> <{_RC}Member>{_END}"
+        f"<{name}> <{RDF_TYPE}> <{RC}Member>{_END}"
         f"<{name}> <{RDFS}label> {literal(member.name)}{_END}"
         f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
         f"{read_as}"
@@ -295,35 +292,35 @@ def _member(member: Member, name: str) -> str:
 
 
 def _wishes(wishes: Reservations, activity: str) -> str:
-    """Return what the publisher asks for."""
+    """Return the reservations of the publisher."""
     parts = [
-        f'<{activity}> <{_RC}robotsDirective> "{directive}"{_END}'
+        f'<{activity}> <{RC}robotsDirective> "{directive}"{_END}'
         for directive in wishes.directives
     ]
     if wishes.tdm is not None:
-        term = f"<{activity}> <{_RC}tdmReservation>"
+        term = f"<{activity}> <{RC}tdmReservation>"
         parts.append(f'{term} "{int(wishes.tdm)}{_INTEGER_END}')
     if wishes.tdm_policy:
         policy = literal(wishes.tdm_policy)
-        parts.append(f"<{activity}> <{_RC}tdmPolicy> {policy}{_END}")
+        parts.append(f"<{activity}> <{RC}tdmPolicy> {policy}{_END}")
     return "".join(parts)
 
 
 def _faults(faults: Sequence[Fault], activity: str) -> str:
     nodes = "".join(
-        f"<{activity}> <{_RC}fault> <{activity}:fault:{position}>{_END}"
+        f"<{activity}> <{RC}fault> <{activity}:fault:{position}>{_END}"
         + _fault(fault, f"{activity}:fault:{position}")
         for position, fault in enumerate(faults[:MAX_FAULTS])
     )
-    return f'{nodes}<{activity}> <{_RC}faults> "{len(faults)}{_INTEGER_END}'
+    return f'{nodes}<{activity}> <{RC}faults> "{len(faults)}{_INTEGER_END}'
 
 
 def _fault(fault: Fault, name: str) -> str:
-    detail = f"<{name}> <{_RC}detail> {literal(fault.detail)}{_END}"
+    detail = f"<{name}> <{RC}detail> {literal(fault.detail)}{_END}"
     return (
-        f"<{name}> <{RDF_TYPE}> <{_RC}Fault>{_END}"
-        f'<{name}> <{_RC}reason> "{fault.reason}"{_END}'
-        f'<{name}> <{_RC}count> "{fault.count}{_INTEGER_END}'
+        f"<{name}> <{RDF_TYPE}> <{RC}Fault>{_END}"
+        f'<{name}> <{RC}reason> "{fault.reason}"{_END}'
+        f'<{name}> <{RC}count> "{fault.count}{_INTEGER_END}'
         f"{detail if fault.detail else ''}"
     )
 

@@ -68,7 +68,7 @@ def request_of(url: str, task: RequestTask, spider: Spider | None) -> Request:
     """Return the request of a record.
 
     Args:
-        url: that is asked for.
+        url: to be requested.
         task: of the record.
         spider: whose methods are called; None for a request that calls nothing.
 
@@ -116,7 +116,7 @@ def _details(request: Request) -> str:
 
 
 def _json(value: Any, place: str) -> Any:
-    """Return a value that is the same after it was written as JSON and read.
+    """Return a value, if writing it as JSON and reading it changes nothing.
 
     Raises:
         UnqueueableError: there is none.

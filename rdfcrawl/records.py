@@ -38,10 +38,10 @@ MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 
 
 class Kind(IntEnum):
-    """How a URI is asked for and what its answer means; four bits in the frontier.
+    """How a URI is requested and what its response means; four bits in the frontier.
 
     Attributes:
-        is_source: its answers are no documents but lead to them.
+        is_source: its responses are no documents but lead to them.
         is_of_url: two records with one URL are the same.
     """
 
@@ -64,7 +64,7 @@ class Kind(IntEnum):
 
 
 class Relation(StrEnum):
-    """What a link that is no statement says about its target."""
+    """The relation of a link that is no statement to its target."""
 
     ALTERNATE = "alternate"  # the same in another form that we read
     DESCRIBEDBY = "describedby"  # RFC 6892, signposting
@@ -93,7 +93,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """What was read of one file in an archive.
+    """One file in an archive, as it was read.
 
     Attributes:
         name: as the archive has it; data, never a path.
@@ -155,7 +155,7 @@ class Record:
 
 
 class Urgency(IntEnum):
-    """When a record is wanted, among those of its host."""
+    """The urgency of a record among those of its host."""
 
     SOON = 1
     ORDINARY = 2
@@ -193,13 +193,13 @@ HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris"
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class FetchedResponse:
-    """What a server sent for one URI; header values are as it sent them.
+    """The response of a server for one URI; header values are as it sent them.
 
     `body` holds a small body, `path` names the spool file of a large one; both are
     unset for a URI that gave no document.
 
     Attributes:
-        requested: every URL asked for, in order; empty for a document that is a part
+        requested: every requested URL, in order; empty for a document that is a part
             of a response.
         status: HTTP status of the last response; 0 if there was none.
         media_type: of `Content-Type`, lower case, without parameters.
@@ -212,9 +212,9 @@ class FetchedResponse:
         scrapy_response: of Scrapy, to a request of a user's spider; without its body.
         body: a small body; only responses of 2xx and those have one.
         path: spool file of a large body.
-        error_body: begin of the body of a response of 4xx or 5xx.
+        error_body: beginning of the body of a response of 4xx or 5xx.
         n_bytes: length of the decoded body.
-        started_ms, ended_ms: begin and end of the fetch, Unix time in ms.
+        started_ms, ended_ms: beginning and end of the fetch, Unix time in ms.
     """
 
     requested: tuple[str, ...] = ()
@@ -237,7 +237,7 @@ class FetchedResponse:
 
 
 class BodyReading(NamedTuple):
-    """What the body of a document was read as.
+    """How the body of a document was read.
 
     Attributes:
         format: what it was read as; unset if it was not read.
@@ -271,17 +271,17 @@ class QuadCopy(Protocol):
     is_whole: bool
 
     def open(self) -> BinaryIO:
-        """Return the copy, from its begin."""
+        """Return the copy, from its beginning."""
         ...
 
     def close(self) -> None:
-        """Let go of the copy."""
+        """Delete the copy."""
         ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Document:
-    """What one URI answered, and what became of it: the item of all pipelines.
+    """The document of one URI, and what became of it: the item of all pipelines.
 
     Extract sets `chunks`, Store and Discover pass it on; whoever is last has read it
     to its end.
@@ -291,8 +291,8 @@ class Document:
         url: final URL after redirects on the same host, without fragment.
         response: what came back for it.
         reading: what its body was read as.
-        reservations: what the publisher asks for, as far as it is not ignored; complete
-            when `chunks` are read.
+        reservations: of the publisher, without ignored ones; complete when `chunks`
+            are read.
         withheld: why its statements are not stored, if its publisher asks for that.
         is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.
@@ -356,7 +356,7 @@ class Document:
         faults: Iterable[Fault] | None = None,
         n_documents: int = 0,
     ) -> Document:
-        """Return the same document as its harvester has read it.
+        """Return the document as its harvester has read it.
 
         Args:
             parts: what is in it: statements, follow-ups and faults, in any order.
@@ -384,7 +384,7 @@ class Document:
         is_followed: bool = True,
         is_deleted: bool = False,
     ) -> Document:
-        """Return a document of its own that this response has in it, or tells of.
+        """Return a further document, which this response contains or tells of.
 
         Args:
             url: of the document.
@@ -408,12 +408,12 @@ class Document:
         )
 
     def __repr__(self) -> str:
-        """Return what it is in one line: logs must not have its body."""
+        """Return a summary in one line: logs must not have the body."""
         return f"<Document {self.status} {self.url!r}>"
 
 
 class CrawlBudget(NamedTuple):
-    """Most that is ever accepted; 0 is no limit each time.
+    """The most that is ever accepted; 0 is no limit each time.
 
     Attributes:
         of_host: URIs of one host.
@@ -509,7 +509,7 @@ class Visit:
     current: Document | None = None
 
     def cut(self) -> None:
-        """End it now, whatever it waits for."""
+        """End the visit now, whatever it waits for."""
         if not self.is_cut and self.task is not None:
             self.is_cut = True
             self.task.cancel()
@@ -529,7 +529,7 @@ class Visit:
             self.task = None
 
     def return_untried(self, index: int) -> None:
-        """Return a record to the queue that was asked for, and cannot be stored now.
+        """Return a requested record to the queue that cannot be stored now.
 
         It loses no try; but it may have marked redirect targets as seen, which are
         fetched only for records that were tried before.
@@ -538,14 +538,14 @@ class Visit:
         self.returned[index] = replace(record, retries=max(1, record.retries))
 
     def give_back(self) -> None:
-        """Return what was not asked for to the queue."""
+        """Return all pending records to the queue."""
         for index in self.pending:
             self.returned.setdefault(index, self.records[index])
         self.pending.clear()
 
     @property
     def rest_secs(self) -> float:
-        """How long the host is left alone after the visit."""
+        """Return how long the host is left alone after the visit, in seconds."""
         if self.is_unasked:
             return 0.0
         return max(self.delay_secs, self.not_before_secs)
@@ -557,7 +557,7 @@ class Visit:
 
 
 def refused(record: Record, faults: list[Fault]) -> Document:
-    """Return the document of a record that is not asked for."""
+    """Return the document of a record that is not requested."""
     at_ms = now_ms()
     return Document(
         record=record,

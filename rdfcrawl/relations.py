@@ -28,7 +28,7 @@ _STRONGEST_FIRST: Final = (
 
 
 def strongest_relation(relations: Container[str], media_type: str) -> Relation | None:
-    """Return the strongest of the relations that a crawl knows, None if it knows none.
+    """Return the strongest of the relations that a crawl knows, else None.
 
     Args:
         relations: that the link states, in lower case.

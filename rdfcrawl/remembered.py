@@ -1,4 +1,4 @@
-"""What a crawl was told when it began, and what a later command makes of that.
+"""The arguments that a crawl keeps from its beginning, and those of a later command.
 
 A crawl keeps the arguments of each of its spiders. Who continues it need not repeat
 them; who gives another value must say with `reset` that this is meant.
@@ -24,7 +24,7 @@ _MAX_SHOWN: Final = 60  # characters of a value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlMember:
-    """One spider as it joins a crawl.
+    """One spider that joins a crawl.
 
     Attributes:
         spider: its name.
@@ -59,9 +59,9 @@ def agree(
     *,
     is_new_run: bool = False,
 ) -> AgreedArguments:
-    """Bring together what a crawl has kept and what a command gives.
+    """Return the arguments by what a crawl has kept and what a command gives.
 
-    What is meant for one run is forgotten when the next one begins.
+    Arguments of one run are forgotten when the next one begins.
 
     Args:
         stored: kept of this spider; None if it is new to the crawl.
@@ -121,7 +121,7 @@ def _is_same(
 
 
 def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
-    """Tell whether more is to be taken of each site, which contradicts nothing."""
+    """Return whether more is to be taken of each site, which contradicts nothing."""
     if name not in BUDGETS:
         return False
     before = int(stored.get(name, getattr(CrawlArguments(), name)))
@@ -129,7 +129,7 @@ def _is_raised_budget(name: str, text: str, stored: Mapping[str, str]) -> bool:
 
 
 def _united(name: str, before: str | None, text: str) -> str:
-    """Return the sources that were named ever; those of a file, without the file."""
+    """Return all sources that were ever named; those of a file, without the file."""
     named: dict[str, None] = {}
     for part in (before or "", text):
         urls = getattr(CrawlArguments.parse({name: part}, (name,)), name)

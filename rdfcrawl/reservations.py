@@ -1,4 +1,4 @@
-"""What publishers ask of those who take their documents, beside robots.txt.
+"""Reservations of publishers towards those who take their documents, beside robots.txt.
 
 Robots directives stand in the header `X-Robots-Tag` or in a `<meta>` of a page, and
 the reservation of text and data mining in `tdm-reservation`, a header or a `<meta>`.
@@ -51,7 +51,7 @@ _RULE = re.compile(
 
 
 class Obedience(StrEnum):
-    """What is done about a wish of a publisher."""
+    """How far a reservation of a publisher is obeyed."""
 
     RESPECT = "respect"
     RECORD = "record"  # it is kept in the provenance, and nothing else
@@ -60,11 +60,11 @@ class Obedience(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationPolicy:
-    """Which wishes are obeyed.
+    """Which reservations are obeyed.
 
     Attributes:
-        robots: what is done about robots directives.
-        tdm: about reservations of text and data mining.
+        robots: how far robots directives are.
+        tdm: how far reservations of text and data mining are.
         agent: product token that directives may address us by; lower case.
     """
 
@@ -74,7 +74,7 @@ class ReservationPolicy:
 
     @classmethod
     def from_json(cls, members: Mapping[str, str]) -> Self:
-        """Return the one whose fields these are."""
+        """Return the policy with these fields."""
         return cls(
             robots=Obedience(members["robots"]),
             tdm=Obedience(members["tdm"]),
@@ -83,7 +83,7 @@ class ReservationPolicy:
 
     @property
     def reads_any(self) -> bool:
-        """Whether wishes are looked for at all."""
+        """Whether reservations are looked for at all."""
         return self.robots is not Obedience.IGNORE or self.tdm is not Obedience.IGNORE
 
 
@@ -92,14 +92,15 @@ IGNORE_ALL: Final = ReservationPolicy()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
-    """What a publisher asks of those who take a document.
+    """The reservations of a publisher for a document.
 
     Attributes:
         directives: to robots; some of `DIRECTIVES`, sorted.
         is_expired: the time of `unavailable_after` is over.
         tdm: whether the rights to text and data mining are reserved; None if the
             publisher does not say.
-        tdm_policy: URL of what they may be had by; unchecked, perhaps empty.
+        tdm_policy: URL of the terms on which the rights are granted; unchecked,
+            perhaps empty.
     """
 
     directives: tuple[str, ...] = ()
@@ -112,11 +113,11 @@ class Reservations:
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> Self:
-        """Return the one whose fields these are."""
+        """Return the reservations with these fields."""
         return cls(**{**members, "directives": tuple(members["directives"])})
 
     def refined(self, other: Self) -> Self:
-        """Return these with those that are said nearer to the document.
+        """Return these with others that are stated nearer to the document.
 
         Of robots directives, all hold; of the reservation of text and data mining,
         what a page says goes before what its header does (TDMRep, "Processing
@@ -134,7 +135,7 @@ class Reservations:
         )
 
     def under(self, policy: ReservationPolicy) -> Self:
-        """Return what of them is not ignored."""
+        """Return those that the policy does not ignore."""
         kept = self
         if policy.robots is Obedience.IGNORE:
             kept = replace(kept, directives=(), is_expired=False)
@@ -143,18 +144,18 @@ class Reservations:
         return kept
 
     def closes(self, policy: ReservationPolicy) -> bool:
-        """Tell whether nothing may be taken from the document at all."""
+        """Return whether nothing may be taken from the document at all."""
         return self.tdm is True and policy.tdm is Obedience.RESPECT
 
     def withholds(self, policy: ReservationPolicy) -> Reason | None:
-        """Return why the statements of the document are not stored, if they are not."""
+        """Return why the statements of a document are not stored; None if they are."""
         if self.closes(policy):
             return Reason.TDM_RESERVED
         is_off = self.is_expired or "noindex" in self.directives
         return Reason.NOINDEX if is_off and policy.robots is Obedience.RESPECT else None
 
     def forbids_following(self, policy: ReservationPolicy) -> bool:
-        """Tell whether links of the document are not followed."""
+        """Return whether links of the document are not followed."""
         is_nofollow = (
             "nofollow" in self.directives and policy.robots is Obedience.RESPECT
         )
@@ -167,7 +168,7 @@ NOTHING: Final = Reservations()
 def read_headers(
     headers: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
-    """Return what the headers of an answer ask for.
+    """Return the reservations in the headers of a response.
 
     Args:
         headers: those of the names above, one pair per line.
@@ -193,8 +194,8 @@ def read_directives(
 ) -> Reservations:
     """Return the directives of one line of `X-Robots-Tag`, or of one `<meta>`.
 
-    A name with a colon addresses what follows it in the line to one crawler; what is
-    addressed to others is passed over.
+    A name with a colon addresses what follows it in the line to one crawler;
+    directives for others are passed over.
 
     >>> read_directives("otherbot: noindex, nofollow", now=0).directives
     ()
@@ -226,7 +227,7 @@ def read_tdm(value: str) -> bool | None:
 def read_metas(
     metas: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
-    """Return what the `<meta>` elements of a page ask for.
+    """Return the reservations in the `<meta>` elements of a page.
 
     Args:
         metas: names in lower case, and contents.

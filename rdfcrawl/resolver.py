@@ -25,7 +25,7 @@ class NameResolver(AbstractResolver):
     servers would make all other names time out.
 
     Args:
-        tell: is told of each name that has addresses, and of these.
+        tell: called with each name that has addresses, and with these.
     """
 
     def __init__(self, tell: Tell | None = None) -> None:
@@ -69,5 +69,5 @@ class NameResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let threads end when their lookups do."""
+        """Let each thread end after its lookup."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
 """The settings of our spiders in any Scrapy project.
 
 Defaults are added below what the project sets, and Scrapy's own settings are kept in
-force, told of, or refused where visits meet them. A visit is one request of Scrapy for
+force, reported, or refused where visits meet them. A visit is one request of Scrapy for
 many URIs. What acts on the request of one URI has no effect on it, unless
 `FETCH_WITH_SCRAPY` is on; `docs/reference/scrapy.md` has the list.
 """
@@ -169,20 +169,20 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
 
 
 def is_of_shell(settings: BaseSettings) -> bool:
-    """Tell whether `scrapy shell` runs, which alone brings a filter of its own."""
+    """Return whether `scrapy shell` runs, which alone brings a filter of its own."""
     priority = SETTINGS_PRIORITIES["command"]
     return settings.getpriority("DUPEFILTER_CLASS") == priority
 
 
 def apply_values(settings: BaseSettings) -> None:
-    """Add our defaults of what is no list of components, below what anybody has set."""
+    """Add our defaults of settings that are no list of components, below all others."""
     for name in _PLAIN:
         if (settings.getpriority(name) or 0) < _ADDON:
             settings.set(name, getattr(defaults, name), "addon")
 
 
 def _set_scheduler(settings: BaseSettings) -> None:
-    """Take the frontier's scheduler in a project whose other spiders have another.
+    """Set the frontier's scheduler in a project whose other spiders have another.
 
     A spider of ours, or a command line, that names another one is refused later.
     """
@@ -192,7 +192,7 @@ def _set_scheduler(settings: BaseSettings) -> None:
 
 
 def _set_retry_exceptions(settings: BaseSettings) -> None:
-    """Take Scrapy's list, without an import of its HTTP handler at every start."""
+    """Copy Scrapy's list, without an import of its HTTP handler at every start."""
     name = "RETRY_EXCEPTIONS"
     if (settings.getpriority(name) or 0) < _ADDON:
         listed = settings.getlist(name)
@@ -214,7 +214,7 @@ def _merge(settings: BaseSettings, name: str) -> None:
 
 
 def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
-    """Take what is switched off out of Scrapy's list of components.
+    """Remove what is switched off from Scrapy's list of components.
 
     With None in our list, it would be imported: Scrapy resolves each key there.
     """
@@ -226,7 +226,7 @@ def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -
 
 
 def _path_of(setting: str, key: Any) -> str:
-    """Return where what a key stands for is defined: it may be a class, or an alias."""
+    """Return the path where a key is defined: the key may be a class, or an alias."""
     if setting in _BY_NAME:
         return str(key)
     found = load_object(key)
@@ -234,7 +234,7 @@ def _path_of(setting: str, key: Any) -> str:
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Refuse settings with which visits cannot be made, or would be lost.
+    """Raise `ConfigError` if visits cannot be made, or would be lost.
 
     Raises:
         ConfigError: one line that names the setting.
@@ -294,7 +294,7 @@ def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]
 
 
 def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
-    """Yield a line for each handler that connects without asking the guard."""
+    """Yield a line for each handler that connects without the guard."""
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
     for scheme in ("http", "https"):
         handler = handlers.get(scheme)
@@ -303,7 +303,7 @@ def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
 
 
 def _is_changed(settings: BaseSettings, name: str) -> bool:
-    """Tell whether a setting has another value than our default."""
+    """Return whether a setting has another value than our default."""
     if (settings.getpriority(name) or 0) <= _ADDON:
         return False
     if name in _HOLDS and settings.getint(name) == _HOLDS[name]:
@@ -336,7 +336,7 @@ def _has(components: list[Any], wanted: str) -> bool:
 
 
 def _is_a(component: Any, wanted: str) -> bool:
-    """Tell whether a class, or the path of one, is another or a subclass of it."""
+    """Return whether a class, or the path of one, is another or a subclass of it."""
     if component == wanted:
         return True
     found = load_object(component)

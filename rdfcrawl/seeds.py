@@ -62,7 +62,7 @@ class Seed:
 
     Attributes:
         url: as it is requested.
-        kind: that a table says; None if nobody does.
+        kind: by a table; None if nobody says.
     """
 
     url: str
@@ -70,7 +70,7 @@ class Seed:
 
 
 class RefusedSeeds:
-    """Seeds that are not asked for: the first of them, and how many there are more."""
+    """Seeds that are not requested: the first of them, and the number of the others."""
 
     MOST: Final = 10_000
 
@@ -79,7 +79,7 @@ class RefusedSeeds:
         self._more: dict[Reason, tuple[str, Fault]] = {}
 
     def add(self, where: str, fault: Fault) -> None:
-        """Take note of a seed.
+        """Add a seed.
 
         Args:
             where: its URL, or its place.
@@ -92,7 +92,7 @@ class RefusedSeeds:
         self._more[fault.reason] = first, replace(known, count=known.count + 1)
 
     def __iter__(self) -> Iterator[tuple[str, Fault]]:
-        """Yield them; one that is no more than counted stands for all of its reason."""
+        """Yield the first seeds, and for each reason one that stands for the others."""
         yield from self._first.items()
         yield from self._more.values()
 
@@ -120,7 +120,7 @@ def iter_typed_seeds(seeds: tuple[str, ...] | Path) -> Iterator[Seed | BadSeed]:
 
 
 def check_seed_file(path: Path) -> None:
-    """Look whether a file of seeds can be read.
+    """Raise `ConfigError` if a file of seeds cannot be read.
 
     Raises:
         ConfigError: it cannot, or it is called `.csv` and does not name its columns.
@@ -194,7 +194,7 @@ def _open(path: Path) -> BinaryIO | gzip.GzipFile:
 
 
 def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield lines; of one that is too long, a beginning that is still too long."""
+    """Yield lines; of a line that is too long, a beginning that is still too long."""
     is_rest = False
     while line := file.readline(MAX_LINE_BYTES):
         if not is_rest:

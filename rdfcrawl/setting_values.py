@@ -33,7 +33,7 @@ def number(
     """Return a number from the settings.
 
     Raises:
-        ConfigError: it is none, or out of range.
+        ConfigError: the value is no number, or out of range.
     """
     value = value_of(settings, name)
     try:
@@ -49,7 +49,7 @@ def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT)
     """Return a whole number from the settings.
 
     Raises:
-        ConfigError: it is none, or out of range.
+        ConfigError: the value is no whole number, or out of range.
     """
     result = number(settings, name, least, most)
     if result != int(result):

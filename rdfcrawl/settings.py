@@ -1,4 +1,4 @@
-"""Settings of our own Scrapy project: the defaults, and what only a project has."""
+"""The settings of our own Scrapy project: the defaults, and what only a project has."""
 
 from rdfcrawl.defaults import *  # noqa: F403 (the settings of a project are its names)
 

@@ -1,7 +1,7 @@
-"""Whose turn it is to ask a host.
+"""Turns to send requests to a host.
 
-A request takes a turn, is sent while that holds, and says when it was: the next one to
-the same host, whoever makes it, counts its delay from there.
+A request takes a turn, is sent while that holds, and reports when it was sent: the next
+request to the same host, whoever makes it, counts its delay from there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotSentError(Exception):
 
 
 class HostRestsError(Exception):
-    """A host has refused others, and is left alone for longer than is waited for.
+    """A host has refused others, and is left alone for longer than requests wait.
 
     Attributes:
         secs: for so long.
@@ -58,24 +58,24 @@ class SoloTurn:
         self.sent_at = 0.0
 
     def is_good(self) -> bool:
-        """Tell whether the request may still be sent, now."""
+        """Return whether the request may still be sent, now."""
         return True
 
     def sent(self) -> None:
-        """Take note that the request is being written to its connection."""
+        """Store the time when the request is written to its connection."""
 
     def end(self) -> None:
-        """Take note that the request is over; others may have their turns."""
+        """End the turn: the request is over, and others may have theirs."""
 
     async def again(self) -> bool:
         """Take another turn for the same request; False if there is none."""
         return True
 
     async def elsewhere(self, url: str) -> bool:
-        """Take a turn to ask for a URL at another address; False if there is none.
+        """Take a turn to request a URL at another address; False if there is none.
 
         Args:
-            url: that nobody answered for where `address` is.
+            url: whose host did not respond at `address`.
         """
         del url
         return False
@@ -85,16 +85,16 @@ FREE: Final = SoloTurn()
 
 
 class SoloTurns:
-    """Gives turns to requests that nobody else's requests compete with."""
+    """A source of turns for requests that compete with no others."""
 
     async def of_visit(
         self, visit: Visit, *, is_for_rules: bool = False
     ) -> SoloTurn | None:
-        """Wait for the turn of a visit to ask its host.
+        """Wait for the turn of a visit to send requests to its host.
 
         Args:
             visit: of the host.
-            is_for_rules: to ask for its robots.txt, which may name a delay that counts
+            is_for_rules: to request its robots.txt, which may name a delay that counts
                 from then on.
 
         Returns:
@@ -106,13 +106,13 @@ class SoloTurns:
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
     ) -> SoloTurn | None:
-        """Wait for a turn to ask for a URL.
+        """Wait for a turn to request a URL.
 
         Args:
             url: on any host.
             delay_secs: least time from the last request to its host, if that is longer
                 than what is known of the host.
-            visit: for whom it is asked; it may be that of its host.
+            visit: for which it is requested; perhaps that of its host.
 
         Returns:
             None if there is none: the worker stops.

@@ -119,12 +119,12 @@ async def extract(
     ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
-    question = _question(follow, ours)
+    request = _request(follow, ours)
     folder = Path(tempfile.gettempdir())
-    statements = KeptQuads(no_chunks(), folder, question.fetch.spool_bytes)
+    statements = KeptQuads(no_chunks(), folder, request.fetch.spool_bytes)
     try:
         inspection = await inspect(
-            question, statements.take, document=document_of(response)
+            request, statements.take, document=document_of(response)
         )
     except BaseException:
         statements.close()
@@ -132,7 +132,7 @@ async def extract(
     return ExtractedRdf(inspection, statements, reservation_policy(ours))
 
 
-def _question(follow: str, ours: BaseSettings) -> InspectionRequest:
+def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
     seen = Obedience.RECORD
     return InspectionRequest(
         target="",

@@ -48,14 +48,14 @@ async def look_at(
     Yields:
         The document, with its outcome; the output of `parse`; a request for each link.
     """
-    question = InspectionRequest(
+    request = InspectionRequest(
         target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
     )
     folder = Path(tempfile.gettempdir())
     kept = KeptQuads(no_chunks(), folder, fetch.spool_bytes)
     try:
         document = document_of(response)
-        found = await inspect(question, kept.take, document=document)
+        found = await inspect(request, kept.take, document=document)
         if found.outcome is not None:
             note_outcome(document, found.outcome)
         document.n_links = len(found.followed)
