@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.accesslog import AccessLog, LoggedRequest, WebLog, collect_log
 from rdfcrawl.dataweb.config import ORCA_KINDS
-from rdfcrawl.dataweb.nodes.base import OwnProtocol
+from rdfcrawl.dataweb.nodes.own_protocol import OwnProtocol
 from rdfcrawl.dataweb.protocol import NodeProtocol
 from rdfcrawl.dataweb.web import DataWeb, build_web, list_addresses
 from rdfcrawl.errors import ConfigError

@@ -10,7 +10,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import GraphRule
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
+    from rdfcrawl.catalogs.sparql.settings import HarvestTarget
     from rdfcrawl.faultlog import FaultLog
 
 _MAX_KNOWN = 4096  # names remembered
@@ -40,7 +40,7 @@ class GraphTerms:
         log: takes `FOREIGN_GRAPH`.
     """
 
-    def __init__(self, harvest: EndpointPlan, log: FaultLog) -> None:
+    def __init__(self, harvest: HarvestTarget, log: FaultLog) -> None:
         settings = harvest.settings
         self._endpoint, self._log = harvest.endpoint, log
         self._rule = GraphRule(harvest.endpoint, settings.trust)

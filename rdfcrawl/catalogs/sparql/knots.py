@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
-    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
+    from rdfcrawl.catalogs.sparql.settings import HarvestTarget
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
@@ -30,7 +30,7 @@ class KnotReader:
     """Reads one answer of the step `knots`."""
 
     def __init__(
-        self, harvest: EndpointPlan, task: SparqlTask, out: OutcomeBuilder
+        self, harvest: HarvestTarget, task: SparqlTask, out: OutcomeBuilder
     ) -> None:
         self._harvest, self._task, self._out = harvest, task, out
 

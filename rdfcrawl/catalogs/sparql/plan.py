@@ -18,7 +18,7 @@ from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.pages import group_part
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS
 from rdfcrawl.catalogs.sparql.reading import AnswerReader
-from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+from rdfcrawl.catalogs.sparql.settings import HarvestTarget
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.tasks.sparql import SparqlStep, SparqlTask
@@ -26,10 +26,11 @@ from rdfcrawl.tasks.sparql import SparqlStep, SparqlTask
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
     from rdfcrawl.errors import Fault
 
 
-class EndpointPlan:
+class EndpointPlan(HarvestTarget):
     """The plan of one endpoint.
 
     Deterministic and without state: what a task needs to know is in it. Tasks
@@ -44,8 +45,7 @@ class EndpointPlan:
     """
 
     def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
-        self.endpoint = endpoint
-        self.settings = settings or HarvestSettings()
+        super().__init__(endpoint, settings)
         if self.settings.mode == "query" and self.settings.query is None:
             raise ConfigError("the mode `query` needs a query")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer
-    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
+    from rdfcrawl.catalogs.sparql.settings import HarvestTarget
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
@@ -46,7 +46,7 @@ class AnswerReader:
     __slots__ = ("_answer", "_faults", "_harvest", "_log", "_task", "outcome")
 
     def __init__(
-        self, harvest: EndpointPlan, task: SparqlTask, answer: SparqlAnswer | None
+        self, harvest: HarvestTarget, task: SparqlTask, answer: SparqlAnswer | None
     ) -> None:
         self._harvest, self._task, self._answer = harvest, task, answer
         self._log = FaultLog()
@@ -56,7 +56,7 @@ class AnswerReader:
     @classmethod
     def nothing(
         cls,
-        harvest: EndpointPlan,
+        harvest: HarvestTarget,
         task: SparqlTask,
         outcome: SparqlOutcome,
         faults: list[Fault],

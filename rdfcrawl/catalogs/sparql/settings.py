@@ -116,6 +116,19 @@ class HarvestSettings:
         return tuple(name for name in self.include if self.takes(name))
 
 
+class HarvestTarget:
+    """An endpoint, and what is wanted of it.
+
+    Attributes:
+        endpoint: its URL.
+        settings: what is taken, and its bounds.
+    """
+
+    def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
+        self.endpoint = endpoint
+        self.settings = settings or HarvestSettings()
+
+
 def _is_one_of(graph: str, patterns: tuple[str, ...]) -> bool:
     return any(
         re.fullmatch(".*".join(map(re.escape, x.split("*"))), graph, re.DOTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
@@ -12,10 +12,8 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE as _RDF_TYPE
 from rdfcrawl.rdf.namespaces import RDFS
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.dataweb.accesslog import AccessLog
     from rdfcrawl.dataweb.config import NodeKind
     from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 
@@ -75,17 +73,6 @@ class WebNode(ABC):
     @abstractmethod
     def iter_truth(self) -> Iterator[Statement]:
         """Yield what a crawler should find; a blank node stands for any term."""
-
-
-@runtime_checkable
-class OwnProtocol(Protocol):
-    """A node that does not speak HTTP, and serves itself."""
-
-    def listen(self, listener: socket.socket, log: AccessLog) -> None:
-        """Serve at a socket that is bound, in a thread of its own."""
-
-    def close(self) -> None:
-        """Serve no more."""
 
 
 def origin_of(address: str, port: int) -> str:

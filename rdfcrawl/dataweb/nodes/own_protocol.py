@@ -1,0 +1,21 @@
+"""Nodes that speak another protocol than HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import socket
+
+    from rdfcrawl.dataweb.accesslog import AccessLog
+
+
+@runtime_checkable
+class OwnProtocol(Protocol):
+    """A node that does not speak HTTP, and serves itself."""
+
+    def listen(self, listener: socket.socket, log: AccessLog) -> None:
+        """Serve at a socket that is bound, in a thread of its own."""
+
+    def close(self) -> None:
+        """Serve no more."""
