@@ -200,20 +200,37 @@ class LinkPolicy:
             if link.relation in self.relations
         }
 
-    def scan(self, chunk: bytes) -> set[bytes]:
+    def scan(
+        self, chunk: bytes, finders: tuple[_Find, ...] | None = None
+    ) -> set[bytes]:
         r"""Return the distinct IRIs of crawled schemes at the policy's positions.
 
         The terms of a triple term count at their own positions within it.
 
         Args:
             chunk: whole lines of canonical N-Quads, UTF-8.
+            finders: in place of those of the policy; `_MARK` stays in what they find.
 
         Returns:
             IRIs without fragment, `\u` escapes decoded, otherwise as written: they
             have still to go through `uri.requestable`.
         """
         lines = b"\n" + chunk
-        return self._crawled(self._scan(lines, self._finders))
+        iris: set[bytes] = set()
+        for _ in range(1 + MAX_NESTED_TERMS):
+            for find in finders or self._finders:
+                iris.update(find(lines))
+            if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
+                break
+            lines = b"\n" + b"\n".join(_find_triple_terms(lines))
+        iris.discard(b"")  # of groups that took no part in a match
+        joined = b"\n" + b"\n".join(iris)
+        # Mostly all are: counting them takes a fifth of one look for each.
+        n_web = joined.count(b"\nhttp://") + joined.count(b"\nhttps://")
+        are_web = n_web == len(iris)
+        if are_web and b"#" not in joined and b"\\" not in joined:
+            return iris
+        return self._crawled(iris, joined, are_web=are_web)
 
     def scan_bulk(self, chunk: bytes) -> tuple[set[bytes], bool]:
         """Return what `scan` does, and whether statements may tell of data elsewhere.
@@ -224,34 +241,20 @@ class LinkPolicy:
         Args:
             chunk: as for `scan`.
         """
-        if not self._objects:
-            return self.scan(chunk), True
-        lines = b"\n" + chunk
-        iris = self._scan(lines, (*self._finders[:-1], self._find_telling))
-        if _MARK in iris:
-            return self._crawled(self._scan(lines, self._finders)), True
-        return self._crawled(iris), False
+        if self._objects:
+            iris = self.scan(chunk, (*self._finders[:-1], self._find_telling))
+            if _MARK not in iris:
+                return iris, False
+        return self.scan(chunk), True
 
-    @staticmethod
-    def _scan(lines: bytes, finders: tuple[_Find, ...]) -> set[bytes]:
-        iris: set[bytes] = set()
-        for _ in range(1 + MAX_NESTED_TERMS):
-            for find in finders:
-                iris.update(find(lines))
-            if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
-                break
-            lines = b"\n" + b"\n".join(_find_triple_terms(lines))
-        iris.discard(b"")  # of groups that took no part in a match
-        return iris
+    def _crawled(self, iris: set[bytes], joined: bytes, *, are_web: bool) -> set[bytes]:
+        r"""Return the IRIs of crawled schemes, without fragments and `\u` escapes.
 
-    def _crawled(self, iris: set[bytes]) -> set[bytes]:
-        r"""Return the IRIs of crawled schemes, without fragments and `\u` escapes."""
-        joined = b"\n" + b"\n".join(iris)
-        # Mostly all are: counting them takes a fifth of one look for each.
-        n_web = joined.count(b"\nhttp://")
-        if n_web < len(iris):
-            n_web += joined.count(b"\nhttps://")
-        are_web = n_web == len(iris)
+        Args:
+            iris: as they were found.
+            joined: all of them.
+            are_web: all of them are of http(s).
+        """
         if b"\\" in joined:  # `\u` is all that an IRI may have escaped
             iris = {_unescape(_utf8_of_escape, iri) for iri in iris}
             joined, are_web = b"\n".join(iris), False
@@ -260,7 +263,7 @@ class LinkPolicy:
         if are_web:
             return iris
         is_crawled = self._is_crawled
-        return {iri for iri in iris if iri.startswith(_WEB) or is_crawled(iri)}
+        return {x for x in iris if x.startswith(_WEB) or is_crawled(x) or x == _MARK}
 
     @property
     def _find_telling(self) -> _Find:
@@ -399,6 +402,7 @@ class LinkFilter:
             everything does.
         traps: what of it looks as if it had no end; `admits` does not ask that.
         schemes: that are crawled; `admits` does not ask that either.
+        is_open: every URL is wanted.
     """
 
     scope: CrawlScope = CrawlScope()
@@ -408,15 +412,23 @@ class LinkFilter:
     leave: HostNames = NO_HOSTS
     traps: TrapLimits = NO_TRAPS
     schemes: SchemePolicy = NO_SCHEMES
+    is_open: bool = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Tell whether there is anything to judge by."""
+        patterns = self.allow.expressions or self.deny.expressions
+        judges = patterns or self.domains or self.leave
+        is_open = self.scope.extent is CrawlExtent.ANY and not judges
+        object.__setattr__(self, "is_open", is_open)
 
     def admits(self, url: str) -> bool:
         """Return whether a requestable URL is wanted."""
-        return (
+        return self.is_open or (
             self.scope.covers(url)
             and not self.deny.match(url)
             and (not self.allow.expressions or self.allow.match(url))
             and (not self.domains or self._is_in_domains(host_of(url)))
-            and not (self.leave and self.leave.covers(url))
+            and not self.leave.covers(url)
         )
 
     def _is_in_domains(self, host: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
 from rdfcrawl.uri.calendars import Calendar, date_of
@@ -56,9 +57,6 @@ def is_endless(url: str, limits: TrapLimits) -> bool:
     >>> is_endless("https://example.org/2031/01/01/01/01/01", TrapLimits())
     False
     """
-    least = limits.least
-    if url.count("/") < least + 3 and url.count("&") < least:  # two of the scheme
-        return False
     rest, _, query = url.partition("?")
     path = rest[rest.find("/", 8) :]
     parameters = query.split("&")
@@ -109,6 +107,14 @@ def _form_of_word(word: re.Match[str]) -> str:
     return "#" if _has_number(word[0]) else word[0]
 
 
+class LinkVerdict(Enum):
+    """What the URL of a link tells by itself, and beside those seen before."""
+
+    ORDINARY = "ordinary"
+    LATER = "later"  # one of very many: others of its host go first
+    TRAP = "trap"
+
+
 class UrlForms:
     """Counts the URLs of each form that a worker comes upon.
 
@@ -117,18 +123,33 @@ class UrlForms:
     """
 
     def __init__(self, limits: TrapLimits) -> None:
+        self._limits = limits
         self._limit = limits.of_form or math.inf
         self._hosts: dict[str, int] = {}
         self._forms: dict[str, int] = {}
         self._calendars: dict[str, Calendar] = {}
 
-    def is_busy(self, key: str) -> bool:
-        """Count a URL of a host; tell whether one of its forms may be large."""
-        n = self._hosts.get(key, 0) + 1
-        if n == 1:
+    def judge(self, url: str, key: str, parent: str) -> LinkVerdict:
+        """Count a link, and return what becomes of it.
+
+        Args:
+            url: that is linked to, requestable.
+            key: politeness key of its host.
+            parent: URL of the page that links to it.
+        """
+        least = self._limits.least  # most URLs are too short for any trap
+        is_long = url.count("/") >= least + 3 or url.count("&") >= least
+        if is_long and is_endless(url, self._limits):
+            return LinkVerdict.TRAP
+        n_of_host = self._hosts.get(key, 0) + 1
+        if n_of_host == 1:
             self._forget_if_many()
-        self._hosts[key] = n
-        return n > self._limit
+        self._hosts[key] = n_of_host
+        if n_of_host <= self._limit or not self.is_large(url):
+            return LinkVerdict.ORDINARY
+        if self.is_far_ahead(url, parent):
+            return LinkVerdict.TRAP
+        return LinkVerdict.LATER
 
     def is_large(self, url: str) -> bool:
         """Count a URL of a host with many; tell whether so many have its form."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.uri.traps import (
     MAX_CACHED,
+    LinkVerdict,
     TrapLimits,
     UrlForms,
     form_of,
@@ -102,7 +103,10 @@ def test_large_forms_are_told_from_small_ones() -> None:
     assert not any(found[:10])
     assert not forms.is_large("https://a.example/about")
     assert not forms.is_large("https://b.example/r/1")
-    assert [forms.is_busy("b.example") for _ in range(11)] == [False] * 10 + [True]
+    judged = [
+        forms.judge(f"https://b.example/r/{n}", "b.example", "") for n in range(20)
+    ]
+    assert judged == [LinkVerdict.ORDINARY] * 19 + [LinkVerdict.LATER]
     never = UrlForms(OFF)
     assert not any(never.is_large(f"https://a.example/r/{n}") for n in range(40))
 
@@ -110,10 +114,14 @@ def test_large_forms_are_told_from_small_ones() -> None:
 def test_hosts_without_number_are_not_all_remembered() -> None:
     """If a crawl meets ever more hosts, then the first ones are forgotten."""
     forms = UrlForms(TrapLimits(of_form=1))
-    forms.is_busy("a.example")
-    assert forms.is_busy("a.example")
-    assert not any(forms.is_busy(f"{n}.example") for n in range(MAX_CACHED))
-    assert not forms.is_busy("a.example")
+
+    def verdict(host: str) -> LinkVerdict:
+        return forms.judge(f"https://{host}/", host, "")
+
+    assert [verdict("a.example") for _ in range(3)][2] is LinkVerdict.LATER
+    found = {verdict(f"{n}.example") for n in range(MAX_CACHED)}
+    assert found == {LinkVerdict.ORDINARY}
+    assert verdict("a.example") is LinkVerdict.ORDINARY
 
 
 @pytest.mark.parametrize("rest", ["/a/b/c", "/?a=1&b=2&c=3"])
