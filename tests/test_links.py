@@ -223,8 +223,8 @@ def test_bulk_tells_of_data_elsewhere(follow: str, statement: str) -> None:
         + others
     )
     policy = LinkPolicy.parse(follow)
-    seen_by_one = DocumentScan()
-    seen_by_one.feed(chunk)
+    seen_by_one = DocumentScan(LinkPolicy())
+    seen_by_one.links(chunk)
     assert seen_by_one.has_any
     assert policy.scan_bulk(chunk) == (policy.scan(chunk), True)
 

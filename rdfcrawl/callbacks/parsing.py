@@ -91,7 +91,8 @@ class DocumentParsing:
         await self._add(document, requests)
 
     async def _add(self, document: Document, requests: list[FollowUp]) -> None:
-        await self._session.add_follow_ups(document, requests)
+        judged = await self._session.add_follow_ups(document, requests)
+        document.faults += judged.faults
         await self._session.worker.room()
         requests.clear()
 

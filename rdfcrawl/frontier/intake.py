@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
@@ -12,24 +12,27 @@ from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.kinds import kind_of, kind_of_named
 from rdfcrawl.links import CrawlExtent
-from rdfcrawl.records import Record, Urgency
+from rdfcrawl.records import Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.tasks.request import RequestTask
 from rdfcrawl.uri import (
+    CRAWLED_SCHEMES,
     BadUri,
+    HostGrouping,
     NormalForm,
     PolitenessKey,
+    compact,
     fingerprint,
     host_of,
     partition_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.origin import origin_of, origin_of_link
 from rdfcrawl.uri.schemes import check_scheme, seed_url
-from rdfcrawl.uri.traps import UrlForms, is_endless
+from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from collections.abc import Set as AbstractSet
 
     from rdfcrawl.links import LinkFilter
@@ -45,6 +48,7 @@ _BANDS: Final = {
 }
 _MAX_CACHED: Final = 100_000
 _FEW: Final = 8  # hosts that are looked for one after the other
+_BEGIN: Final = 8  # past "http://" and "https://"
 
 
 @dataclass(slots=True)
@@ -60,6 +64,35 @@ class RejectedLinks:
     trap: int = 0
     large_form: int = 0  # offered, but to come later
     no_rdf: int = 0  # distributions that are said to be something else
+
+
+class JudgedLinks(NamedTuple):
+    """The candidates among the links of a document.
+
+    Attributes:
+        candidates: in the order of the links.
+        faults: one for all links that are no URLs, or have a task that no record
+            holds, and one for those into traps.
+    """
+
+    candidates: list[Candidate]
+    faults: list[Fault]
+
+
+class _OriginPlace(NamedTuple):
+    """Where the URLs of an origin are queued.
+
+    Attributes:
+        key: politeness key.
+        partition: of its registered domain.
+        short: the origin in the short form of its URLs (`uri.compact`).
+        n_chars: length of the origin.
+    """
+
+    key: str
+    partition: int
+    short: str
+    n_chars: int
 
 
 class RecentLinks:
@@ -146,7 +179,9 @@ class LinkIngest:
         self._is_plain = normal_form.is_plain
         self._partitions = partitions
         self._max_depth = max_depth
-        self._partition_of: dict[str, int] = {}
+        # By origin of http(s); addresses change, and are asked for each time.
+        self._places: dict[str, _OriginPlace] = {}
+        self._keeps_places = keys.grouping is not HostGrouping.IP
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
         self.narrow(link_filter)
 
@@ -170,97 +205,106 @@ class LinkIngest:
             self._recent.note(record.url.encode())
 
     def links(
-        self,
-        links: Iterable[bytes],
-        *,
-        parent: Record,
-        url: str,
-        faults: list[Fault] | None = None,
-    ) -> list[Candidate]:
+        self, links: Collection[bytes], *, parent: Record, url: str
+    ) -> JudgedLinks:
         """Return the candidates among the links of a document.
 
         Args:
             links: absolute IRIs as found, without fragments, UTF-8.
             parent: the document's record.
             url: the document's URL.
-            faults: of the document; one is added if links are no URLs, and one if they
-                lead into a trap.
         """
         depth = parent.depth + 1
-        links = list(links)
         if depth > self._max_depth:
             self.turned.too_deep += len(links)
-            return []
-        url = _parent(url)
-        far = self._far
-        if far:  # a dump has millions of links to hosts that are out of scope
-            near = _without(far, links)
+            return JudgedLinks([], [])
+        if self._far:  # a dump has millions of links to hosts that are out of scope
+            near = _without(self._far, links)
             self.turned.filtered += len(links) - len(near)
             links = near
         fresh = self._recent.unseen(links)
         self.turned.recent += len(links) - len(fresh)
-        candidates = []
-        bad: list[Fault] = []
-        traps: list[str] = []
-        admits, covered = self._link_filter.admits, self.covered.prefixes
+        page = url if url.isascii() and url.isprintable() else _parent(url)
         # A source may name its documents as it likes: who was asked is what counts.
-        schemes = self._link_filter.schemes.of_links(parent.url)
-        for link in fresh:
+        policy = self._link_filter.schemes
+        schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
+        wanted, bad = self._wanted(fresh, depth, page, schemes)
+        candidates, traps = self._queueable(wanted, depth, page)
+        if bad or traps:
+            return self._judged(candidates, bad, traps)
+        return JudgedLinks(candidates, [])
+
+    def _wanted(
+        self, links: Iterable[bytes], depth: int, page: str, schemes: frozenset[str]
+    ) -> tuple[list[tuple[str, str]], list[Fault]]:
+        """Return the URLs that are wanted, and what is wrong with those that are none.
+
+        Each has its normal form, or nothing if that is not known by then.
+        """
+        wanted: list[tuple[str, str]] = []
+        bad: list[Fault] = []
+        far, is_plain, covered = self._far, self._is_plain, self.covered.prefixes
+        admits = None if self._link_filter.is_open else self._link_filter.admits
+        for link in links:
             if far and origin_of_link(link) in far:
                 self.turned.filtered += 1
                 continue
-            try:
-                target, name = self._read(link, schemes)
-            except BadUri as error:
-                bad.append(error.fault)
+            url = normal = link.decode(errors="replace")
+            if not is_plain(url):
+                try:
+                    url, normal = to_requestable(url, schemes=schemes), ""
+                except BadUri as error:
+                    bad.append(error.fault)
+                    if self._link_filter.schemes.own:  # others may lead there
+                        self._recent.forget(link)
+                    continue
+            if admits and not admits(url):
+                self._turn_away(link, url)
+            elif not (covered and self._is_covered(link, url, depth, page)):
+                wanted.append((url, normal))
+        return wanted, bad
+
+    def _queueable(
+        self, wanted: list[tuple[str, str]], depth: int, page: str
+    ) -> tuple[list[Candidate], list[str]]:
+        """Return the candidates among wanted URLs, and those URLs that are traps."""
+        candidates: list[Candidate] = []
+        traps: list[str] = []
+        places, judge = self._places, self.forms.judge
+        profile, budget = self._profile, self._budget
+        for url, normal in wanted:
+            place = places.get(url[: url.find("/", _BEGIN)]) or self._place_of(url)
+            key, partition, short, n_chars = place
+            verdict = judge(url, key, page)
+            if verdict is LinkVerdict.TRAP:
+                traps.append(url)
                 continue
-            if not admits(target):
-                self._turn_away(link, target)
-                continue
-            if covered and self._is_covered(link, target, depth, url):
-                continue
-            candidate = self._linked(target, name, depth, url)
-            if candidate is None:
-                traps.append(target)
-            else:
-                candidates.append(candidate)
-        self.turned.bad += len(bad)
-        self.turned.trap += len(traps)
-        if faults is not None:
-            faults += _summed(bad, traps)
-        return candidates
+            band = LINK_BAND
+            if verdict is LinkVerdict.LATER:
+                self.turned.large_form += 1
+                band = LATER_BAND
+            path = url[n_chars:]
+            kind = kind_of(url) if "." in path else Kind.PAGE
+            link = pack_link(
+                url, kind, depth, page, short=short + path, profile=profile
+            )
+            mark = fingerprint(normal or self._normalize(url))
+            candidates.append(Candidate(partition, key, mark, band + link, budget))
+        return candidates, traps
 
-    def _read(self, link: bytes, schemes: frozenset[str]) -> tuple[str, str]:
-        """Return the URL of a link, and its normal form, if that is known by then.
-
-        Args:
-            link: as it was found.
-            schemes: that the document may lead to.
-
-        Raises:
-            BadUri: it is not a URL that is crawled.
-        """
-        text = link.decode(errors="replace")
-        if self._is_plain(text):
-            return text, text
-        try:
-            return to_requestable(text, schemes=schemes), ""
-        except BadUri:
-            if self._link_filter.schemes.own:  # another document may lead there
-                self._recent.forget(link)
-            raise
-
-    def _linked(self, target: str, name: str, depth: int, url: str) -> Candidate | None:
-        """Return the candidate of a link; None if it leads into a trap."""
-        if is_endless(target, self._link_filter.traps):
-            return None
-        candidate = self._link(target, name, depth, url)
-        if not (self.forms.is_busy(candidate.key) and self.forms.is_large(target)):
-            return candidate
-        if self.forms.is_far_ahead(target, url):
-            return None
-        self.turned.large_form += 1
-        return candidate._replace(item=LATER_BAND + candidate.item[1:])
+    def _judged(
+        self, candidates: list[Candidate], bad: list[Fault], traps: list[str]
+    ) -> JudgedLinks:
+        """Return candidates, and what is wrong with others; those are counted."""
+        faults = []
+        if bad:
+            self.turned.bad += len(bad)
+            faults.append(replace(bad[0], count=len(bad)))
+        if traps:
+            self.turned.trap += len(traps)
+            detail = f"a URL that grows for ever: {traps[0]}"[: Fault.MAX_DETAIL]
+            faults.append(Fault(Reason.URL_TRAP, detail, count=len(traps)))
+        return JudgedLinks(candidates, faults)
 
     def turns_away(self, host: bytes, n_links: int, *, parent: Record) -> bool:
         """Tell whether links of a document are to a host known to be out of scope.
@@ -299,7 +343,7 @@ class LinkIngest:
         """Return the URL of a seed.
 
         Raises:
-            BadUri: it is no URL that is crawled.
+            BadUri: it is not a URL that is crawled.
         """
         url = seed_url(text)
         check_scheme(url, self._link_filter.schemes.of_seeds)
@@ -311,16 +355,14 @@ class LinkIngest:
         return self.candidate(record, _BANDS[urgency])
 
     def follow_ups(
-        self, follow_ups: Iterable[FollowUp], faults: list[Fault], *, asked: str = ""
-    ) -> list[Candidate]:
-        """Return the candidates among what a source has led to.
+        self, follow_ups: Iterable[FollowUp], *, asked: str = ""
+    ) -> JudgedLinks:
+        """Return the candidates among what a document has led to beside its links.
 
-        Its own pages are always wanted; what lies elsewhere is judged like a link.
+        Parts of a source are always wanted; what lies elsewhere is judged like a link.
 
         Args:
             follow_ups: of one document.
-            faults: of the document; one is added if some have no URL, or a task that
-                no record holds.
             asked: URL of the document's record; empty if the operator named them.
         """
         candidates = []
@@ -337,34 +379,41 @@ class LinkIngest:
                 bad.append(error.fault)
                 continue
             if not follow_up.is_part_of_source:
-                if record.depth > self._max_depth:
-                    self.turned.too_deep += 1
-                    continue
-                if not self._link_filter.admits(url):
-                    self.turned.filtered += 1
+                if not self._is_wanted(url, record.depth):
                     continue
                 if is_endless(url, self._link_filter.traps):
                     traps.append(url)
                     continue
-            change = ""
-            if follow_up.change and not record.kind.is_source:
-                change = f"{fingerprint(follow_up.change):x}"
-            record = replace(
-                record,
-                url=url,
-                kind=kind_of_named(record.kind, url),
-                parent=_parent(record.parent),
-                change=change,
-                profile=self._profile,
-            )
+            record = self._to_queue(follow_up, url)
             band = _BANDS[follow_up.urgency]
             is_exempt = follow_up.is_part_of_source or _takes_dataset(record)
             if is_exempt or not self._puts_off(record, band):
                 candidates.append(self._candidate(record, band, task))
-        self.turned.bad += len(bad)
-        self.turned.trap += len(traps)
-        faults += _summed(bad, traps)
-        return candidates
+        return self._judged(candidates, bad, traps)
+
+    def _is_wanted(self, url: str, depth: int) -> bool:
+        """Return whether a requestable URL is followed; it is counted if it is not."""
+        if depth > self._max_depth:
+            self.turned.too_deep += 1
+        elif not self._link_filter.admits(url):
+            self.turned.filtered += 1
+        else:
+            return True
+        return False
+
+    def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
+        """Return the record of a follow-up, as it is queued under its URL."""
+        record, change = follow_up.record, ""
+        if follow_up.change and not record.kind.is_source:
+            change = f"{fingerprint(follow_up.change):x}"
+        return replace(
+            record,
+            url=url,
+            kind=kind_of_named(record.kind, url),
+            parent=_parent(record.parent),
+            change=change,
+            profile=self._profile,
+        )
 
     def wants(self, url: str, depth: int) -> bool:
         """Tell whether a requestable URL that is so far away would be followed."""
@@ -453,9 +502,9 @@ class LinkIngest:
 
     def seen_only(self, url: str) -> Candidate:
         """Return what marks a URL as seen, without queueing it."""
-        key = self._key_of(url)
+        place = self._place_of(url)
         mark = fingerprint(self._normalize(url))
-        return Candidate(self._partition(key), key, mark, SEEN_ONLY)
+        return Candidate(place.partition, place.key, mark, SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
         """Return the candidate of a record whose URL is requestable.
@@ -468,7 +517,7 @@ class LinkIngest:
 
     def _candidate(self, record: Record, band: bytes, task: str) -> Candidate:
         url = record.url
-        key = self._key_of(url)
+        key, partition, _, _ = self._place_of(url)
         name = self._normalize(url)
         if isinstance(record.task, RequestTask):
             name = f"{name} {int(record.kind)} {record.task.identity}"
@@ -477,43 +526,22 @@ class LinkIngest:
         elif record.change:
             name = f"{name} {record.change}"
         item = band + pack(record, key, task)
-        mark = fingerprint(name)
-        return Candidate(self._partition(key), key, mark, item, self._budget)
+        return Candidate(partition, key, fingerprint(name), item, self._budget)
 
-    def _link(self, url: str, name: str, depth: int, parent: str) -> Candidate:
-        """Return what `candidate` does for a link, of which there are most.
-
-        Args:
-            url: requestable.
-            name: its normal form, if that is known.
-            depth: of the link.
-            parent: URL of the document that has it.
-        """
-        key = self._key_of(url)
-        payload = pack_link(
-            url, kind_of(url), depth, parent, profile=self._profile, key=key
-        )
-        mark = fingerprint(name or self._normalize(url))
-        item = LINK_BAND + payload
-        return Candidate(self._partition(key), key, mark, item, self._budget)
-
-    def _partition(self, key: str) -> int:
-        partition = self._partition_of.get(key)
-        if partition is None:
-            if len(self._partition_of) >= _MAX_CACHED:
-                self._partition_of.clear()
+    def _place_of(self, url: str) -> _OriginPlace:
+        """Return where a requestable URL is queued; remember it for its origin."""
+        origin = origin_of(url)
+        place = self._places.get(origin)
+        if place is None:
+            key = self._key_of(url)
+            short = compact(f"{origin}/", key)[:-1]
             partition = partition_of(key, self._partitions)
-            self._partition_of[key] = partition
-        return partition
-
-
-def _summed(bad: list[Fault], traps: list[str]) -> list[Fault]:
-    """Return one fault for all links that are no URLs, and one for those into traps."""
-    faults = [replace(bad[0], count=len(bad))] if bad else []
-    if traps:
-        detail = f"a URL that grows for ever: {traps[0]}"[: Fault.MAX_DETAIL]
-        faults.append(Fault(Reason.URL_TRAP, detail, count=len(traps)))
-    return faults
+            place = _OriginPlace(key, partition, short, len(origin))
+            if self._keeps_places and origin.startswith(("http://", "https://")):
+                if len(self._places) >= _MAX_CACHED:
+                    self._places.clear()
+                self._places[origin] = place
+        return place
 
 
 def _takes_dataset(record: Record) -> bool:
@@ -534,7 +562,7 @@ def _parent(url: str) -> str:
         return ""
 
 
-def _without(far: set[bytes], links: list[bytes]) -> list[bytes]:
+def _without(far: set[bytes], links: Iterable[bytes]) -> list[bytes]:
     """Return the links that begin with none of these; see `links.authority`."""
     begins = tuple(far)
     if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):

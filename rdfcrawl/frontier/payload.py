@@ -45,39 +45,48 @@ def pack(record: Record, key: str, task: str | None = None) -> bytes:
     if record.lost or record.retries:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
     url, parent = record.url, record.parent
-    text = _begin(head, record.depth, url, key)
-    if (
-        parent
-        or record.chain
-        or record.task is not None
-        or record.change
-        or record.profile
-        or record.blame
-    ):
-        text += _behind(url, parent)
-        for hop in record.chain:
-            text = f"{text}\0{hop}"
-        if record.change:
-            text = f"{text}\0{_CHANGE}{record.change}"
-        if record.task is not None:
-            text = f"{text}\0{_TASK}{record.task_text() if task is None else task}"
-        if record.profile:
-            text = f"{text}\0{_PROFILE}{record.profile}"
-        if record.blame:
-            text = f"{text}\0{_BLAME}{record.blame}"
-    return text.encode("latin-1")  # one byte per character: URLs are ASCII
+    payload = pack_link(url, head, record.depth, parent, short=compact(url, key))
+    more = "".join(f"\0{hop}" for hop in record.chain)
+    if record.change:
+        more = f"{more}\0{_CHANGE}{record.change}"
+    if record.task is not None:
+        more = f"{more}\0{_TASK}{record.task_text() if task is None else task}"
+    if record.profile:
+        more = f"{more}\0{_PROFILE}{record.profile}"
+    if record.blame:
+        more = f"{more}\0{_BLAME}{record.blame}"
+    if more and not parent:
+        more = f"\0\0{more}"
+    return payload + more.encode("latin-1") if more else payload
 
 
 def pack_link(
-    url: str, kind: Kind, depth: int, parent: str, *, profile: int, key: str
+    url: str, head: int, depth: int, parent: str, *, short: str, profile: int = 0
 ) -> bytes:
-    """Return what `pack` does for the record of a link, without making that."""
-    text = _begin(int(kind), depth, url, key)
+    """Return what `pack` does for the record of a link, without making that.
+
+    Args:
+        url: of the link.
+        head: its kind.
+        depth: of the link.
+        parent: URL of the document that has it.
+        short: `uri.compact` of the URL.
+        profile: of the record.
+    """
+    text = f"{chr(head)}{chr(min(depth, 255))}{short}"
     if parent or profile:
-        text += _behind(url, parent)
+        # What both begin with: the longest that is cheap to find.
+        if parent.startswith(url):
+            shared = min(len(url), _MAX_SHARED)
+        else:
+            shared = min(url.rfind("/") + 1, _MAX_SHARED)
+            if url[:shared] != parent[:shared]:
+                shared = min(url.find("/", url.find("://") + 3) + 1, _MAX_SHARED)
+                shared = shared if url[:shared] == parent[:shared] else 0
+        text = f"{text}\0{chr(shared)}{parent[shared:]}"
     if profile:
         text = f"{text}\0{_PROFILE}{profile}"
-    return text.encode("latin-1")
+    return text.encode("latin-1")  # one byte per character: URLs are ASCII
 
 
 def unpack(payload: bytes, key: str) -> Record:
@@ -127,15 +136,6 @@ def _task(text: str) -> Task:
     return decode_task(text)
 
 
-def _begin(head: int, depth: int, url: str, key: str) -> str:
-    return f"{chr(head)}{chr(min(depth, 255))}{compact(url, key)}"
-
-
-def _behind(url: str, parent: str) -> str:
-    shared = _shared_length(url, parent)
-    return f"\0{chr(shared)}{parent[shared:]}"
-
-
 def _url(text: str, key: str) -> str:
     """Return the URL of its compact form.
 
@@ -146,14 +146,3 @@ def _url(text: str, key: str) -> str:
     if "://" in url and url.isascii() and url.isprintable():
         return url
     raise ValueError("no URL")
-
-
-def _shared_length(url: str, parent: str) -> int:
-    """Return the length of a prefix that both share: the longest that is cheap."""
-    if parent.startswith(url):
-        return min(len(url), _MAX_SHARED)
-    end = min(url.rfind("/") + 1, _MAX_SHARED)
-    if url[:end] == parent[:end]:
-        return end
-    end = min(url.find("/", url.find("://") + 3) + 1, _MAX_SHARED)
-    return end if url[:end] == parent[:end] else 0

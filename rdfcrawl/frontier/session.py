@@ -15,7 +15,7 @@ from rdfcrawl.frontier.clocks import HostClocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, DeferredLinks
 from rdfcrawl.frontier.groups import in_groups
-from rdfcrawl.frontier.intake import LinkIngest
+from rdfcrawl.frontier.intake import JudgedLinks, LinkIngest
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link import FrontierLink, start_anew
 from rdfcrawl.frontier.neighbours import HostAddresses
@@ -87,6 +87,7 @@ class CrawlSession:
         request_of: makes a request of a seed that is pushed, for spiders that make no
             documents.
         flowing: gives the tasks whose transfers come forward; set by the transport.
+        goes_by_address: hosts of one address share a delay.
         run: how often the crawl was over before and was run again.
     """
 
@@ -120,6 +121,7 @@ class CrawlSession:
             _Agreed(self.frontier, self._persistent),
             is_allowed=lambda address: not options.guard.refuses_address(address),
         )
+        self.goes_by_address: bool
         self._keys: PolitenessKey
         self.profiles = SpiderProfiles(link.frontier, link.outage)
         self._scopes: dict[int, CrawlScope] = {}
@@ -180,6 +182,7 @@ class CrawlSession:
             self.frontier, self.options, settings
         )
         self._keys = PolitenessKey(options.keys.grouping, self._addresses.address)
+        self.goes_by_address = options.keys.grouping is HostGrouping.IP
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
         self.worker = FrontierWorker(
@@ -360,7 +363,7 @@ class CrawlSession:
         if widens:
             await self._widen_scope(urls)
         await self._prime(urls)
-        candidates = self.intake.follow_ups(follow_ups, [])
+        candidates = self.intake.follow_ups(follow_ups).candidates
         await self._defer()
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
@@ -512,15 +515,17 @@ class CrawlSession:
         record = document.record
         return self._intake_for(record).turns_away(host, n_links, parent=record)
 
-    async def add_links(self, document: Document, links: set[bytes]) -> int:
-        """Offer the links of a document to the frontier; return how many went on."""
+    async def add_links(
+        self, document: Document, links: AbstractSet[bytes]
+    ) -> JudgedLinks:
+        """Offer the links of a document to the frontier; return which went on."""
         if document.is_nofollow:
             self.intake.turned.nofollow += len(links)
-            return 0
+            return JudgedLinks([], [])
         if self.link_policy is not None:
             urls = [link.decode("utf-8", "surrogateescape") for link in links]
             chosen = self.link_policy.choose(document, urls)
-            links &= {url.encode("utf-8", "surrogateescape") for url in chosen}
+            links = links & {url.encode("utf-8", "surrogateescape") for url in chosen}
         if self._n_restores != self.frontier.state.n_restores:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
@@ -528,25 +533,20 @@ class CrawlSession:
             self._forget_recent()
         if self.goes_by_address:
             await self._prime([link.decode(errors="replace") for link in links])
-        limit = _limit_of(document)
-        intake = self._intake_for(document.record)
+        record = document.record
+        intake = self._intakes.get(record.profile) or self.intake
         if intake.covered.prefixes:
-            intake.full = self._deferred.full(limit)
-        candidates = intake.links(
-            links,
-            parent=document.record,
-            url=document.url,
-            faults=document.faults,
-        )
-        self.worker.offer(candidates)
+            intake.full = self._deferred.full(_limit_of(document))
+        judged = intake.links(links, parent=record, url=document.url)
+        self.worker.offer(judged.candidates)
         if intake.put_off:
-            await self._defer(limit)
-        return len(candidates)
+            await self._defer(_limit_of(document))
+        return judged
 
     async def add_follow_ups(
         self, document: Document, follow_ups: Sequence[FollowUp]
-    ) -> int:
-        """Offer follow-ups of a document to the frontier; return how many went on."""
+    ) -> JudgedLinks:
+        """Offer follow-ups of a document to the frontier; return which went on."""
         wanted = follow_ups
         if document.is_nofollow:  # what is a part of the source itself is no link
             wanted = [each for each in follow_ups if each.is_part_of_source]
@@ -555,11 +555,10 @@ class CrawlSession:
         limit = _limit_of(document)
         intake = self._intake_for(document.record)
         intake.full = self._deferred.full(limit)
-        asked = document.record.url
-        candidates = intake.follow_ups(wanted, document.faults, asked=asked)
-        self.worker.offer(candidates)
+        judged = intake.follow_ups(wanted, asked=document.record.url)
+        self.worker.offer(judged.candidates)
         await self._defer(limit)
-        return len(candidates)
+        return judged
 
     def left_out(self, n_not_rdf: int) -> None:
         """Count files of datasets that are declared to be something else than RDF."""
@@ -598,11 +597,6 @@ class CrawlSession:
             prime=self.prime,
             found=self._addresses.found if self.goes_by_address else None,
         )
-
-    @property
-    def goes_by_address(self) -> bool:
-        """Whether hosts of one address share a delay."""
-        return self.options.keys.grouping is HostGrouping.IP
 
     async def prime(self, url: str) -> None:
         """Look up what `key_of` needs, which cannot wait."""

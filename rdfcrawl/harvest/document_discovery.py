@@ -12,7 +12,6 @@ from rdfcrawl.harvest.described import DescribedDatasets
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.failed_files import FailedFiles
 from rdfcrawl.harvest.recognition import RecognizedSources
-from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.harvest.sites import SiteOffers
 from rdfcrawl.records import Kind
 from rdfcrawl.seeds import iter_seeds
@@ -23,17 +22,22 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.discovery import Discovery
+    from rdfcrawl.harvest.scan import DocumentScan
     from rdfcrawl.records import Document, FollowUp, Record
 
 _MAX_ENDPOINTS: Final = 100_000  # that the operator named
 
 
 class DocumentDiscovery:
-    """Asks the discoverers, in the order in which their follow-ups are queued."""
+    """Asks the discoverers, in the order in which their follow-ups are queued.
+
+    Attributes:
+        follow: which IRIs of a document are links.
+    """
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
-        self._wants_datasets = context.arguments.follow.wants_datasets
+        self.follow = context.arguments.follow
         self._sources = RecognizedSources(context)
         self._sites = SiteOffers(context)
         self._datasets = DescribedDatasets(context)
@@ -41,11 +45,7 @@ class DocumentDiscovery:
         self._failed_files = FailedFiles(context)
         self._endpoints = context.arguments.endpoints
 
-    def scan(self) -> DocumentScan | None:
-        """Return what looks through a document for data; None if none is wanted."""
-        return DocumentScan() if self._wants_datasets else None
-
-    async def find(self, document: Document, scan: DocumentScan | None) -> Discovery:
+    async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return what a document leads to, beside its links.
 
         Args:
@@ -58,15 +58,16 @@ class DocumentDiscovery:
         if document.is_nofollow:
             is_file = kind is Kind.DUMP
             return await self._failed_files.find(document) if is_file else NOTHING_FOUND
-        found = await self._sources.find(document)
-        found += self._sites.find(document)
-        if scan is not None:
-            if scan.has_any:
-                found += await self._datasets.find(document, scan)
-            found += await self._collections.find(document, scan)
+        discoveries = [await self._sources.find(document), self._sites.find(document)]
+        if scan.has_any:
+            discoveries.append(await self._datasets.find(document, scan))
+        may_be_page = scan.has_any or document.links or document.record.task
+        if may_be_page and self.follow.wants_datasets:
+            discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP:
-            found += await self._failed_files.find(document)
-        return found if found is NOTHING_FOUND else self._without_named(found)
+            discoveries.append(await self._failed_files.find(document))
+        some = [each for each in discoveries if each is not NOTHING_FOUND]
+        return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
     async def request(self, record: Record) -> HttpRequest | None:
         """Return the request for a page of a collection, if it is a conditional one."""

@@ -42,7 +42,9 @@ class FollowUpQueue:
 
     async def put_links(self, links: LinkedIris, document: Document) -> None:
         """Queue links of a document; wait while the worker has too much."""
-        document.n_links += await self._session.add_links(document, set(links.iris))
+        judged = await self._session.add_links(document, links.iris)
+        document.n_links += len(judged.candidates)
+        document.faults += judged.faults
         await self._session.worker.room()
 
     async def flush(self, document: Document) -> None:
@@ -50,7 +52,9 @@ class FollowUpQueue:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             document.n_follow_ups += len(waiting)
-            document.n_links += await self._session.add_follow_ups(document, waiting)
+            judged = await self._session.add_follow_ups(document, waiting)
+            document.n_links += len(judged.candidates)
+            document.faults += judged.faults
 
 
 class HarvestedChunks:

@@ -21,6 +21,8 @@ from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.tasks.source import SourceTask
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document
@@ -40,10 +42,28 @@ class RecognizedSources:
 
     async def find(self, document: Document) -> Discovery:
         """Return the sources behind a document, but for those that dumps replace."""
-        follow_ups = recognized(document, self._wanted, self._run)
-        if not follow_ups:  # as of most documents
+        response = document.response
+        may_name_lists = response.http_links or "html" in (
+            response.media_type or "html"
+        )
+        may_be_source = response.error_body or response.media_type in _LOOKED_AT
+        if not (may_name_lists or may_be_source):  # as of most documents
             return NOTHING_FOUND
-        return found(*[x for x in follow_ups if not await self._is_taken(x.record)])
+        follow_ups: list[FollowUp] = []
+        if may_name_lists and Kind.RESOURCESYNC in self._wanted:
+            from rdfcrawl.harvest.resourcesync import (  # noqa: PLC0415 (slow)
+                listed_at,
+                named_by,
+            )
+
+            urls = named_by(document)
+            follow_ups += [listed_at(document, url, self._run) for url in urls]
+        depth, task = document.record.depth + 1, SourceTask(self._run)
+        for kind, url in _sources_behind(document):
+            record = Record(url, kind, depth, document.url, task=task)
+            if kind in self._wanted and not await self._is_taken(record):
+                follow_ups.append(FollowUp(record))
+        return found(*follow_ups)
 
     async def _is_taken(self, record: Record) -> bool:
         """Return whether all datasets of an endpoint are taken in another way."""
@@ -51,44 +71,25 @@ class RecognizedSources:
         return is_endpoint and await self._datasets.is_taken_otherwise(record.url)
 
 
-def recognized(document: Document, wanted: frozenset[Kind], run: int) -> list[FollowUp]:
-    """Return the records by which the source behind a document is harvested.
+def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
+    """Yield the kinds and URLs of the sources that a response shows.
+
+    Statements about endpoints are the registry's (`datasets`).
 
     Args:
-        document: fetched, its body not yet freed; statements about endpoints are the
-            registry's (`datasets`).
-        wanted: kinds that are harvested.
-        run: of the crawl.
+        document: fetched, its body not yet freed.
     """
-    lists = []
-    if Kind.RESOURCESYNC in wanted and _may_name_lists(document):
-        from rdfcrawl.harvest.resourcesync import listed_at, named_by  # noqa: PLC0415
-
-        lists = [listed_at(document, url, run) for url in named_by(document)]
-    urls: dict[Kind, str] = {}
     response = document.response
     if response.error_body:
-        if response.status in ERROR_STATUSES:
-            urls[Kind.SPARQL] = _endpoint(document, response.error_body)
-    elif response.media_type in _LOOKED_AT and (head := head_of(response, _HEAD_BYTES)):
-        if response.media_type in PAGE_TYPES:
-            urls[Kind.CKAN] = _portal(document, head)
-        urls[Kind.SPARQL] = _endpoint(document, head)
-    if not urls:  # as of most documents
-        return lists
-    record = document.record
-    task = SourceTask(run)
-    return lists + [
-        FollowUp(Record(url, kind, record.depth + 1, document.url, task=task))
-        for kind, url in urls.items()
-        if url and kind in wanted
-    ]
-
-
-def _may_name_lists(document: Document) -> bool:
-    """Tell whether it is worth importing what looks for lists of ResourceSync."""
-    media_type = document.media_type
-    return bool(document.response.http_links or not media_type or "html" in media_type)
+        is_source, head = response.status in ERROR_STATUSES, response.error_body
+    else:
+        is_source = response.media_type in _LOOKED_AT
+        head = head_of(response, _HEAD_BYTES) if is_source else b""
+        is_page = response.media_type in PAGE_TYPES
+        if head and is_page and (url := _portal(document, head)):
+            yield Kind.CKAN, url
+    if head and is_source and (url := _endpoint(document, head)):
+        yield Kind.SPARQL, url
 
 
 def _portal(document: Document, body: bytes) -> str:

@@ -40,9 +40,10 @@ class SiteOffers:
 
     def find(self, document: Document) -> Discovery:
         """Return what is asked for at the site of a document, if it is a new one."""
-        if is_well_known(document.record.url):
-            return _EXCUSED if document.status in _NOT_THERE else NOTHING_FOUND
-        if not (document.status and (self._wants_void or self._wants_sitemaps)):
+        url, status = document.record.url, document.response.status
+        if url.endswith(PATH) and origin_of(url) + PATH == url:
+            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
+        if not (status and (self._wants_void or self._wants_sitemaps)):
             return NOTHING_FOUND
         return self._of_site(document.record)
 
@@ -71,11 +72,6 @@ class SiteOffers:
             root = root_of(origin, self._run, is_named=False)
             records.append(replace(root, depth=record.depth + 1, parent=record.url))
         return found(*map(FollowUp, records))
-
-
-def is_well_known(url: str) -> bool:
-    """Return whether a URL is the well-known place of a site's description."""
-    return url.endswith(PATH) and origin_of(url) + PATH == url
 
 
 def _void(record: Record, depth: int) -> Record:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links import EveryLink
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.discovery import Discovery
-    from rdfcrawl.harvest.scan import DocumentScan
+    from rdfcrawl.harvest.document_discovery import DocumentDiscovery
     from rdfcrawl.links import LinkPolicy
     from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
-_BULK_BYTES = 32 * 1024  # of one chunk: few documents are so large
 
 
 class DiscoverPipeline:
@@ -46,6 +46,7 @@ class DiscoverPipeline:
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
         self._own_policies: dict[tuple[LinkPolicy, tuple[str, ...]], LinkPolicy] = {}
+        self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -74,57 +75,35 @@ class DiscoverPipeline:
         if not isinstance(item, Document):
             return pass_through(item)
         document = item
-        discovery = self._spider.harvesters_of(document.record).discovery
-        scan = discovery.scan()
+        profile = document.record.profile
+        discovery = self._discoveries.get(profile) or self._discovery_of(document)
+        follow = discovery.follow
+        if self._schemes.own:
+            follow = self._with_own(follow, document.record.url)
+        scan = DocumentScan(follow)
         links: set[bytes] = set()
         if document.chunks is not None:
-            await self._read(document, document.chunks, scan, links)
+            links = await self._read(document, document.chunks, scan)
             document.chunks = None  # they hold the body, and the document itself
+            if document.links:
+                links |= follow.choose(document.links)
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)
         if found is not NOTHING_FOUND:
             await self._take(document, found)
         if links:
-            await self._add_links(document, links)
+            judged = await self._session.add_links(document, links)
+            document.n_links += len(judged.candidates)
+            document.faults += judged.faults
         return document
 
-    async def _add_links(self, document: Document, links: set[bytes]) -> None:
-        document.n_links += await self._session.add_links(document, links)
-
-    async def _take(self, document: Document, found: Discovery) -> None:
-        """Queue the discovered follow-ups, and account for faults."""
-        if found.is_excused:
-            document.faults.clear()
-        document.faults += found.faults
-        self._session.left_out(found.n_not_rdf)
-        if follow_ups := found.follow_ups:
-            document.n_follow_ups += len(follow_ups)
-            document.n_links += await self._session.add_follow_ups(document, follow_ups)
-
-    async def _read(
-        self,
-        document: Document,
-        chunks: AsyncIterator[bytes],
-        scan: DocumentScan | None,
-        links: set[bytes],
-    ) -> None:
-        """Read all chunks; the rest of `links` is still to be added."""
-        follow = self._session.arguments_of(document.record).follow
-        if self._schemes.own:
-            follow = self._with_own(follow, document.record.url)
-        whole = None
-        try:
-            if isinstance(chunks, StoreTee) and document.response.path is None:
-                whole = chunks.whole()  # as of most documents
-            if whole is None:
-                await self._read_on(document, chunks, follow, scan, links)
-            elif document.is_followed:
-                _look_through(whole, follow, scan, links)
-        except BaseException:
-            await close_chunks(chunks)
-            raise
-        if document.links:
-            links |= follow.choose(document.links)
+    def _discovery_of(self, document: Document) -> DocumentDiscovery:
+        """Return what finds more in a document, and remember it for others."""
+        record = document.record
+        discovery = self._spider.harvesters_of(record).discovery
+        if record.profile in self._session.profiles.arguments:
+            self._discoveries[record.profile] = discovery
+        return discovery
 
     def _with_own(self, follow: LinkPolicy, url: str) -> LinkPolicy:
         """Return a policy that finds the schemes of the user's a document may name."""
@@ -136,58 +115,89 @@ class DiscoverPipeline:
             self._own_policies[follow, own] = found
         return found
 
+    async def _take(self, document: Document, found: Discovery) -> None:
+        """Queue what was discovered, and account for it."""
+        if found.is_excused:
+            document.faults.clear()
+        document.faults += found.faults
+        self._session.left_out(found.n_not_rdf)
+        if follow_ups := found.follow_ups:
+            judged = await self._session.add_follow_ups(document, follow_ups)
+            document.n_follow_ups += len(follow_ups)
+            document.n_links += len(judged.candidates)
+            document.faults += judged.faults
+
+    async def _read(
+        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
+    ) -> set[bytes]:
+        """Read to the end; return the links that are still to be added."""
+        links: set[bytes] = set()
+        whole = None
+        try:
+            if isinstance(chunks, StoreTee) and document.response.path is None:
+                whole = chunks.whole()  # as of most documents
+            if whole is None:
+                links = await self._read_on(document, chunks, scan)
+            elif document.is_followed:
+                links = scan.links(whole)
+        except BaseException:
+            await close_chunks(chunks)
+            raise
+        if scan.has_any:
+            links -= scan.urls  # they are asked for as what they are
+        return links
+
     async def _read_on(
-        self,
-        document: Document,
-        chunks: AsyncIterator[bytes],
-        follow: LinkPolicy,
-        scan: DocumentScan | None,
-        links: set[bytes],
-    ) -> None:
-        """Read chunks as they come, or the parts of a child."""
+        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
+    ) -> set[bytes]:
+        """Read chunks as they come, or what a child makes of them."""
         if document.response.path is not None and isinstance(chunks, StoreTee):
-            parts = chunks.parts(follow, wants_telling=scan is not None)
+            follow = scan.follow
+            parts = chunks.parts(follow, wants_telling=follow.wants_datasets)
             if parts is not None:
-                await self._read_parts(document, parts, follow, scan, links)
-                return
+                return await self._read_parts(document, parts, scan)
+        links: set[bytes] = set()
         async for chunk in chunks:
             if document.is_followed:
-                _look_through(chunk, follow, scan, links)
+                links |= scan.links(chunk)
                 if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links)
+                    await self._hand_on(document, links, scan)
+        return links
 
     async def _read_parts(
-        self,
-        document: Document,
-        parts: AsyncGenerator[BulkPart],
-        follow: LinkPolicy,
-        scan: DocumentScan | None,
-        links: set[bytes],
-    ) -> None:
-        """Read all parts that a child has scanned."""
+        self, document: Document, parts: AsyncGenerator[BulkPart], scan: DocumentScan
+    ) -> set[bytes]:
+        """Read to the end what a child has looked through."""
+        links: set[bytes] = set()
         async with aclosing(parts):
             async for part in parts:
                 if part.links is not None:
-                    self._add(document, part.links, links)
-                    if part.lines and scan is not None:
-                        if part.is_telling or scan.has_any:
-                            scan.feed(part.lines)
-                        links -= scan.urls
+                    links |= self._links_of_part(document, part.links)
+                    if part.lines and (part.is_telling or scan.has_any):
+                        scan.gather(part.lines)
                 elif document.is_followed:
-                    _look_through(part.lines, follow, scan, links)
+                    links |= scan.links(part.lines)
                 if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links)
+                    await self._hand_on(document, links, scan)
+        return links
 
-    def _add(self, document: Document, found: FoundLinks, links: set[bytes]) -> None:
-        """Add the links of a part, except those to a host that is out of scope."""
-        if found.others:
-            links.update(found.others.split(b"\n"))
+    def _links_of_part(self, document: Document, found: FoundLinks) -> set[bytes]:
+        """Return the links of a part, but for those to a host out of scope."""
+        links = set(found.others.split(b"\n")) if found.others else set()
         of_host, host, n_of_host, _ = found
         if of_host and not self._session.turns_away(document, host, n_of_host):
             links.update(of_host.split(b"\n"))
+        return links
 
-    async def _hand_on(self, document: Document, links: set[bytes]) -> None:
-        await self._add_links(document, links)
+    async def _hand_on(
+        self, document: Document, links: set[bytes], scan: DocumentScan
+    ) -> None:
+        """Add links while a document is read, and let go of them."""
+        if scan.has_any:
+            links -= scan.urls
+        judged = await self._session.add_links(document, links)
+        document.n_links += len(judged.candidates)
+        document.faults += judged.faults
         links.clear()
         await self._session.worker.room()
 
@@ -196,27 +206,9 @@ def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
     """Return the class that chooses among the links of documents.
 
     Raises:
-        ConfigError: the setting names no class, or one without `choose`.
+        ConfigError: the setting names none, or one that is no policy.
     """
     path = settings.get("LINK_POLICY_CLASS")
     found = load_setting("LINK_POLICY_CLASS", "class", path)
     check_method(f"LINK_POLICY_CLASS={path}", found, "choose", 2)
     return cast("type[EveryLink]", found)
-
-
-def _look_through(
-    chunk: bytes, follow: LinkPolicy, scan: DocumentScan | None, links: set[bytes]
-) -> None:
-    """Add the links of a chunk, and scan its statements for data elsewhere."""
-    if scan is None:
-        links |= follow.scan(chunk)
-    elif scan.has_any or len(chunk) < _BULK_BYTES:
-        links |= follow.scan(chunk)
-        scan.feed(chunk)
-    else:
-        found, is_telling = follow.scan_bulk(chunk)
-        links |= found
-        if is_telling:
-            scan.feed(chunk)
-    if scan is not None and scan.has_any:
-        links -= scan.urls  # they are asked for as what they are

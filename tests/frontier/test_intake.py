@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import Reason
 from rdfcrawl.frontier.intake import (
     LATER_BAND,
     LINK_BAND,
@@ -26,6 +26,7 @@ from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
 from rdfcrawl.uri import BadUri, HostGrouping, NormalForm, PolitenessKey, partition_of
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
+from tests.frontier.test_payload import urls
 from tests.support.frontier_state import scope_of
 
 PAGE = "https://a.example/page"
@@ -59,7 +60,7 @@ def new_intake(
 def taken(intake: LinkIngest, *links: bytes, depth: int = 0) -> list[Record]:
     """Return the records of the candidates among some links of a page."""
     parent = Record(PAGE, depth=depth)
-    found = intake.links(links, parent=parent, url=PAGE)
+    found = intake.links(links, parent=parent, url=PAGE).candidates
     assert all(candidate.item[:1] == LINK_BAND for candidate in found)
     return [unpack(candidate.item[1:], candidate.key) for candidate in found]
 
@@ -110,16 +111,30 @@ def test_a_link_becomes_a_record() -> None:
 def test_a_link_lies_with_its_key() -> None:
     """If a link is taken, then key and partition are those of its host."""
     intake = new_intake(partitions=7)
-    (one,) = intake.links([b"https://b.example/x"], parent=Record(PAGE), url=PAGE)
+    links = [b"https://b.example/x"]
+    (one,) = intake.links(links, parent=Record(PAGE), url=PAGE).candidates
     assert one.key == "b.example"
     assert one.partition == partition_of("b.example", 7)
+
+
+@given(urls=st.lists(urls(), max_size=8), grouping=st.sampled_from(HostGrouping))
+def test_links_are_queued_as_their_records_are(
+    urls: list[str], grouping: HostGrouping
+) -> None:
+    """If URLs are linked to, then they are queued as records of these URLs."""
+    intake = new_intake(grouping=grouping)
+    links = list(dict.fromkeys(url.encode() for url in urls))
+    found = intake.links(links, parent=Record(PAGE), url=PAGE).candidates
+    records = [Record(x.decode(), kind_of(x.decode()), 1, PAGE) for x in links]
+    other = new_intake(grouping=grouping)
+    assert found == [other.candidate(record, LINK_BAND) for record in records]
 
 
 def test_grouping_by_domain() -> None:
     """If hosts are grouped by domain, then two hosts share a key, and URLs differ."""
     intake = new_intake(grouping=HostGrouping.DOMAIN)
     links = [b"https://x.b.example/", b"https://y.b.example/"]
-    found = intake.links(links, parent=Record(PAGE), url=PAGE)
+    found = intake.links(links, parent=Record(PAGE), url=PAGE).candidates
     assert {candidate.key for candidate in found} == {"b.example"}
     urls = [unpack(candidate.item[1:], candidate.key).url for candidate in found]
     assert [url.encode() for url in urls] == links
@@ -285,7 +300,8 @@ def test_seen_only_has_the_same_fingerprint() -> None:
 @pytest.mark.parametrize("spelled", ["https://b.example/%7ex", "HTTPS://b.example/~x"])
 def test_a_link_has_the_fingerprint_of_its_normal_form(spelled: str) -> None:
     """If a link is not in its normal form, then it is the same URI as one that is."""
-    (link,) = new_intake().links([spelled.encode()], parent=Record(PAGE), url=PAGE)
+    links = [spelled.encode()]
+    (link,) = new_intake().links(links, parent=Record(PAGE), url=PAGE).candidates
     plain = new_intake().candidate(Record("https://b.example/~x"), LINK_BAND)
     assert link.fingerprint == plain.fingerprint
 
@@ -310,21 +326,21 @@ def test_two_tasks_of_one_source_are_two_records() -> None:
     records = [
         Record(PAGE, Kind.SPARQL, task=task_of(task)) for task in ("0 a", "0 b", "0 a")
     ]
-    first, second, third = new_intake().follow_ups(map(own, records), [])
+    first, second, third = new_intake().follow_ups(map(own, records)).candidates
     assert first.fingerprint == third.fingerprint != second.fingerprint
 
 
 def test_task_of_a_page_does_not_make_another_page() -> None:
     """If two records of pages differ in their task alone, then they are the same."""
     records = [Record(PAGE, task=task_of(task)) for task in ("a", "b")]
-    first, second = new_intake().follow_ups(map(own, records), [])
+    first, second = new_intake().follow_ups(map(own, records)).candidates
     assert first.fingerprint == second.fingerprint
 
 
 def test_children_are_queued_by_their_urgency() -> None:
     """If a child is wanted soon or later, then its band says so."""
     children = [FollowUp(Record(PAGE), urgency=urgency) for urgency in Urgency]
-    found = new_intake().follow_ups(children, [])
+    found = new_intake().follow_ups(children).candidates
     assert [candidate.item[:1] for candidate in found] == [b"1", b"2", b"3"]
 
 
@@ -333,18 +349,17 @@ def test_filters_judge_what_a_source_lists_but_not_its_own_pages() -> None:
     intake = new_intake(deny="page", max_depth=3)
     record = Record(PAGE, Kind.CKAN, depth=9)
     listed = [FollowUp(record), FollowUp(Record(PAGE, depth=9))]
-    assert intake.follow_ups([*listed, own(record)], []) == intake.follow_ups(
-        [own(record)], []
-    )
+    of_source = intake.follow_ups([own(record)])
+    assert intake.follow_ups([*listed, own(record)]) == of_source
     assert intake.turned.too_deep == 2
-    assert new_intake(deny="page").follow_ups([FollowUp(Record(PAGE))], []) == []
+    assert new_intake(deny="page").follow_ups([FollowUp(Record(PAGE))]).candidates == []
 
 
 def test_child_without_a_url_is_a_fault_of_its_document() -> None:
     """If a source lists what is not a URL, then the document has one fault, counted."""
-    faults: list[Fault] = []
     children = [FollowUp(Record(url)) for url in ("http://[", "no", PAGE)]
-    assert len(new_intake().follow_ups(children, faults)) == 1
+    candidates, faults = new_intake().follow_ups(children)
+    assert len(candidates) == 1
     assert [(fault.reason, fault.count) for fault in faults] == [(Reason.BAD_URI, 2)]
 
 
@@ -357,7 +372,8 @@ def test_changed_document_is_queued_once_for_each_change() -> None:
     """If a document was seen before, then each of its changes is another record."""
     intake = new_intake()
     changes = ["", "2026-01-01", "2026-01-02", "2026-01-02"]
-    found = intake.follow_ups([FollowUp(Record(PAGE), change=x) for x in changes], [])
+    children = [FollowUp(Record(PAGE), change=x) for x in changes]
+    found = intake.follow_ups(children).candidates
     marks = [candidate.fingerprint for candidate in found]
     assert len(set(marks)) == 3
     assert marks[2] == marks[3]
@@ -367,7 +383,8 @@ def test_changed_document_is_queued_once_for_each_change() -> None:
 def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     """If a changed document is redirected elsewhere, then its target has changed."""
     intake = new_intake()
-    (found,) = intake.follow_ups([FollowUp(Record(PAGE), change="2026-01-02 é")], [])
+    changed = FollowUp(Record(PAGE), change="2026-01-02 é")
+    (found,) = intake.follow_ups([changed]).candidates
     record = unpack(found.item[1:], found.key)
     assert record.change
     target = replace(record, url="https://b.example/", chain=(PAGE,))
@@ -378,12 +395,11 @@ def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
 
 def test_task_that_no_record_holds_is_a_fault() -> None:
     """If a task is too long, then the others are queued."""
-    faults: list[Fault] = []
     records = [
         Record(PAGE, Kind.CKAN, task=task_of(each))
         for each in ("x" * MAX_TASK_CHARS, "0")
     ]
-    (found,) = new_intake().follow_ups(map(own, records), faults)
+    (found,), faults = new_intake().follow_ups(map(own, records))
     assert unpack(found.item[1:], found.key) == records[1]
     assert [fault.reason for fault in faults] == [Reason.TOO_LARGE]
 
@@ -392,7 +408,7 @@ def test_task_that_no_record_holds_is_a_fault() -> None:
 def test_task_with_any_character_comes_back(text: str) -> None:
     """If a task has characters that URLs have not, then it is queued as it is."""
     record = Record(PAGE, Kind.CKAN, 0, "https://b.example/", task=task_of(text))
-    (found,) = new_intake().follow_ups([own(record)], [])
+    (found,) = new_intake().follow_ups([own(record)]).candidates
     assert unpack(found.item[1:], found.key) == record
 
 
@@ -400,7 +416,7 @@ def test_longest_task_comes_back() -> None:
     """If a task is as long as it may be, then it is queued as it is."""
     n = len(encode_task(task_of("")))
     record = Record(PAGE, Kind.SPARQL, task=task_of("x" * (MAX_TASK_CHARS - n)))
-    (found,) = new_intake().follow_ups([own(record)], [])
+    (found,) = new_intake().follow_ups([own(record)]).candidates
     assert unpack(found.item[1:], found.key) == record
 
 
@@ -415,10 +431,9 @@ def test_longest_task_comes_back() -> None:
 def test_parent_that_is_no_url_is_held_as_one(parent: str, held: str) -> None:
     """If a document is named by any IRI, then what it leads to is queued."""
     children = [FollowUp(Record("https://b.example/", parent=parent))]
-    found = new_intake().follow_ups(children, [])
-    found += new_intake().links(
-        [b"https://b.example/"], parent=Record(PAGE), url=parent
-    )
+    found = new_intake().follow_ups(children).candidates
+    links = [b"https://b.example/"]
+    found += new_intake().links(links, parent=Record(PAGE), url=parent).candidates
     assert [unpack(x.item[1:], x.key).parent for x in found] == [held, held]
 
 
@@ -433,7 +448,7 @@ def test_covered_links_are_put_off() -> None:
     part = FollowUp(
         Record("https://a.example/id/all.nt", Kind.DUMP, 1, task=DumpPart("d", 0, 0, 0))
     )
-    (own,) = intake.follow_ups([child, part], [])
+    (own,) = intake.follow_ups([child, part]).candidates
     assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"
     ((prefix, waiting),) = intake.take_put_off().items()
     assert prefix == "https://a.example/id/"
@@ -451,7 +466,7 @@ def test_no_more_is_put_off_than_there_is_room_for() -> None:
     intake.covered.replace(["https://a.example/id/", "https://a.example/x/"])
     intake.full = {"https://a.example/id/"}
     child = FollowUp(Record("https://a.example/id/2", depth=1))
-    assert intake.follow_ups([child], []) == []
+    assert intake.follow_ups([child]).candidates == []
     assert not taken(intake, b"https://a.example/id/1", b"https://a.example/x/1")
     assert list(intake.take_put_off()) == ["https://a.example/x/"]
     assert intake.turned.covered == 3
@@ -474,9 +489,8 @@ def test_what_is_queued_already_need_not_be_offered() -> None:
 def test_links_into_a_trap_are_one_fault() -> None:
     """If links of a page grow for ever, then they are counted, and one fault."""
     intake = new_intake(trap_limits=TrapLimits())
-    faults: list[Fault] = []
     grown = [b"https://a.example/x" + b"/y" * n for n in range(1, 10)]
-    found = intake.links(grown, parent=Record(PAGE), url=PAGE, faults=faults)
+    found, faults = intake.links(grown, parent=Record(PAGE), url=PAGE)
     assert len(found) == 3
     assert [(fault.reason, fault.count) for fault in faults] == [(Reason.URL_TRAP, 6)]
     assert intake.turned.trap == 6
@@ -484,7 +498,7 @@ def test_links_into_a_trap_are_one_fault() -> None:
     assert not intake.wants_target(page, "https://a.example/y/y/y/y/")
     assert intake.wants_target(page, "https://a.example/y/y/y/")
     children = [FollowUp(Record("https://a.example/y/y/y/y/"))]
-    assert intake.follow_ups(children, faults) == []
+    assert intake.follow_ups(children).candidates == []
     assert intake.seed("https://a.example/y/y/y/y/").key == "a.example"
 
 
@@ -493,9 +507,8 @@ def test_very_many_links_of_one_form_go_behind_the_others() -> None:
     intake = new_intake(trap_limits=TrapLimits(of_form=5))
     pages = [f"https://a.example/list?page={n}".encode() for n in range(30)]
     items = [b"https://a.example/item/%d/1" % n for n in range(2000, 2100)]
-    found = intake.links(
-        [*pages, b"https://a.example/about", *items], parent=Record(PAGE), url=PAGE
-    )
+    links = [*pages, b"https://a.example/about", *items]
+    found = intake.links(links, parent=Record(PAGE), url=PAGE).candidates
     bands = {x.item[1:].split(b"\0")[1][1:]: x.item[:1] for x in found}
     assert len(found) == 30 + 1 + 100
     assert bands[b"/list?page=0"] == LINK_BAND
@@ -508,13 +521,14 @@ def test_own_schemes_are_reached_from_themselves() -> None:
     """If a link is of a scheme of the user's, then who was asked for it decides."""
     intake = new_intake(schemes=SchemePolicy(frozenset({"s3", "file"})))
     link, own = b"s3://b/x", Record("s3://b/")
-    faults: list[Fault] = []
     # A source of the Web may call its documents what it likes.
     for url in (PAGE, "s3://b/named"):
-        assert not intake.links([link], parent=Record(PAGE), url=url, faults=faults)
-    assert [fault.reason for fault in faults] == [Reason.BAD_URI] * 2
-    assert not intake.links([b"file:///x"], parent=own, url=own.url)
-    (found,) = intake.links([link], parent=own, url=own.url)  # it was not forgotten
+        candidates, faults = intake.links([link], parent=Record(PAGE), url=url)
+        assert not candidates
+        assert [fault.reason for fault in faults] == [Reason.BAD_URI]
+    assert not intake.links([b"file:///x"], parent=own, url=own.url).candidates
+    # It was not forgotten.
+    (found,) = intake.links([link], parent=own, url=own.url).candidates
     assert found.key == "s3!b"
 
 
@@ -525,4 +539,5 @@ def test_follow_ups_of_own_schemes(asked: str, n_taken: int) -> None:
     """If a source names a scheme of the user's, then it has to be of it itself."""
     intake = new_intake(schemes=SchemePolicy(frozenset({"s3", "file"})))
     follow_up = FollowUp(Record("s3://b/x", parent="s3://b/"), is_part_of_source=True)
-    assert len(intake.follow_ups([follow_up], [], asked=asked)) == n_taken
+    found = intake.follow_ups([follow_up], asked=asked)
+    assert len(found.candidates) == n_taken

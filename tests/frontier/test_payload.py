@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.frontier.payload import pack, pack_link, unpack
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, requestable
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, compact, requestable
 from tests.support.task_values import tasks
 
 _schemes = st.sampled_from(["http", "https", "ftp"])
@@ -60,10 +60,11 @@ def records(draw: st.DrawFn) -> Record:
 def test_links_are_packed_as_their_records_are(record: Record) -> None:
     """If a link is packed, then as the record that has nothing but what links have."""
     link = replace(record, chain=(), lost=0, retries=0, task=None, change="")
+    kind, short = int(link.kind), compact(link.url, "a.example")
     packed = pack_link(
-        link.url, link.kind, link.depth, link.parent, profile=link.profile, key="a.b"
+        link.url, kind, link.depth, link.parent, short=short, profile=link.profile
     )
-    assert packed == pack(link, "a.b")
+    assert packed == pack(link, "a.example")
 
 
 @given(
