@@ -93,7 +93,7 @@ class DocumentParsing:
     async def _add(self, document: Document, requests: list[FollowUp]) -> None:
         judged = await self._session.add_follow_ups(document, requests)
         document.faults += judged.faults
-        await self._session.worker.room()
+        await self._session.worker.links.room()
         requests.clear()
 
 

@@ -108,8 +108,8 @@ class PendingRequests:
 
     def leave(self) -> None:
         """Offer what is left with the links of the last visits."""
-        intake = self._session.intake
-        self._session.worker.offer(map(intake.seed, self._seeds))
-        self._session.worker.offer(intake.request(*each) for each in self._requests)
+        intake, links = self._session.intake, self._session.worker.links
+        links.offer(map(intake.seed, self._seeds))
+        links.offer(intake.request(*each) for each in self._requests)
         self._seeds.clear()
         self._requests.clear()

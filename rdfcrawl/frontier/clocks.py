@@ -291,7 +291,7 @@ class _Undelayed(SoloTurn):
     async def again(self) -> bool:
         """See `SoloTurn.again`."""
         with suppress(RedisError):
-            await self._worker.confirm()
+            await self._worker.leases.confirm()
         return self.is_good()
 
     async def elsewhere(self, url: str) -> bool:
@@ -397,7 +397,7 @@ class _HostTurn(SoloTurn):
         self._token, self.sent_at = turns.clocks.new_token(), 0.0
         while not self._sleepers.is_stopping:
             if steady_time() >= turns.worker.leases_until:
-                await turns.worker.confirm()
+                await turns.worker.leases.confirm()
             if visit is not None and visit.is_lost:
                 return False
             # From before it is asked, so that it is over here before it is there.

@@ -405,7 +405,7 @@ class FrontierScheduler(BaseScheduler):
         figures = {
             "frontier/new": added.new,
             "frontier/seen": added.seen,
-            "frontier/lost_leases": session.worker.lost_leases,
+            "frontier/lost_leases": session.worker.committer.lost_leases,
             "link/recent": turned.recent,
             "link/bad": turned.bad,
             "link/filtered": turned.filtered,

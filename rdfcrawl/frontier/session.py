@@ -196,8 +196,8 @@ class CrawlSession:
             account_for=account_for,
         )
         self.clocks = HostClocks(self.frontier, self._persistent)
-        self.worker.prepare = self._learn
-        self.worker.restore = self._restore
+        self.worker.claimer.prepare = self._learn
+        self.worker.links.restore_shared = self._restore
         if options.run is None:
             self.run = await self.frontier.begin_run()
         else:
@@ -336,7 +336,7 @@ class CrawlSession:
             added = await self._persistent(
                 partial(self.frontier.add, candidates), what="seeds"
             )
-            self.worker.added_at_once(candidates)
+            self.worker.links.added_at_once(candidates)
             new += added.new
         return new
 
@@ -348,7 +348,7 @@ class CrawlSession:
         await self._persistent(
             partial(self.frontier.add, candidates), what="add requests"
         )
-        self.worker.added_at_once(candidates)
+        self.worker.links.added_at_once(candidates)
 
     async def add_sources(
         self, follow_ups: Sequence[FollowUp], *, widens: bool = True
@@ -368,7 +368,7 @@ class CrawlSession:
         added = await self._persistent(
             partial(self.frontier.add, candidates), what="sources"
         )
-        self.worker.added_at_once(candidates)
+        self.worker.links.added_at_once(candidates)
         return added.new
 
     async def _widen_scope(self, seeds: Iterable[str]) -> None:
@@ -471,10 +471,10 @@ class CrawlSession:
         async for group in self._deferred.groups(prefix):
             await self._prime([each.record.url for each in group])
             self.intake.full = self._deferred.full()
-            self.worker.offer(self.intake.again(group))
+            self.worker.links.offer(self.intake.again(group))
             for other, waiting in self.intake.take_put_off().items():
                 await self._deferred.put(other, waiting)
-            await self.worker.room()
+            await self.worker.links.room()
 
     async def _defer(self, limit: int = MAX_DEFERRED) -> None:
         """Keep what a document has led to and is covered.
@@ -538,7 +538,7 @@ class CrawlSession:
         if intake.covered.prefixes:
             intake.full = self._deferred.full(_limit_of(document))
         judged = intake.links(links, parent=record, url=document.url)
-        self.worker.offer(judged.candidates)
+        self.worker.links.offer(judged.candidates)
         if intake.put_off:
             await self._defer(_limit_of(document))
         return judged
@@ -556,7 +556,7 @@ class CrawlSession:
         intake = self._intake_for(document.record)
         intake.full = self._deferred.full(limit)
         judged = intake.follow_ups(wanted, asked=document.record.url)
-        self.worker.offer(judged.candidates)
+        self.worker.links.offer(judged.candidates)
         await self._defer(limit)
         return judged
 
@@ -572,7 +572,7 @@ class CrawlSession:
         """Mark a URL as seen; return whether it had not been."""
         if self.goes_by_address:
             await self._prime([url])
-        return await self.worker.mark_seen(self.intake.seen_only(url))
+        return await self.worker.links.mark_seen(self.intake.seen_only(url))
 
     def wants(self, record: Record, url: str, depth: int) -> bool:
         """Return `LinkIngest.wants`: the URL that a record leads to is followed."""
@@ -608,10 +608,10 @@ class CrawlSession:
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only to be marked as seen."""
-        self.worker.offer(
+        self.worker.links.offer(
             self._intake_for(record).redirected(record) for record in outlinks
         )
-        self.worker.offer(self.intake.seen_only(url) for url in known)
+        self.worker.links.offer(self.intake.seen_only(url) for url in known)
 
     async def _prime(self, urls: Iterable[str]) -> None:
         if self.goes_by_address:

@@ -38,14 +38,14 @@ class FollowUpQueue:
         self._waiting.append(follow_up)
         if len(self._waiting) >= self._at_once:
             await self.flush(document)
-            await self._session.worker.room()
+            await self._session.worker.links.room()
 
     async def put_links(self, links: LinkedIris, document: Document) -> None:
         """Queue links of a document; wait while the worker has too much."""
         judged = await self._session.add_links(document, links.iris)
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
-        await self._session.worker.room()
+        await self._session.worker.links.room()
 
     async def flush(self, document: Document) -> None:
         """Queue what is waiting."""

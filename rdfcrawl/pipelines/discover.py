@@ -199,7 +199,7 @@ class DiscoverPipeline:
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
         links.clear()
-        await self._session.worker.room()
+        await self._session.worker.links.room()
 
 
 def link_policy_class(settings: BaseSettings) -> type[EveryLink]:

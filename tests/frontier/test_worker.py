@@ -127,7 +127,7 @@ async def test_links_after_the_end_are_followed(make_frontier: MakeFrontier) -> 
     worker = new_worker(frontier)
     await worker.open()
     await until(lambda: worker.is_over)
-    worker.offer(candidates(frontier, paths(1)))
+    worker.links.offer(candidates(frontier, paths(1)))
     assert not worker.is_over
     visit = await next_visit(worker)
     make(visit)
@@ -166,7 +166,7 @@ class TestCommit:
         await worker.open()
         visit = await next_visit(worker)
         seen.clear()
-        worker.offer(candidates(frontier, ["https://b.example/child"]))
+        worker.links.offer(candidates(frontier, ["https://b.example/child"]))
         make(visit)
         worker.finish(visit)
         await until(lambda: "ack" in seen)
@@ -288,7 +288,7 @@ class TestClose:
         finished = await next_visit(worker)
         begun = await next_visit(worker)
         await until(lambda: worker.n_visits == 3)
-        worker.offer(candidates(frontier, ["https://e.example/child"]))
+        worker.links.offer(candidates(frontier, ["https://e.example/child"]))
         worker.finish(finished)
         await worker.close()
         counts = await frontier.counts()
@@ -345,14 +345,14 @@ class TestBounds:
         await worker.open()
         await until(lambda: worker.n_visits == 1)
         await redis.client_pause(1500, all=False)
-        worker.offer(candidates(frontier, paths(101, "b.example")))
-        waiting = asyncio.create_task(worker.room())
+        worker.links.offer(candidates(frontier, paths(101, "b.example")))
+        waiting = asyncio.create_task(worker.links.room())
         await asyncio.sleep(0.25)
         assert worker.next_visit() is None
-        assert worker.n_buffered == 101
+        assert worker.links.n_waiting == 101
         assert not waiting.done()
         await asyncio.wait_for(waiting, LONGEST_SECS)
-        assert worker.n_buffered <= 50
+        assert worker.links.n_waiting <= 50
         assert worker.next_visit() is not None
         await worker.close()
         await check_frontier(frontier)
@@ -365,7 +365,7 @@ class TestBounds:
         worker = new_worker(frontier, has_started=False)
         await worker.open()
         await redis.config_set("maxmemory", 1)
-        worker.offer(candidates(frontier, paths(1)))
+        worker.links.offer(candidates(frontier, paths(1)))
         worker.has_started = True
         await asyncio.sleep(0.8)
         assert not worker.is_over
@@ -408,7 +408,7 @@ class TestBounds:
         await redis.config_set("maxmemory", 0)
         worker.finish(visit)
         await until(lambda: worker.is_over)
-        assert worker.lost_leases == 0
+        assert worker.committer.lost_leases == 0
         assert (await frontier.counts()).done == 1
         await worker.close()
 
@@ -418,8 +418,8 @@ class TestBounds:
         worker = new_worker(frontier)
         (candidate,) = candidates(frontier, paths(1))
         mark = candidate._replace(item=b"k")
-        assert await worker.mark_seen(mark)
-        assert not await worker.mark_seen(mark)
+        assert await worker.links.mark_seen(mark)
+        assert not await worker.links.mark_seen(mark)
 
     async def test_a_mark_whose_answer_is_lost_is_new(
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
@@ -439,7 +439,7 @@ class TestBounds:
             return added
 
         monkeypatch.setattr(frontier, "add", add_and_break)
-        assert await worker.mark_seen(candidate._replace(item=b"k"))
+        assert await worker.links.mark_seen(candidate._replace(item=b"k"))
         assert n_calls == 2
 
 
@@ -468,7 +468,7 @@ class TestLostLeases:
         assert active.is_lost
         assert "lost 4 leases" in caplog.text
         worker.finish(active)
-        await until(lambda: worker.lost_leases == 1)
+        await until(lambda: worker.committer.lost_leases == 1)
         await worker.close()
         counts = await frontier.counts()
         assert (counts.queued, counts.leased, counts.done) == (8, 0, 0)
@@ -532,7 +532,7 @@ class Site:
                 await asyncio.sleep(0.02)
                 for url in make(visit):
                     self.visited.append(url)
-                    worker.offer(candidates(self.frontier, self.children(url)))
+                    worker.links.offer(candidates(self.frontier, self.children(url)))
                 self.working -= 1
                 worker.finish(visit)
         self.over_too_early |= self.working > 0
@@ -558,15 +558,17 @@ class TestEnd:
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If seeds are handed in, then they are visited at once, and all is over."""
-        for name, secs in (("_BACK_OFF_SECS", (1e3, 1e3)), ("_LOOK_AGAIN_SECS", 1e3)):
-            monkeypatch.setattr(f"rdfcrawl.frontier.worker.{name}", secs)
+        claimer = "rdfcrawl.frontier.claimer"
+        monkeypatch.setattr(f"{claimer}._BACK_OFF_SECS", (1e3, 1e3))
+        for module in (claimer, "rdfcrawl.frontier.committer"):
+            monkeypatch.setattr(f"{module}.LOOK_AGAIN_SECS", 1e3)
         frontier = await make_frontier()
         worker = new_worker(frontier, has_started=False)
         await worker.open()
         await asyncio.sleep(0.1)  # it has looked, and found nothing
         seeds = candidates(frontier, paths(1))
         await frontier.add(seeds)
-        worker.added_at_once(seeds)
+        worker.links.added_at_once(seeds)
         visit = await next_visit(worker)
         worker.has_started = True
         worker.finish(visit)
@@ -585,7 +587,7 @@ class TestEnd:
         await idle.open()
         await asyncio.sleep(0.6)
         assert not idle.is_over
-        busy.offer(candidates(frontier, ["https://b.example/child"]))
+        busy.links.offer(candidates(frontier, ["https://b.example/child"]))
         busy.finish(visit)
         async with asyncio.timeout(LONGEST_SECS):
             while True:
@@ -734,7 +736,7 @@ class Traffic:
             urls = make(visit)
             self.visited.update(urls)
             children = [url + "/child" for url in urls if "child" not in url]
-            self.worker.offer(candidates(self.frontier, children))
+            self.worker.links.offer(candidates(self.frontier, children))
             self.worker.finish(visit)
 
     async def add(self) -> None:

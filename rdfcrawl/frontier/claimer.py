@@ -1,0 +1,138 @@
+"""The claim of visits: hosts that are due are leased, in this worker's partitions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
+from rdfcrawl.frontier.homes import homes_and_others
+from rdfcrawl.frontier.leases import beat_secs
+from rdfcrawl.frontier.patience import HostPatience
+from rdfcrawl.frontier.worker_state import sleep_until
+from rdfcrawl.turns import steady_time
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from rdfcrawl.frontier.link_sender import LinkSender
+    from rdfcrawl.frontier.worker_state import WorkerState
+    from rdfcrawl.records import Record, Visit
+
+_BACK_OFF_SECS = 0.05, 0.5  # between empty claims
+
+
+class VisitClaimer:
+    """Keeps visits at hand.
+
+    Args:
+        state: of the worker.
+        links: that are on their way to the frontier.
+        wake: called when there are new visits.
+        see_whether_over: called when nothing was claimed.
+
+    Attributes:
+        prepare: called with records that were claimed, before they are visited.
+    """
+
+    def __init__(
+        self,
+        state: WorkerState,
+        links: LinkSender,
+        *,
+        wake: Callable[[], None],
+        see_whether_over: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.prepare: Callable[[Sequence[Record]], Awaitable[None]] | None = None
+        self._state = state
+        self._links = links
+        self._wake = wake
+        self._see_whether_over = see_whether_over
+        self._patience = HostPatience(state.options, self._look_for_hosts)
+
+    async def run(self) -> None:
+        """Claim until the worker stops."""
+        state = self._state
+        pause, longest = _BACK_OFF_SECS
+        if state.frontier.shortest_delay_secs < state.frontier.options.delay_secs:
+            # Until all others know of our delay, and keep it.
+            await sleep_until(state.stopping, 1.5 * beat_secs(state.frontier))
+        while not state.stopping.is_set():
+            state.claim_now.clear()
+            wanted = state.options.visits - len(state.ready)
+            if wanted > state.options.visits // 2:
+                claimed, due = await self._claim(wanted)
+                if claimed:
+                    pause = _BACK_OFF_SECS[0]
+                    self._wake()
+                    continue
+                pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
+                await self._see_whether_over()
+                if state.has_started and not (state.ready or self._links.n_waiting):
+                    await self._patience.look()
+            await sleep_until(state.claim_now, pause * random.uniform(0.8, 1.2))
+
+    async def _claim(self, wanted: int) -> tuple[bool, float]:
+        """Claim up to about `wanted` visits; return whether, and when to ask again."""
+        state = self._state
+        now = monotonic()
+        partitions = [p for p in self._partitions() if state.due.get(p, 0) <= now]
+        if not partitions:
+            return False, max(0.0, min(state.due.values()) - now)
+        most_keys = max(1, -(-wanted // len(partitions)))
+        # Crowds have their turns, and beyond these no more than is idle: what is
+        # claimed ahead of time would hold up those that are due by then.
+        n_idle = max(0, state.options.visits + state.n_slow - state.n_visits)
+        claim = partial(
+            state.frontier.claim,
+            partitions,
+            most_keys=most_keys,
+            most_spare=-(-n_idle // len(partitions)),
+            number=state.frontier.new_claim(),
+        )
+        leased_until = steady_time() + state.frontier.options.lease_secs
+        state.stirred.clear()
+        visits, next_due = await state.persistent(claim, what="claim")
+        state.leases_until = min(state.leases_until, leased_until)
+        await self._take(visits)
+        rest = min(next_due or LOOK_AGAIN_SECS, LOOK_AGAIN_SECS)
+        if next_due == 0 and n_idle:
+            rest = 0.0
+        found = Counter(visit.partition for visit in visits)
+        for p in partitions:
+            if found[p] < most_keys and p not in state.stirred:
+                state.due[p] = now + rest
+        return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
+
+    async def _take(self, visits: list[Visit]) -> None:
+        """Make claimed visits ready."""
+        state = self._state
+        self._patience.judge(visits)
+        try:
+            if visits and self.prepare is not None:
+                await self.prepare([x for visit in visits for x in visit.records])
+        finally:
+            # Those of crowds come last: they were due before others only by number.
+            ready = [*state.ready, *visits]
+            state.ready = deque(sorted(ready, key=lambda visit: visit.is_of_crowd))
+
+    def _partitions(self) -> Sequence[int]:
+        state = self._state
+        n, live = state.frontier.partitions, tuple(state.live)
+        home, others = homes_and_others(state.options.name, live, n)
+        if not others:
+            return home
+        # One look in ten goes elsewhere: work is stolen from who has too much.
+        share = max(1, len(home) // 10) if state.ready else n
+        return (*home, *random.sample(others, min(share, len(others))))
+
+    async def _look_for_hosts(
+        self, patience_secs: float, is_last_wait: bool
+    ) -> tuple[int, int, float]:
+        look = partial(
+            self._state.frontier.down, patience_secs, is_last_wait=is_last_wait
+        )
+        return await self._state.persistent(look, what="look for hosts that refuse")

@@ -1,0 +1,174 @@
+"""Links on their way to the frontier, and again if Redis has lost them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.frontier.candidate import SEEN_ONLY
+from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
+    from rdfcrawl.frontier.worker_state import WorkerState
+
+logger = logging.getLogger(__name__)
+
+ADD_SECS = 0.2  # a link waits at most so long in this process
+_ADD_URIS = 500
+# What a replica lags behind, or a server that syncs its file each second loses, twice
+# and thrice over; and what that may take in memory.
+_WINDOW_SECS = 10.0
+_MAX_REMEMBERED = 50_000
+
+
+class LinkSender:
+    """Hands links to the frontier, many at a time.
+
+    Attributes:
+        unsent: links on their way to Redis, or tried in vain.
+        sent_at: monotonic time when links were last sent.
+        restore_shared: called when Redis may have lost what it took last.
+    """
+
+    def __init__(self, state: WorkerState) -> None:
+        self._state = state
+        self._buffer: list[Candidate] = []
+        self.unsent: list[Candidate] = []
+        self.sent_at = 0.0
+        self.restore_shared: Callable[[], Awaitable[None]] | None = None
+        self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
+        self._add_at = 0.0
+        self._n_restores = state.frontier.state.n_restores
+        # What Redis took in the last seconds, and may lose: when, what.
+        self._remembered: deque[tuple[float, Sequence[Candidate]]] = deque()
+        self._n_remembered = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """Links not yet sent to the frontier."""
+        return len(self._buffer) + len(self.unsent)
+
+    @property
+    def must_restore(self) -> bool:
+        """Whether Redis may have lost what it took last, and was not given it again."""
+        return self._n_restores != self._state.frontier.state.n_restores
+
+    def offer(self, candidates: Iterable[Candidate]) -> None:
+        """Hand links to the frontier; they are sent with many others."""
+        self._state.is_over = False
+        self._buffer.extend(candidates)
+        if len(self._buffer) >= _ADD_URIS:
+            self._state.commit_now.set()
+
+    async def room(self) -> None:
+        """Wait while too many links are unsent."""
+        while self.n_waiting > self._state.options.max_buffered // 2:
+            self._state.commit_now.set()
+            await asyncio.sleep(0.05)
+
+    async def mark_seen(self, candidate: Candidate) -> bool:
+        """Mark a URI as seen at once; return whether it was, or may have been, new."""
+        n_calls = 0
+
+        async def add() -> AddedCounts:
+            nonlocal n_calls
+            n_calls += 1
+            return await self._state.frontier.add([candidate])
+
+        added = await self._state.persistent(add, what="add")
+        # The answer of an earlier call is lost, and may have been that it was new:
+        # better that two fetch it than nobody.
+        return added.new == 1 or n_calls > 1
+
+    def added_at_once(self, candidates: Sequence[Candidate]) -> None:
+        """Take note of what others have added: it is claimed without a wait."""
+        state = self._state
+        state.is_over = False
+        self._remember(candidates)
+        state.stir(state.frontier.whereabouts.partitions(candidates))
+        state.claim_now.set()
+
+    async def send(self) -> bool:
+        """Queue the links at hand; return whether it is known which of them wait.
+
+        A full server takes none. Then hosts are released all the same, or the crawl
+        would stand still with them: only the commit of visits whose own links wait
+        does so, too.
+        """
+        state = self._state
+        self.sent_at = monotonic()
+        self.unsent += self._buffer
+        self._buffer = []
+        candidates = self.unsent
+        if not candidates or self.sent_at < self._add_at:
+            return not candidates
+        add = partial(state.frontier.add, candidates)
+        try:
+            added = await state.persistent(add, what="add", waits_for_memory=False)
+        except RedisError as error:
+            if not is_full(error):
+                raise
+            await self._wait_for_memory(error)
+            return True
+        self._remember(candidates)
+        state.added += added
+        if added.new:
+            state.stir(state.frontier.whereabouts.partitions(candidates))
+        if self._full_pause_secs:
+            logger.info("Redis accepts links again")
+            self._full_pause_secs = 0.0
+        self.unsent = []
+        if self.must_restore:
+            await self.restore()
+        return True
+
+    async def _wait_for_memory(self, error: RedisError) -> None:
+        look = partial(self._state.frontier.unseen, self.unsent)
+        self.unsent = await self._state.persistent(look, what="look for links")
+        if not self._full_pause_secs:
+            logger.warning(
+                "Redis is full: links wait for memory, all else continues: %s",
+                one_line(error),
+            )
+        longest = MAX_PAUSE_SECS
+        self._full_pause_secs = min(longest, max(ADD_SECS, 2 * self._full_pause_secs))
+        self._add_at = monotonic() + self._full_pause_secs
+
+    def _remember(self, candidates: Sequence[Candidate]) -> None:
+        """Keep for a while what was added: Redis may come back without it."""
+        now = monotonic()
+        remembered = self._remembered
+        remembered.append((now, candidates))
+        self._n_remembered += len(candidates)
+        if self.must_restore:
+            return
+        while remembered and (
+            now - remembered[0][0] > _WINDOW_SECS
+            or self._n_remembered > _MAX_REMEMBERED
+        ):
+            self._n_remembered -= len(remembered.popleft()[1])
+
+    async def restore(self) -> None:
+        """Add again what Redis may have lost, before anything is acknowledged.
+
+        What only marks a URI as seen is no part of it: the visit that has set the mark
+        may be made again, and must find its redirect targets unseen.
+        """
+        state = self._state
+        while self.must_restore:
+            n_restores = state.frontier.state.n_restores
+            if self.restore_shared is not None:
+                await state.persistent(self.restore_shared, what="restore")
+            for _, candidates in list(self._remembered):
+                queued = [x for x in candidates if x.item != SEEN_ONLY]
+                await state.persistent(partial(state.frontier.add, queued), what="add")
+            self._n_restores = n_restores

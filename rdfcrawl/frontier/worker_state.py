@@ -1,0 +1,114 @@
+"""What the parts of a worker share: its visits, by how far they are, and signals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rdfcrawl.frontier.candidate import AddedCounts
+from rdfcrawl.frontier.client import StateCounts
+from rdfcrawl.turns import steady_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rdfcrawl.errors import CrawlGone
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.options import WorkerOptions
+    from rdfcrawl.frontier.outage import RedisRetry
+    from rdfcrawl.records import Visit
+
+
+class WorkerState:
+    """The state of one worker.
+
+    Attributes:
+        ready: visits that are leased and not begun.
+        active: visits that are being made.
+        finished: visits whose children are not queued yet.
+        unfed: visits that are released, and whose children wait for memory.
+        released: visits whose children are queued, and whose stores are not flushed.
+        durable: visits that wait to be acknowledged, and until when.
+        due: partitions where nothing is to be claimed before a time.
+        stirred: partitions where something may have become due since the last claim.
+        added: what became of the links that were sent.
+        counts: of the crawl, as they were seen last.
+        live: names of the workers of the crawl.
+        is_over: the crawl is over, as far as it is known here.
+        n_slow: visits that have given up their places to others.
+        gone: why the crawl cannot go on, once Redis no longer has it.
+        leases_until: when the leases of this worker run out, by `turns.steady_time`.
+    """
+
+    def __init__(
+        self, frontier: Frontier, options: WorkerOptions, outage: RedisRetry
+    ) -> None:
+        self.frontier = frontier
+        self.options = options
+        self.persistent = outage.persistent
+        self.ready: deque[Visit] = deque()
+        self.active: set[Visit] = set()
+        self.finished: list[Visit] = []
+        self.unfed: list[Visit] = []
+        self.released: list[Visit] = []
+        self.durable: deque[tuple[float, list[Visit]]] = deque()
+        self.due: dict[int, float] = {}
+        self.stirred: set[int] = set()
+        self.added = AddedCounts()
+        self.counts = StateCounts()
+        self.live: list[str] = [options.name]
+        self.is_over = False
+        self.n_slow = 0
+        self.gone: CrawlGone | None = None
+        self.leases_until = steady_time() + frontier.options.lease_secs
+        self.stopping = outage.stopping
+        self.claim_now = asyncio.Event()
+        self.commit_now = asyncio.Event()
+        self.tell_now = asyncio.Event()
+        self._has_started = False
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the spider has no seeds to hand in; told at once."""
+        return self._has_started
+
+    @has_started.setter
+    def has_started(self, has_started: bool) -> None:
+        if has_started != self._has_started:
+            self.tell_now.set()
+        self._has_started = has_started
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other worker was seen lately."""
+        return len(self.live) < 2
+
+    @property
+    def n_visits(self) -> int:
+        """Visits at hand or being made."""
+        return len(self.ready) + len(self.active)
+
+    def held(self) -> list[Visit]:
+        """Return all visits that this worker has leased."""
+        return [
+            *self.ready,
+            *self.active,
+            *self.finished,
+            *self.unfed,
+            *self.released,
+            *(visit for _, visits in self.durable for visit in visits),
+        ]
+
+    def stir(self, partitions: Iterable[int]) -> None:
+        """Look again where something may have become due."""
+        for partition in partitions:
+            self.due.pop(partition, None)
+            self.stirred.add(partition)
+
+
+async def sleep_until(event: asyncio.Event, secs: float) -> None:
+    """Sleep until something happens, and no longer than so many seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), secs)
