@@ -1,4 +1,4 @@
-"""Host names to addresses, many at a time."""
+"""Resolve host names, many at a time."""
 
 from __future__ import annotations
 
@@ -57,17 +57,24 @@ class NameResolver(AbstractResolver):
         if self._tell is not None and found:
             self._tell(host, [str(row[4][0]) for row in found])
         return [
-            ResolveResult(
-                hostname=host,
-                host=str(address[0]),
-                port=int(address[1]),
-                family=address_family,
-                proto=proto,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
+            resolved(host, str(address[0]), int(address[1]), address_family, proto)
             for address_family, _, proto, _, address in found
         ]
 
     async def close(self) -> None:
         """Let each thread end after its lookup."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def resolved(
+    host: str, address: str, port: int, family: int, proto: int = 0
+) -> ResolveResult:
+    """Return one address of a host as aiohttp takes it."""
+    return ResolveResult(
+        hostname=host,
+        host=address,
+        port=port,
+        family=family,
+        proto=proto,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )

@@ -1,4 +1,4 @@
-"""What the crawler says it can read."""
+"""`Accept` headers: what the crawler can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question to the web and its answer: the seam between visits and transport."""
+"""One request and its response: the seam between visits and HTTP clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_ERROR_BODY_BYTES: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """How to ask for a URI, whatever the URI.
+    """Headers and limits of a request, whatever its URI.
 
     Attributes:
         accept: value of the `Accept` header.
@@ -56,7 +56,7 @@ class RequestOptions:
 
     @property
     def is_conditional(self) -> bool:
-        """Whether 304 is an answer to it (RFC 9110 13.1)."""
+        """Whether the request may be answered by 304 (RFC 9110 13.1)."""
         if not self.headers:  # as most
             return False
         return any(name.lower().startswith("if-") for name, _ in self.headers)
@@ -64,7 +64,7 @@ class RequestOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """How a record is asked for that is more than the GET of its URL.
+    """The request for a record that needs more than a GET of its URL.
 
     Attributes:
         url: on the host of the record's URL.
@@ -83,7 +83,7 @@ class HttpRequest:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HttpResponse(FetchedResponse):
-    """What came back for one request, and how the transport fared.
+    """The response to one request, or why there is none.
 
     Attributes:
         location: of `Location`, unresolved.
@@ -115,18 +115,18 @@ class HttpResponse(FetchedResponse):
     is_unasked: bool = False
 
     def leave(self, put_off_secs: float) -> None:
-        """Take note that it failed by us, and is to be asked for again later."""
+        """Note that the request failed because of us, to be repeated later."""
         self.is_own_fault = True
         self.put_off_secs = put_off_secs
 
 
 class HttpClient(Protocol):
-    """Whatever can do one request: aiohttp, or Scrapy's downloader."""
+    """Anything that makes one request: aiohttp, or Scrapy's downloader."""
 
     def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
-        """Ask for `url`, once, without following redirects or raising faults.
+        """Fetch `url` once, without following redirects or raising faults.
 
         Bodies are kept through `Spool.sink`, so that they count as memory.
 

@@ -1,4 +1,4 @@
-"""One record on its way to a document."""
+"""The attempts to fetch one record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class RecordAttempt:
-    """One record on its way to a document.
+    """The attempts to fetch one record.
 
     Attributes:
         n_tried: times that it was asked for in this visit.

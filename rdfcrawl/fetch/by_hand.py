@@ -1,4 +1,4 @@
-"""What one document that is asked for by hand is fetched with, as a crawl would."""
+"""Fetch one document for a command, as a crawl would."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DetachedClient:
-    """How documents and contexts are asked for."""
+    """Everything that one document is fetched with."""
 
     options: FetchOptions
     spool: Spool

@@ -1,4 +1,4 @@
-"""Whether this machine's clock is right, as far as hosts and Redis can tell.
+"""Compare the clock of this machine with those of hosts and Redis.
 
 By a wrong clock, certificates seem to have expired, or not to be valid yet. What hosts
 have said in `Date` tells whose fault that is.
@@ -29,7 +29,7 @@ _MAX_CHARS: Final = 64
 
 
 class ClockCheck:
-    """Compares the clock of this machine with those of others.
+    """The dates of hosts and Redis, beside the clock of this machine.
 
     Args:
         redis_secs: asks Redis for its time; None if it does not answer.
@@ -40,7 +40,7 @@ class ClockCheck:
         self._dates: deque[tuple[str, str, str, float]] = deque(maxlen=_MOST_DATES)
 
     def note(self, url: str, headers: Mapping[str, str]) -> None:
-        """Take note of the time that an answer names; it is read when it is needed."""
+        """Note the `Date` of a response; it is parsed when needed."""
         date = headers.get("Date")
         if date is not None:
             age = headers.get("Age", "")
@@ -54,7 +54,7 @@ class ClockCheck:
         return fault_of_clock(self._of_hosts(now), of_redis)
 
     def _of_hosts(self, now: float) -> list[float]:
-        """Return how far it is ahead of hosts, by the latest date of each domain."""
+        """Return how far the clock is ahead of hosts, by the latest of each domain."""
         steady = steady_time()
         found = {}
         for url, date, age, at in self._dates:

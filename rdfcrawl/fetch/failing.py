@@ -1,4 +1,4 @@
-"""Servers that fail: hosts that give nothing else, and one bad page among good ones.
+"""Tell hosts that fail from single pages that fail.
 
 A gateway whose server is down says 502 or 504, and a server without its database 500,
 for each of its URIs. That is a bad hour of the host, which costs only time, as 503
@@ -23,7 +23,7 @@ _ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
 
 
 class FailingOrigins:
-    """Knows which origins have answered what in a visit.
+    """The statuses of each origin in a visit.
 
     Args:
         visit: whose host may have failed in the visits before, too.
@@ -35,7 +35,7 @@ class FailingOrigins:
         self._answering: set[str] = set()
 
     def note(self, attempt: RecordAttempt, origin: str, status: int) -> None:
-        """Take note of the status of an answer, 0 if there was none."""
+        """Note the status of an answer, 0 if there was none."""
         if status in FAILING:
             if attempt.record.kind not in _ADAPTING:
                 self._failed.setdefault(origin, set()).add(attempt.index)
@@ -45,7 +45,7 @@ class FailingOrigins:
     def is_to_blame(
         self, attempt: RecordAttempt, origin: str, *, is_last_try: bool
     ) -> bool:
-        """Tell whether it is the origin that has failed, and not the page.
+        """Return whether the origin has failed, not only the page.
 
         Args:
             attempt: that was answered so.

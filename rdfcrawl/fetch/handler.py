@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class VisitHandler(BaseDownloadHandler):
-    """Makes visits; what they bring back is in `response.meta["visit"]`."""
+    """Make visits; results are in `response.meta["visit"]`."""
 
     lazy = True
 
@@ -25,7 +25,7 @@ class VisitHandler(BaseDownloadHandler):
         crawler.signals.connect(self._stop, stop_visits)
 
     async def download_request(self, request: Request) -> Response:
-        """Make the visit; nothing that the web does raises."""
+        """Make a visit; nothing that the web does raises."""
         visit = request.meta["visit"]
         if visit.pending:
             with visit.cuttable():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RedirectJudge:
-    """Judges where redirects lead.
+    """Decide which redirects are followed.
 
     Args:
         wants: says whether the crawl wants what a record is redirected to.

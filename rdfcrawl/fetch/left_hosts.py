@@ -1,4 +1,4 @@
-"""No request for a host that is to be left alone, and none that is under way."""
+"""Stop requests to hosts that are to be left alone, those under way included."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LeavingExchange:
-    """An exchange that asks nothing of hosts to leave alone.
+    """A client that makes no request to hosts to leave alone.
 
     Requests that are under way when a host joins them are cancelled, and what had come
     of their answers is dropped.
@@ -66,7 +66,7 @@ class LeavingExchange:
             self._cancelled.discard(task)
 
     def _cancel(self) -> None:
-        """End what is asked of hosts that are left now."""
+        """Cancel requests to hosts that are left now."""
         for task, url in list(self._open.items()):
             if task not in self._cancelled and self._leaving.covers(url):
                 self._cancelled.add(task)

@@ -1,4 +1,4 @@
-"""Turns where one process is all that asks: a document that a person looks at."""
+"""Turns where one process makes all requests: a document for a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_HOSTS: Final = 1000
 
 
 class LocalTurns(SoloTurns):
-    """Keeps the delay between the requests to a host that this process makes."""
+    """Keep the delay between the requests of this process to a host."""
 
     def __init__(self) -> None:
         self._next_at: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What aiohttp's exceptions mean for a document."""
+"""Faults of documents for the exceptions of aiohttp."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def guard_fault(blocked: GuardBlocked) -> Fault:
 
 
 def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
-    """Set the fault of an answer; want of room is nobody's but ours."""
+    """Set the fault of a response; lack of room is our own failure."""
     answer.fault = exc.fault
     if isinstance(exc, NoRoom):
         answer.leave(exc.put_off_secs)
@@ -84,7 +84,7 @@ def _judge(exc: Exception, *, has_status: bool) -> tuple[Reason, bool]:
 
 
 def _detail(exc: Exception) -> str:
-    """Say it in one line; `__cause__` often knows more than the exception."""
+    """Return an exception in one line; its `__cause__` often says more."""
     text = str(exc) or type(exc).__name__
     if isinstance(exc, aiohttp.ClientResponseError):
         text = exc.message  # without the request, which the document knows

@@ -1,4 +1,4 @@
-"""Failures that are our own and no host's: they are waited out, and cost nothing.
+"""Failures of our own, not of hosts: waited out, at the cost of no record.
 
 Without descriptors, name servers, a route or room on the disk, every request fails; by
 a clock that is wrong, every certificate does. The hosts are not to blame: the worker
@@ -51,7 +51,7 @@ _NO_ROUTE: Final = frozenset(
 
 
 class LocalTrouble(StrEnum):
-    """What we have not got, with the words for the operator."""
+    """What this machine lacks, in words for the operator."""
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
     NAMES = "answers of name servers, for no name that was known before"
@@ -61,7 +61,7 @@ class LocalTrouble(StrEnum):
 
 
 class KnownNames:
-    """The names that were looked up last, a few, of different domains.
+    """A few names of different domains that were looked up last.
 
     Args:
         note: is told of each name and its lowest address.
@@ -72,13 +72,13 @@ class KnownNames:
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
 
     def found(self, name: str, addresses: Sequence[str]) -> None:
-        """Take note that a name has addresses, and tell of it."""
+        """Note that a name has addresses, and tell of it."""
         self.add(name, addresses[0])
         if self.note is not None:
             self.note(name, min(addresses))
 
     def add(self, name: str, address: str) -> None:
-        """Take note that a name has an address."""
+        """Note that a name has an address."""
         domain = registered_domain(name)
         self._addresses.pop(domain, None)
         self._addresses[domain] = name, address
@@ -95,7 +95,7 @@ class KnownNames:
 
 
 class OwnTrouble:
-    """Tells our failures from those of hosts, and waits for their end; one per worker.
+    """Tell our failures from those of hosts, and wait for their end; one per worker.
 
     Args:
         known: names that have been looked up.
@@ -146,7 +146,7 @@ class OwnTrouble:
         await asyncio.shield(self.begin(trouble))
 
     def begin(self, trouble: LocalTrouble) -> asyncio.Task[None]:
-        """Pause until it has passed, or the worker stops; return what waits for it."""
+        """Pause until the trouble has passed or the worker stops; return that task."""
         task = self._waits.get(trouble)
         if task is None:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
@@ -159,7 +159,7 @@ class OwnTrouble:
 
     @property
     def put_off_secs(self) -> float:
-        """How long a host waits whose document was too much for the disk just now."""
+        """How long a host waits whose document did not fit on the disk."""
         return self._spool.put_off_secs
 
     @property
@@ -180,7 +180,7 @@ class OwnTrouble:
         return bool(self._waits)
 
     async def look_at_disk(self) -> None:
-        """Pause whenever there is too little room on a disk; for ever."""
+        """Pause whenever a disk is too full, until cancelled."""
         while not self.is_stopping:
             await self._sleepers.sleep(_DISK_SECS)
             spool = self._spool
@@ -228,7 +228,7 @@ class OwnTrouble:
         return await self._clock.fault() if trouble is LocalTrouble.CLOCK else ""
 
     async def _look(self, trouble: LocalTrouble) -> bool:
-        """Tell whether there is trouble; looked for once for many who ask."""
+        """Return whether there is trouble; looked for once for many who ask."""
         at, task = self._looks.get(trouble, (0.0, None))
         if task is None or (task.done() and time.monotonic() - at > _VALID_SECS):
             task = asyncio.create_task(self._exists(trouble))
@@ -256,7 +256,7 @@ class OwnTrouble:
 
 
 class BearingExchange:
-    """An exchange that repeats what has failed for a reason of our own.
+    """A client that repeats requests that failed for a reason of our own.
 
     If the worker stops meanwhile, the answer says so (`HttpResponse.is_own_fault`).
 
@@ -306,7 +306,7 @@ class BearingExchange:
 
 
 def _lacks(n_wanted: int = 1) -> bool:
-    """Tell whether so many sockets cannot be had."""
+    """Return whether so many sockets cannot be had."""
     with ExitStack() as stack:
         try:
             for _ in range(n_wanted):
@@ -317,7 +317,7 @@ def _lacks(n_wanted: int = 1) -> bool:
 
 
 def _has_route(address: str) -> bool:
-    """Tell whether the system knows a way to an address; nothing is sent."""
+    """Return whether the system knows a way to an address; nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -328,7 +328,7 @@ def _has_route(address: str) -> bool:
 
 
 def _is_answered(name: str) -> bool:
-    """Tell whether anybody knows of a name, and be it that it is gone."""
+    """Return whether anybody knows of a name, and be it that it is gone."""
     try:
         socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError as exc:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class InterruptibleSleep:
-    """Waits that end early, all at once, when the worker stops."""
+    """Sleep that ends early when the worker stops."""
 
     def __init__(self) -> None:
         self.is_stopping = False
@@ -88,7 +88,7 @@ class HostDelay:
             self.next_at = max(self.next_at, at + self._delay_secs)
 
     def is_over(self) -> bool:
-        """Tell whether no request starts any more, for being too late or stopped."""
+        """Return whether no request starts any more, for being too late or stopped."""
         starts_at = max(self.next_at, time.monotonic())
         return self._sleepers.is_stopping or starts_at >= self.ends_at
 

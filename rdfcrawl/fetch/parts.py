@@ -1,4 +1,4 @@
-"""Parts of long bodies: kept when a transfer ends too early, to go on with.
+"""Parts of long bodies, kept when a transfer breaks off, so that the next goes on.
 
 A part is what has come of one answer, byte for byte, and what is to be known of that
 answer. Beside each long body that is being received lies a file with these facts: so
@@ -45,12 +45,12 @@ _content_range: Final = re.compile(
 
 
 class UnfitPart(RdfcrawlError):
-    """An answer does not go on with a part: all of it is asked for anew."""
+    """A response does not continue a part: the whole is requested anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFacts:
-    """What is known of the answer that a part is of.
+    """Validators and length of the response that a part belongs to.
 
     Attributes:
         url: that was asked for.
@@ -74,7 +74,7 @@ class PartFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialBody:
-    """A part that was taken up: it belongs to whoever has it.
+    """A part that one request continues; no other can take it.
 
     Attributes:
         path: file with the bytes.
@@ -203,12 +203,12 @@ def write_facts(path: Path, facts: PartFacts) -> None:
 
 
 def remove_facts(path: Path) -> None:
-    """Make a body no part any more."""
+    """Remove the facts beside a body, which is no part any more."""
     path.with_suffix(_FACTS).unlink(missing_ok=True)
 
 
 class PartFolder:
-    """The parts that nobody goes on with now; the workers of a machine share them.
+    """The parts that no request continues now, shared by the workers of a machine.
 
     Args:
         folder: made when the first one is kept.

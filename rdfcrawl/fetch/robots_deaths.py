@@ -1,4 +1,4 @@
-"""Workers that died while they had to do with the robots.txt of an origin.
+"""Workers that died while fetching or reading the robots.txt of an origin.
 
 That comes before any URI of the origin is asked for, so that no URI is blamed for it
 (`frontier/lua/reap.lua`). With URIs whose worker has died before, it is written down,
@@ -23,7 +23,7 @@ _SECS: Final = 24 * 3600  # a robots.txt is read anew each day
 
 
 class RobotsDeathStore:
-    """What robots.txt of origins have cost; shared by all workers.
+    """How many workers a robots.txt has killed; shared by all workers.
 
     Args:
         redis: of the frontier.
@@ -37,7 +37,7 @@ class RobotsDeathStore:
         self._watched: set[str] = set()
 
     async def is_deadly(self, origin: str) -> bool:
-        """Tell whether an origin is not to be asked for its robots.txt."""
+        """Return whether an origin is not to be asked for its robots.txt."""
         if self._known is None:
             # A worker learns of them when it starts, as one does after each death.
             self._known = set()
@@ -54,7 +54,7 @@ class RobotsDeathStore:
         await self._add(origin, _ASKED)
 
     async def read(self, origin: str) -> None:
-        """Write down that one that was asked for is about to be read."""
+        """Write down that a fetched robots.txt is about to be read."""
         if origin in self._watched:
             await self._add(origin, _READ)
 

@@ -1,4 +1,4 @@
-"""GETs for robots.txt, for the room that knows what the answer means."""
+"""Fetch robots.txt for the room that reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RobotsFetch:
-    """One GET for robots.txt through the exchange that fetches everything."""
+    """Fetch robots.txt by the client that fetches everything."""
 
     def __init__(
         self, exchange: HttpClient, spool: Spool, options: FetchOptions

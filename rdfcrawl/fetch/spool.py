@@ -1,4 +1,4 @@
-"""Where bodies are kept while a visit is open: in memory or in a spool file."""
+"""Bodies during a visit: in memory, or in a spool file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two looks at the disk
 
 
 class NoRoom(SourceFault):
-    """There is no room for a body now; nobody but us is to blame.
+    """There is no room for a body now, which is our own failure.
 
     Attributes:
         put_off_secs: the host is not asked for so long.
@@ -185,11 +185,11 @@ class Spool:
         return self._limits.put_off_secs
 
     def has_room(self, n_bytes: int) -> bool:
-        """Say whether a body of `n_bytes` may be kept in memory."""
+        """Return whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes
 
     def holds(self, n_bytes: int, ask: RequestOptions) -> bool:
-        """Say whether a whole body of `n_bytes` is kept in memory."""
+        """Return whether a whole body of `n_bytes` is kept in memory."""
         return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
 
     def new_path(self) -> Path:
@@ -401,7 +401,7 @@ class SpoolSink:
         return is_kept
 
     def forget_part(self) -> None:
-        """Take note that one cannot go on with it: it will be no part."""
+        """Note that the body will be no part: no request could go on with it."""
         self.facts = None
         if self.path is not None:
             remove_facts(self.path)

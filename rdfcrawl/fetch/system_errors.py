@@ -1,4 +1,4 @@
-"""What the errors of the system mean."""
+"""Faults for errors of the operating system."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def errno_of(exc: BaseException) -> int:
 
 
 def is_untimely(exc: BaseException) -> bool:
-    """Tell whether a certificate is refused for its time alone, by our clock."""
+    """Return whether a certificate is refused for its time alone, by our clock."""
     # aiohttp's error is one of its class, but has not got its code.
     codes = (getattr(cause, "verify_code", 0) for cause in _causes(exc))
     return any(code in _UNTIMELY for code in codes)

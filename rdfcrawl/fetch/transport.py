@@ -1,4 +1,4 @@
-"""What one crawler process fetches with: connections, spool and visitor together."""
+"""The services that one crawler process fetches with."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class FetchServices:
-    """The transport of one crawler; the handler closes it.
+    """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
 
     Attributes:
         visitor: makes the visits.

@@ -1,4 +1,4 @@
-"""What an answer means: a document, another try, or the end of the visit."""
+"""Decide whether a response is a document, a retry, or the end of the visit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RetryDecision(Enum):
-    """What to do after an answer."""
+    """What to do after a response."""
 
     DONE = auto()
     """It is the document, or its final fault."""
@@ -44,7 +44,7 @@ _CLASS_REASONS: Final = {
 def judge_answer(
     answer: HttpResponse, options: FetchOptions, *, is_conditional: bool = False
 ) -> RetryDecision:
-    """Say what to do next, and set `answer.fault` to what the status means.
+    """Return what to do next, and set `answer.fault` to what the status means.
 
     Args:
         answer: to judge.

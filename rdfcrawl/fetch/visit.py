@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class VisitMaker:
-    """Makes visits; one for the whole process.
+    """Make visits; one for the whole process.
 
     Args:
         exchange: does one GET.
@@ -133,7 +133,7 @@ class VisitMaker:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of bodies held in memory, until they are released."""
+        """Bytes of bodies that are held in memory."""
         return self.spool.memory_bytes
 
     def release(self, document: Document) -> None:
@@ -273,7 +273,7 @@ class _Course:
     async def _answer(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
     ) -> HttpResponse:
-        """Ask for a URL when it is the visit's turn."""
+        """Request a URL when it is the visit's turn."""
         visit, pace = self._visit, self._pace
         turn = None
         if await pace.turn(attempt.not_before):
@@ -359,7 +359,7 @@ class _Course:
         return None
 
     async def _claim(self, attempt: RecordAttempt, target: str) -> bool:
-        """Say whether `target` is for this record to fetch."""
+        """Return whether `target` is for this record to fetch."""
         record = attempt.record
         # What answers a source is not the page of that URL: nobody else fetches it.
         if target in attempt.claimed or not record.kind.is_of_url:
@@ -520,7 +520,7 @@ class _Course:
                 self._put_back(attempt, counts=not is_borne)
 
     def _is_lasting(self) -> bool:
-        """Tell whether what keeps the host from answering will not pass."""
+        """Return whether what keeps the host from answering will not pass."""
         faults = [fault for each in self._dead.values() for fault in each]
         if self._busy is not None:
             # So endpoints say that it was too much: they are asked for less.

@@ -1,4 +1,4 @@
-"""Deadlines and least rates of all open exchanges, kept by one timer.
+"""Deadlines and least rates of all open requests, kept by one timer.
 
 A timer per request costs more than the limits are worth on small documents; one
 sweep a second over what is open costs next to nothing.
@@ -25,7 +25,7 @@ _FLOW: Final = 16  # times the least rate: so much comes forward
 
 
 class WatchedTransfer:
-    """One exchange that is under way: whose task, since when and how far.
+    """One request under way: its task, its begin and its bytes.
 
     Attributes:
         n_bytes: bytes of the body received so far; kept up by the reader.
@@ -60,15 +60,15 @@ class WatchedTransfer:
         self.cancelling = task.cancelling()
 
     def waits(self, now: float) -> None:
-        """Take note that it waits for something new, such as a reply of FTP."""
+        """Note that something new is waited for, such as a reply of FTP."""
         self.waits_since, self.mark = now, None
 
     def is_own_cancel(self) -> bool:
-        """Say whether a `CancelledError` is the watch's own and nobody else's."""
+        """Return whether a `CancelledError` is the watch's own and nobody else's."""
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
 
     def is_broken(self) -> bool:
-        """Say whether the connection broke without its reader being told.
+        """Return whether the connection broke without its reader being told.
 
         aiohttp's parser does so at a malformed chunk: it closes the connection and
         notes the error there, and whoever waits for the body waits for ever.
@@ -79,7 +79,7 @@ class WatchedTransfer:
 
 
 class TimeoutWatchdog:
-    """Cancels the tasks of exchanges that take too long or crawl."""
+    """Cancel the tasks of requests that take too long or crawl."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class TimeoutWatchdog:
         self._open.discard(transfer)
 
     def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward, and well."""
+        """Return the tasks whose transfers make good progress."""
         least = _FLOW * self._min_bytes_per_sec
         return {
             each.task
@@ -182,5 +182,5 @@ class TimeoutWatchdog:
 
 
 def _flows(transfer: WatchedTransfer) -> bool:
-    """Tell whether the answer has begun."""
+    """Return whether the answer has begun."""
     return transfer.response is not None or transfer.n_bytes > 0

@@ -1,4 +1,4 @@
-"""No stranger's URL leads the crawler into a network or to a port that is not its own.
+"""The guard: which addresses and ports URLs of strangers may lead to.
 
 `policy` says which addresses and ports may be connected to, and knows no network.
 `gate` asks it, at the moment of each connection, whatever makes that: aiohttp for pages

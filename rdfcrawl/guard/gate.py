@@ -57,7 +57,7 @@ class GuardBlocked(OSError):
 
 
 class ConnectionGate:
-    """Asks the guard for all connections of a process, whatever makes them.
+    """Ask the guard about all connections of a process, whatever makes them.
 
     Args:
         guard: the policy.
@@ -75,7 +75,7 @@ class ConnectionGate:
     def check_port(
         self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> None:
-        """See that a port may be connected to, before any name is looked up.
+        """Check that a port may be connected to, before any name is looked up.
 
         Raises:
             GuardBlocked: it may not.
@@ -86,7 +86,7 @@ class ConnectionGate:
     def check_literal(
         self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> None:
-        """See that a host may be connected to, as far as it shows without a lookup.
+        """Check that a host may be connected to, as far as its spelling shows.
 
         Args:
             host: as a parsed URL has it, without brackets.
@@ -118,7 +118,7 @@ class ConnectionGate:
     def check(
         self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> None:
-        """See that an address may be dialled now, and remember its port.
+        """Check that an address may be dialled now, and remember its port.
 
         Raises:
             GuardBlocked: it may not.

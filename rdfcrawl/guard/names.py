@@ -1,4 +1,4 @@
-"""Names to those of their addresses that may be connected to, for aiohttp."""
+"""The resolver of aiohttp, without addresses that the guard refuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GuardedResolver(AbstractResolver):
-    """Leaves out the addresses of a name that the guard refuses.
+    """Leave out the addresses of a name that the guard refuses.
 
     Takes over the resolver that it asks, and closes it.
     """
@@ -36,9 +36,15 @@ class GuardedResolver(AbstractResolver):
             OSError: there is no such name.
         """
         self._gate.check_literal(host, port)
-        found = await self._resolver.resolve(host, port, family)
+        found = await self.look_up(host, port, family)
         allowed = self._gate.allowed(host, port, [each["host"] for each in found])
         return [each for each in found if each["host"] in allowed]
+
+    async def look_up(
+        self, host: str, port: int, family: socket.AddressFamily
+    ) -> list[ResolveResult]:
+        """Return all addresses of `host`."""
+        return await self._resolver.resolve(host, port, family)
 
     async def close(self) -> None:
         """Close the resolver that is asked."""

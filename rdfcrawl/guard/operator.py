@@ -1,4 +1,4 @@
-"""What the operator names: refused before the crawl begins, if the guard refuses it.
+"""URLs that the operator names, checked before the crawl begins.
 
 It is judged again when it is connected to, as everything is. Here only an operator who
 forgot a setting is told so at once.
@@ -31,7 +31,7 @@ _shows = re.compile(r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)").matc
 
 
 def refusal_of(url: str, guard: Guard) -> str:
-    """Return why a URL would be refused, as far as it shows; empty if it would not.
+    """Return why a URL would be refused, as far as its spelling shows; empty if not.
 
     Args:
         url: requestable.

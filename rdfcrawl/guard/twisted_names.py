@@ -1,4 +1,4 @@
-"""Names to those of their addresses that may be connected to, for Twisted.
+"""The resolver of Twisted, without addresses that the guard refuses.
 
 Twisted looks up whatever host a URL has, a name or the spelling of an address, and
 dials what it is told. Requests through Scrapy's downloader are judged there, and no
@@ -39,7 +39,7 @@ class JudgedLookup:
         self.n_allowed = 0
 
     def allows(self, host: str, address: str, port: int) -> bool:
-        """Tell whether an address of a name may be connected to."""
+        """Return whether an address of a name may be connected to."""
         try:
             self.gate.check_port(host, port)
             self.gate.allowed(host, port, [address])
@@ -71,7 +71,7 @@ def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
 
 
 class GuardedNames:
-    """Leaves out the addresses that the guard refuses, whoever finds them.
+    """Leave out the addresses that the guard refuses, whoever finds them.
 
     Has what `twisted.internet.interfaces.IHostnameResolver` asks for.
     """
@@ -98,7 +98,7 @@ class GuardedNames:
 
 
 class _Known:
-    """What `IHostResolution` asks for, of a name that need not be looked up."""
+    """An `IHostResolution` of a name that need not be looked up."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -116,7 +116,7 @@ class _Known:
 
 
 class _Filter:
-    """What `IResolutionReceiver` asks for, before the one who wants addresses.
+    """An `IResolutionReceiver` that filters addresses for another one.
 
     Scrapy's own resolver tells the first address of a name alone. If that is refused,
     the others are looked up.

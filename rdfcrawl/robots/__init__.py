@@ -1,4 +1,4 @@
-"""robots.txt: what a site asks of robots, and a cache of it per origin.
+"""robots.txt: its rules, and a cache of them per origin.
 
 `policy` is pure and says what an answer for `/robots.txt` means (RFC 9309); `parser`
 reads its records, and `paths` says which rule matches a URL best. `cache` fetches it

@@ -93,16 +93,16 @@ class RobotsResponse:
 
 
 class RobotsDeaths(Protocol):
-    """Knows which origins have killed workers with their robots.txt."""
+    """Origins that have killed workers with their robots.txt."""
 
     async def is_deadly(self, origin: str) -> bool:
-        """Tell whether an origin is not to be asked for it."""
+        """Return whether the robots.txt of an origin must not be fetched."""
 
     async def begin(self, origin: str) -> None:
-        """Write down that it is about to be asked for."""
+        """Write down that the robots.txt of an origin is about to be fetched."""
 
     async def read(self, origin: str) -> None:
-        """Write down that it is about to be read."""
+        """Write down that the robots.txt of an origin is about to be read."""
 
     async def survived(self, origin: str) -> None:
         """Forget what was written down."""
@@ -152,7 +152,7 @@ class RobotsCache:
         self._fetching: dict[str, asyncio.Task[RobotsRules | RobotsResponse]] = {}
 
     async def apply(self, visit: Visit) -> float:
-        """Take out of `visit.pending` what must not be asked for.
+        """Remove from `visit.pending` the records that must not be requested.
 
         Disallowed records become documents with a fault. If robots.txt of an origin
         cannot be had, its records go back to the queue, or become documents when
@@ -204,14 +204,14 @@ class RobotsCache:
         return found
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
-        """Return why a URL must not be asked for, by the rules of its origin."""
+        """Return why a URL must not be requested, by the rules of its origin."""
         if rules.delay_secs > self._options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"
             return Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
         return None if rules.allows(url) else Fault(Reason.ROBOTS_DISALLOWED)
 
     def is_exempt(self, record: Record, asked: str, target: str) -> bool:
-        """Tell whether a redirect is followed although robots.txt disallows it.
+        """Return whether a redirect is followed although robots.txt disallows it.
 
         Args:
             record: that is asked for.
@@ -372,7 +372,7 @@ class RobotsCache:
             self._n_bytes -= dropped.rules.n_bytes
 
     async def _urls(self, visit: Visit) -> dict[int, str]:
-        """Return what is going to be asked for, by index of the record."""
+        """Return the URLs that will be requested, by index of the record."""
         return {
             index: await self._url_of(record)
             if record.kind.is_source and self._url_of
@@ -384,7 +384,7 @@ class RobotsCache:
     def _strike_out(
         self, visit: Visit, rules_of: dict[str, RobotsRules], urls: dict[int, str]
     ) -> None:
-        """Turn what must not be asked for into documents."""
+        """Turn disallowed records into documents with a fault."""
         left = []
         for index in visit.pending:
             record = visit.records[index]
@@ -436,7 +436,7 @@ class RobotsCache:
             visit.not_before_secs = max(visit.not_before_secs, wait_secs)
 
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
-        """Tell whether a host has been tried for long enough."""
+        """Return whether a host has been tried for long enough."""
         faults = [each.fault for each in responses]
         is_lasting = all(fault and fault.reason in LASTING for fault in faults)
         has_tried = visit.failures >= self._options.retry_times
@@ -451,13 +451,13 @@ class RobotsCache:
         return min(max(own, self._asked_secs(unreachable)), options.max_put_off_secs)
 
     def _asked_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
-        """Return for how long the host itself wants to be left alone."""
+        """Return how long the host itself asks to be left alone."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
         return min(max(asked_for), self._options.max_put_off_secs)
 
 
 def _is_refused(response: RobotsResponse) -> bool:
-    """Tell whether it is we who do not ask, which will be so the next time as well."""
+    """Return whether we refuse to ask, now and the next time."""
     fault = response.fault
     return fault is not None and fault.reason in _REFUSALS
 

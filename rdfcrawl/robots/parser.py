@@ -44,7 +44,7 @@ _WIDE: Final = (
 
 @dataclass(slots=True, eq=False)
 class RobotsRecords:
-    """What a robots.txt says to one crawler.
+    """The records of a robots.txt for one crawler.
 
     Attributes:
         rules: pattern as `paths` has it -> whether it allows; of two that are
@@ -61,7 +61,7 @@ class RobotsRecords:
 
 
 def read_records(body: bytes, agent: str) -> RobotsRecords:
-    """Return what a robots.txt says to the crawler that `agent` names.
+    """Return the records of a robots.txt for the crawler named `agent`.
 
     Args:
         body: of any length; what follows the last whole line within
@@ -163,7 +163,7 @@ def _iter_records(octets: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _is_meant(kind: str, value: bytes) -> bool:
-    """Tell whether a line without a colon is a record, and not prose."""
+    """Return whether a line without a colon is a record, and not prose."""
     if kind in ("allow", "disallow"):
         return value[:1] in (b"/", b"*")
     return bool(value) and b" " not in value

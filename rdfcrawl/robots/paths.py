@@ -107,7 +107,7 @@ class PathRules:
         self.n_bytes = n_bytes if is_same else 2 * n_bytes
 
     def allows(self, url: str) -> bool:
-        """Tell whether an absolute URL may be asked for."""
+        """Return whether an absolute URL may be asked for."""
         path = path_of(url)
         found = self._as_written.best(path)
         if "?" in path and _has_two_spellings(path):
@@ -168,7 +168,7 @@ class PathPattern(NamedTuple):
         return cls(text, _Wild.of(text, allows=True) if "*" in text else None)
 
     def matches(self, path: str) -> bool:
-        """Tell whether a path, as `path_of` has it, matches."""
+        """Return whether a path, as `path_of` has it, matches."""
         if self.wild is not None:
             return self.wild.matches(path)
         if self.text.endswith("$"):
@@ -201,7 +201,7 @@ class _Wild(NamedTuple):
         return cls((len(pattern), allows), begin, middle, end)
 
     def matches(self, path: str) -> bool:
-        """Tell whether it matches: each piece is searched once, from left to right."""
+        """Return whether a path matches: each piece is searched once, left to right."""
         _, begin, middle, end = self
         if not path.startswith(begin):
             return False

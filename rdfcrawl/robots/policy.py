@@ -17,7 +17,7 @@ MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 
 
 class RobotsAccess(Enum):
-    """What the fetch of robots.txt came to (RFC 9309 2.3.1)."""
+    """How the fetch of a robots.txt ended (RFC 9309 2.3.1)."""
 
     PARSE = auto()
     """2.3.1.1: there are rules."""
@@ -28,7 +28,7 @@ class RobotsAccess(Enum):
 
 
 def judge(status: int) -> RobotsAccess:
-    """Say what the final answer for robots.txt means.
+    """Return what the final answer for robots.txt means.
 
     Args:
         status: of the last answer, after at most `MAX_ROBOTS_REDIRECTS` redirects; 0
@@ -50,7 +50,7 @@ def judge(status: int) -> RobotsAccess:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotsRules:
-    """What one robots.txt says to this crawler.
+    """The rules of one robots.txt for this crawler.
 
     Attributes:
         delay_secs: `Crawl-delay` of our group, 0 if there is none; not limited.
@@ -68,7 +68,7 @@ class RobotsRules:
     tdm: TdmRules | None = None
 
     def allows(self, url: str) -> bool:
-        """Say whether `url`, of the origin the rules are for, may be asked for."""
+        """Return whether `url`, of the origin the rules are for, may be asked for."""
         paths = self._paths
         if paths is None or paths.allows(url):
             return True

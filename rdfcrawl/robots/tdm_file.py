@@ -24,7 +24,7 @@ _VALUES: Final = {"1": True, "0": False}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TdmRules:
-    """What the file of one origin says.
+    """The rules in the file of one origin.
 
     Attributes:
         rules: patterns and what is said of the paths that match, in order.

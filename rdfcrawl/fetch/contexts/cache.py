@@ -1,4 +1,4 @@
-"""What is known of contexts: in the memory of a worker, and in Redis for all of them.
+"""Caches of contexts: in the memory of a worker, and in Redis for all workers.
 
 Redis is asked for one key at a time, and what takes several commands has the hash tag
 of the crawl: it works on Redis Cluster too.
@@ -34,7 +34,7 @@ _HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextEntry:
-    """What one load of a context came to; times are Unix time in seconds.
+    """The result of one load of a context; times are Unix time in seconds.
 
     Attributes:
         url: where it was found, after redirects.
@@ -57,16 +57,16 @@ class ContextEntry:
 
     @property
     def is_fresh(self) -> bool:
-        """It may be used as it is."""
+        """Whether the entry may be used without asking."""
         return time.time() < self.fresh_until
 
     @property
     def is_usable(self) -> bool:
-        """It holds a context, fresh or stale."""
+        """Whether the entry holds a context, fresh or stale."""
         return not self.fault and time.time() < self.stale_until
 
     def prolonged(self, secs: float) -> Self:
-        """Return it fresh for so long, as nobody answers for it."""
+        """Return the entry, fresh for so long, as its host does not answer."""
         return replace(self, fresh_until=time.time() + secs)
 
     def document(self) -> ContextDocument:
@@ -99,7 +99,7 @@ class ContextEntry:
 
 
 class MemoryContexts:
-    """The entries used last, within a bound on their bytes."""
+    """The most recently used entries, within a bound on their bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -125,7 +125,7 @@ class MemoryContexts:
 
 
 class SharedContexts:
-    """The entries that the workers of a crawl share; without Redis, it has none.
+    """The entries that the workers of a crawl share in Redis.
 
     Args:
         redis: gives bytes.
@@ -172,7 +172,7 @@ class SharedContexts:
         await self._redis.unlink(*(key for key, _ in oldest))
 
     async def claim(self, name: str) -> ContextEntry | None:
-        """Become the one who fetches, or wait for what another worker fetches.
+        """Wait for the entry that another worker fetches, unless none does.
 
         Returns:
             Nothing for the one who fetches, who must `release` the name; else what
@@ -190,7 +190,7 @@ class SharedContexts:
         return None
 
     async def release(self, name: str) -> None:
-        """Let others fetch."""
+        """Let other workers fetch a name."""
         try:
             await self._redis.unlink(self._of(name) + ":claim")
         except RedisError:

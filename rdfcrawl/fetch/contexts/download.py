@@ -1,4 +1,4 @@
-"""One context from the web: polite, within its limits.
+"""Download one context, politely and within limits.
 
 Source: JSON-LD 1.1 API, section 9.4 (LoadDocumentCallback).
 """
@@ -57,7 +57,7 @@ How = Literal["fetched", "not_modified", "stale", "failed"]
 
 
 class ContextResult(NamedTuple):
-    """What a fetch came to.
+    """The result of a download.
 
     Attributes:
         entry: what is known of the context from now on.
@@ -69,7 +69,7 @@ class ContextResult(NamedTuple):
 
 
 class ContextDownloader:
-    """Fetches contexts.
+    """Fetch contexts through the client of all documents.
 
     Args:
         exchange: does the GETs.
@@ -152,7 +152,7 @@ class _ContextFetch:
         self.how: How = "fetched"
 
     async def run(self) -> ContextEntry:
-        """Return what is found at the end.
+        """Return the context at the end of the redirects.
 
         Raises:
             SourceFault: there is no context.
@@ -174,7 +174,7 @@ class _ContextFetch:
             url = target
 
     async def _ask(self, url: str) -> HttpResponse:
-        """Ask for one hop, once more if that may help.
+        """Fetch one hop, with one retry if that may help.
 
         Raises:
             SourceFault: there is no answer that counts.
@@ -214,7 +214,7 @@ class _ContextFetch:
         return answer
 
     async def _obey(self, url: str) -> float:
-        """Return the least time between the request and others to its host.
+        """Check robots.txt; return the delay between requests to the host.
 
         Raises:
             SourceFault: robots.txt does not allow it.
@@ -250,7 +250,7 @@ class _ContextFetch:
         )
 
     def _entry(self, url: str, answer: HttpResponse) -> ContextEntry:
-        """Return what an answer says.
+        """Return the cache entry for a response.
 
         Raises:
             SourceFault: it is not JSON.
@@ -280,7 +280,7 @@ class _ContextFetch:
 
 
 def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
-    """Return how long an answer is fresh (RFC 9111 section 5.2.2), within bounds.
+    """Return how long a response is fresh (RFC 9111 5.2.2), within bounds.
 
     >>> from rdfcrawl.fetch.contexts.options import ContextOptions
     >>> lifetime_secs("public, max-age=7200", ContextOptions())
@@ -296,7 +296,7 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
 
 
 def _target(url: str, answer: HttpResponse) -> str:
-    """Return where an answer leads to; empty if it is the context.
+    """Return where a response leads; empty if it is the context.
 
     Raises:
         SourceFault: `REDIRECT_BAD_TARGET`.
@@ -311,7 +311,7 @@ def _target(url: str, answer: HttpResponse) -> str:
 
 
 def _content(answer: HttpResponse) -> bytes:
-    """Return the body of an answer.
+    """Return the body of a response.
 
     Text of another media type is taken if it is JSON: many hosts of files know no
     better.
@@ -331,5 +331,5 @@ def _content(answer: HttpResponse) -> bytes:
 
 
 def _sendable(validator: str) -> str:
-    """Return a validator, unless it cannot be sent as it came."""
+    """Return a validator; empty if it cannot be sent as it came."""
     return validator if validator.isascii() and validator.isprintable() else ""

@@ -1,4 +1,4 @@
-"""How contexts are asked for: limits, and which hosts are not asked."""
+"""Limits on contexts, and which hosts are asked for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contexts of JSON-LD that a crawl refers to: each is fetched once for all.
+"""The contexts of JSON-LD that a crawl refers to, each fetched once for all workers.
 
 A context comes from the memory of the worker, else from what its crawl has in Redis,
 else from the web, as any document does. Those of the package are not asked for here.
@@ -89,7 +89,7 @@ class ContextStore:
         return (await asyncio.shield(task)).document()
 
     async def close(self) -> None:
-        """Give up what is being loaded."""
+        """Cancel all loads."""
         tasks = list(self._loading.values())
         for task in tasks:
             task.cancel()
@@ -101,7 +101,7 @@ class ContextStore:
         return entry if entry is not None and entry.is_fresh else None
 
     def _spend(self, url: str, document_url: str) -> None:
-        """Count a load for a document: it cannot make the crawl ask whom it likes.
+        """Count a load for a document, which cannot make the crawl request without end.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it had as many as it may have.

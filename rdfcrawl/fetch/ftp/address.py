@@ -1,4 +1,4 @@
-"""What an FTP URL means: a host, a port, and a path as its bytes.
+"""FTP URLs: a host, a port, and a path as its bytes.
 
 Names on an FTP server are bytes. Here they are text of Latin-1, one character for
 each byte, as the connection sends and receives them.
@@ -36,7 +36,7 @@ _REPEATS = re.compile(r"((?:/[^/]+)+)\1\1/?\Z").search
 
 @dataclass(frozen=True, slots=True)
 class FtpAddress:
-    """Where an FTP URL leads.
+    """A parsed FTP URL.
 
     Attributes:
         url: as it is written, without `;type=`.
@@ -55,7 +55,7 @@ class FtpAddress:
 
     @property
     def directory_url(self) -> str:
-        """The URL of the directory that this is, or may turn out to be."""
+        """The URL, with a slash at its end."""
         return self.url if self.url.endswith("/") else f"{self.url}/"
 
     @property
@@ -71,7 +71,7 @@ class FtpAddress:
 
 
 def parse_address(url: str) -> FtpAddress:
-    """Return where a URL leads.
+    """Parse an FTP URL.
 
     Raises:
         SourceFault: `BAD_URI`: it is not a URL of FTP, has a control character in its

@@ -43,7 +43,7 @@ MAX_UNIQUES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What is known of a path before it is asked for.
+    """Size, time and kind of a path, before it is fetched.
 
     Attributes:
         is_directory: None if it is not known.
@@ -59,7 +59,7 @@ class FileFacts:
 
     @property
     def can_be_compared(self) -> bool:
-        """Whether it can be seen if the file has changed."""
+        """Whether a change of the file can be noticed."""
         return self.size >= 0
 
 
@@ -112,7 +112,7 @@ class FtpConnection:
                     self._close()
 
     def abort(self) -> None:
-        """End it at once, from any thread, whatever another one is waiting for."""
+        """End the connection at once, from any thread, whatever it is waiting for."""
         self._is_aborted = True
         for each in (self._data, self._protocol.sock):
             if each is not None:
@@ -126,7 +126,7 @@ class FtpConnection:
                 self._busy.release()
 
     def leave(self) -> None:
-        """End it between two commands, and say so."""
+        """End the connection between two commands with `QUIT`."""
         if self._protocol.sock is not None:
             with suppress(OSError, ValueError):
                 self._protocol.sock.settimeout(0.1)  # a few bytes always find room
@@ -134,7 +134,7 @@ class FtpConnection:
         self.abort()
 
     def is_quiet(self) -> bool:
-        """Tell whether it seems to be alive: nothing was said since the last reply."""
+        """Return whether the connection is quiet: nothing came since the last reply."""
         sock = self._protocol.sock
         if sock is None or self._is_aborted:
             return False
@@ -152,7 +152,7 @@ class FtpConnection:
         return self._features.home
 
     def facts(self, path: str) -> FileFacts:
-        """Return what the server says about a path; a refusal says nothing."""
+        """Return the facts of a path, as far as the server tells them."""
         if "MLST" in self._features.parameters and "MLST" not in self._lacks:
             return self._mlst(path)
         size, modified = -1, ""
@@ -187,7 +187,7 @@ class FtpConnection:
         return ""
 
     def is_directory(self, path: str) -> bool:
-        """Tell whether the server goes into a path."""
+        """Return whether the server accepts `CWD` to a path."""
         return self._try("CWD", path or "/").startswith("2")
 
     def above(self, path: str) -> set[str]:
@@ -216,7 +216,7 @@ class FtpConnection:
         return self._open_data(f"RETR {path}", offset)
 
     def open_listing(self, path: str, form: Format | None = None) -> Format:
-        """Begin to read what is in a directory; return the form of it."""
+        """Begin to read a directory; return the form of its listing."""
         # LIST takes no names with blanks or dashes at their begin; the directory
         # itself it always takes.
         self._protocol.voidcmd(f"CWD {path}")
@@ -283,7 +283,7 @@ class FtpConnection:
             raise FtpRefused(f"425 port {address[1]}: {_detail(exc)}") from exc
 
     def _passive_port(self, peer: Any) -> int:
-        """Return the port that the server waits at, by PASV where it knows that."""
+        """Return the port for data, by `PASV` where the server knows it."""
         protocol = self._protocol
         if protocol.af != socket.AF_INET6 and "PASV" not in self._lacks:
             try:
@@ -336,7 +336,7 @@ class FtpConnection:
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Take the reply after the end of the data: that all of it was sent."""
+        """Read the reply after the data: that all was sent."""
         self._close_data()
         self._protocol.voidresp()
 

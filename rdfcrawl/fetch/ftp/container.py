@@ -43,7 +43,7 @@ _PARSERS: Final[dict[Format, Callable[[str], FtpEntry | None]]] = {
 
 
 class ContainerWriter:
-    """Makes statements of a listing, block by block.
+    """Write the statements of a listing, block by block.
 
     Args:
         url: of the directory, with a slash at its end.
@@ -88,7 +88,7 @@ class ContainerWriter:
         return self._n_bad + self._lines.n_too_long
 
     def head(self) -> bytes:
-        """Return what is said of the directory itself."""
+        """Return the statements about the directory itself."""
         return statement(self._subject, _TYPE, _CONTAINER).encode()
 
     def feed(self, block: bytes) -> bytes:
@@ -114,7 +114,7 @@ class ContainerWriter:
         return "".join(written).encode()
 
     def _admits(self, entry: FtpEntry) -> bool:
-        """Tell whether an entry lies in the directory and leads on from it."""
+        """Return whether an entry lies in the directory and leads on from it."""
         if entry.is_self or entry.name in (".", ".."):
             return False
         if "/" in entry.name or has_control(entry.name):
@@ -125,7 +125,7 @@ class ContainerWriter:
         return not (entry.target and self._leads_back(entry.target))
 
     def _leads_back(self, target: str) -> bool:
-        """Tell whether a link leads to the directory or to one above it."""
+        """Return whether a link leads to the directory or to one above it."""
         own = normpath(self._path)
         there = normpath(f"{own}/{target}" if not target.startswith("/") else target)
         return own == there or own.startswith(there.rstrip("/") + "/")

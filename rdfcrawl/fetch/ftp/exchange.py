@@ -79,13 +79,13 @@ class FtpExchange:
         self.pool.close()
 
     def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward."""
+        """Return the tasks whose transfers make progress."""
         return self._watch.flowing() if self._watch is not None else frozenset()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `Exchange.get`; the statuses are those of `ftp.replies`."""
+        """See `HttpClient.get`; the statuses are those of `ftp.replies`."""
         answer = HttpResponse()
         async with self._room:
             if self._watch is None:
@@ -134,7 +134,7 @@ class FtpExchange:
 
 
 def _note_failure(answer: HttpResponse, exc: Exception) -> bool:
-    """Set the fault of an answer; False if the web cannot have caused it."""
+    """Set the fault of a response; return False if the web cannot have caused it."""
     answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
         note_fault(answer, exc)

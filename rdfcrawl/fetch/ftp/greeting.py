@@ -1,4 +1,4 @@
-"""How a connection to an FTP server begins: TLS, login, and what the server can do.
+"""The begin of an FTP connection: TLS, login, and features of the server.
 
 A URL of ftps means TLS from the first byte, on its port 990 and on others, as it does
 for curl. On port 21, and where the server speaks first and in the clear, TLS is asked
@@ -33,7 +33,7 @@ _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
 
 @dataclass(frozen=True, slots=True)
 class FtpFeatures:
-    """What holds for a connection once it has begun.
+    """Features of a server, and where its user begins.
 
     Attributes:
         home: directory that the user begins in, absolute.
@@ -77,7 +77,7 @@ def greet(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFea
 
 
 def _connect(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> bool:
-    """Connect, with TLS where it is wanted; say whether the data are under TLS."""
+    """Connect, with TLS where wanted; return whether data are under TLS."""
     protocol.dial(address.port)
     is_ftps = address.scheme == "ftps"
     if is_ftps and address.port != EXPLICIT_PORT and _is_implicit(protocol, address):
@@ -119,7 +119,7 @@ def _welcome(protocol: FtpProtocol) -> None:
 
 
 def _ask_for_tls(protocol: FtpProtocol, *, must: bool) -> bool:
-    """Turn to TLS (RFC 4217 4); say whether the server does."""
+    """Start TLS (RFC 4217 4); return whether the server does."""
     try:
         protocol.voidcmd("AUTH TLS")
     except _REFUSALS as exc:
@@ -140,7 +140,7 @@ def _turns_to_tls(protocol: FtpProtocol) -> bool:
 
 
 def _protect(protocol: FtpProtocol, *, must: bool) -> bool:
-    """Have the data under TLS as well (RFC 2228 3, RFC 4217 9); say whether they are.
+    """Protect data by TLS (RFC 2228 3, RFC 4217 9); return whether it is.
 
     Raises:
         NoConnection: they must be, and will not.
@@ -156,7 +156,7 @@ def _protect(protocol: FtpProtocol, *, must: bool) -> bool:
 
 
 def _ask_features(protocol: FtpProtocol) -> dict[str, str]:
-    """Return what the server can do (RFC 2389 3)."""
+    """Return the features of the server (RFC 2389 3)."""
     try:
         reply = protocol.sendcmd("FEAT")
     except _REFUSALS:

@@ -1,4 +1,4 @@
-"""What is in a directory, read from the listing of an FTP server.
+"""Entries of a directory, read from the listing of an FTP server.
 
 Sources: RFC 3659 7 (MLSD and its facts); for LIST there is no standard, but servers
 write what `ls -l` or the `dir` of Windows writes.
@@ -68,7 +68,7 @@ class FtpEntry:
 
 
 def parse_facts(line: str) -> FtpEntry | None:
-    """Return what a line of MLSD or MLST says; None if it names no file or directory.
+    """Parse a line of MLSD or MLST; None if it names no file or directory.
 
     >>> parse_facts("Type=file;Size=3;Modify=20240102030405; a b").modified
     '2024-01-02T03:04:05Z'
@@ -99,7 +99,7 @@ _is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def parse_list_line(line: str) -> FtpEntry | None:
-    """Return what a line of LIST says; None if it names no file or directory.
+    """Parse a line of LIST; None if it names no file or directory.
 
     Times are left out: they have no zone, and mostly no year or no hour.
 
@@ -137,12 +137,12 @@ def _unix_entry(found: re.Match[str]) -> FtpEntry | None:
 
 
 def parse_name(line: str) -> FtpEntry | None:
-    """Return what a line of NLST says: a name."""
+    """Parse a line of NLST: a name."""
     return FtpEntry(line) if line else None
 
 
 def is_noise(line: str) -> bool:
-    """Tell whether a line of LIST is meant to name nothing."""
+    """Return whether a line of LIST is meant to name nothing."""
     return not line.strip() or bool(_TOTAL(line.strip()) or _UNIX_DEVICE(line))
 
 
@@ -166,7 +166,7 @@ def parse_time(text: str) -> str:
 
 
 class ListingLines:
-    """Cuts blocks of bytes into lines of Latin-1.
+    """Split blocks of bytes into lines of Latin-1.
 
     Attributes:
         n_too_long: lines over `MAX_LINE_BYTES`, which are left out.

@@ -1,4 +1,4 @@
-"""Who the crawler is on FTP servers: anonymous, or a user that the operator names."""
+"""Logins at FTP servers: anonymous, or a user that the operator names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9.-]+").match
 
 @dataclass(frozen=True, slots=True)
 class FtpLogin:
-    """A user and the password, which no text of the object shows."""
+    """A user and a password, which `repr` does not show."""
 
     user: str
     password: str = field(repr=False)
@@ -29,7 +29,7 @@ class FtpLogin:
 
 
 def anonymous(user_agent: str) -> FtpLogin:
-    """Return the login of whoever has none; its password says who asks (RFC 1635).
+    """Return the anonymous login; its password names the crawler (RFC 1635).
 
     >>> anonymous("rdfcrawl/0.1 (+https://example.org)").password
     'rdfcrawl@'
@@ -92,5 +92,5 @@ NO_LOGINS: Final = FtpLogins()
 
 
 def _octets(text: str) -> str:
-    """Return text as its bytes in UTF-8, a character each."""
+    """Return the bytes of text in UTF-8, one character for each."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -115,7 +115,7 @@ class FtpPool:
     async def call(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """Do something with a connection in a thread; see `FtpConnection.run`."""
+        """Run a function of a connection in a thread; see `FtpConnection.run`."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(
@@ -146,7 +146,7 @@ class FtpPool:
         connection.abort()
 
     def login_for(self, address: FtpAddress) -> FtpLogin:
-        """Return who the crawler is on a server."""
+        """Return the login at a server."""
         return self._logins.of(address.host, address.port) or self._anonymous
 
     def _forget(self, key: _Key) -> None:

@@ -1,4 +1,4 @@
-"""The dialogue with an FTP server: `ftplib`'s, with bounds, the guard and TLS."""
+"""The protocol of FTP: that of `ftplib`, with bounds, the guard and TLS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoConnection(Exception):
 
 
 class FtpProtocolError(Exception):
-    """The connection ended, or said what has no meaning, in the middle."""
+    """The connection ended in the middle, or a reply makes no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FtpProtocol(ftplib.FTP):
 
     @property
     def is_secure(self) -> bool:
-        """Whether it is under TLS."""
+        """Whether the connection is under TLS."""
         return isinstance(self.sock, ssl.SSLSocket)
 
     def dial(self, port: int) -> None:
@@ -140,7 +140,7 @@ class FtpProtocol(ftplib.FTP):
         return sock
 
     def secure(self) -> None:
-        """Turn the connection to TLS.
+        """Start TLS.
 
         What was read before and not used, which an attacker may have put there, is
         forgotten with the old file.

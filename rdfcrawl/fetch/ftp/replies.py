@@ -93,7 +93,7 @@ class FtpRefused(Exception):
 
     @property
     def is_unknown_command(self) -> bool:
-        """Whether the server will never do what it was asked for."""
+        """Whether the server does not know the command."""
         return self.code in (500, 502, 504)
 
 

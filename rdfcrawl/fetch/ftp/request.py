@@ -1,4 +1,4 @@
-"""One request to an FTP server: a file, or what is in a directory."""
+"""One request to an FTP server: for a file, or for a directory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FtpRequest:
         self._is_anew = False  # that was of another version
 
     async def run(self) -> None:
-        """Ask, and set the answer."""
+        """Fetch, and set the response."""
         try:
             connection = await self._connect()
             if self._address.is_directory:
@@ -102,7 +102,7 @@ class FtpRequest:
         return self._connection
 
     def _check_turn(self) -> None:
-        """See that a command may be sent that makes the server work.
+        """Check that the turn is still good before the server has to work.
 
         Raises:
             NotSentError: its turn is over.
@@ -113,7 +113,7 @@ class FtpRequest:
     async def _begin(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """Have the server send something: this is the request that counts."""
+        """Have the server send something: the request that counts for the delay."""
         self._check_turn()
         try:
             return await self._call(connection, function, *arguments)
@@ -160,7 +160,7 @@ class FtpRequest:
         )
 
     def _part_facts(self, facts: FileFacts) -> PartFacts | None:
-        """Return what makes a part of what is read; None if one could not go on."""
+        """Return the facts that a later request can go on by; None if it could not."""
         if not self._ask.goes_on:
             return None
         return facts_of_file(self._address.url, facts.size, facts.modified)
@@ -341,7 +341,7 @@ class FtpRequest:
     async def _is_whole(
         self, connection: FtpConnection, sink: SpoolSink, facts: FileFacts
     ) -> bool:
-        """Tell whether all has come; the size counts more than a lost reply."""
+        """Return whether all has come; the size counts more than a lost reply."""
         try:
             await self._call(connection, connection.finish)
         except FtpProtocolError:
@@ -435,7 +435,7 @@ def _truncated(why: str) -> SourceFault:
 
 
 def _note_facts(answer: HttpResponse, facts: FileFacts) -> None:
-    """Set the validators of an answer, in the words of HTTP."""
+    """Set the validators of a response as HTTP spells them."""
     if not facts.modified:
         return
     moment = datetime.fromisoformat(facts.modified)
@@ -445,7 +445,7 @@ def _note_facts(answer: HttpResponse, facts: FileFacts) -> None:
 
 
 def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
-    """Tell whether the file is the one that is known (RFC 9110 13.2.2)."""
+    """Return whether the validators of a request still hold (RFC 9110 13.2.2)."""
     headers = {name.lower(): value for name, value in ask.headers}
     if "if-none-match" in headers:
         return answer.etag in headers["if-none-match"]

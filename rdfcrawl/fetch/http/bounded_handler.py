@@ -1,4 +1,4 @@
-"""The receiving end of a connection, with bounds on what is no body.
+"""The receiving end of a connection, with bounds on everything but the body.
 
 A server may send interim answers, header lines, chunks of one byte or trailers without
 end. Each of them costs a turn of the parser: limits in time would come too late.
@@ -23,7 +23,7 @@ MOST_BYTES_PER_BYTE: Final = 4
 
 
 class BoundedHandler(ResponseHandler):
-    """aiohttp's protocol of one connection; it ends one that brings nothing."""
+    """aiohttp's protocol of one connection, which ends if nothing useful comes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop=loop)

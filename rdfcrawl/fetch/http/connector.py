@@ -1,4 +1,4 @@
-"""Connections that requests are sent over in their turn, and at no other time.
+"""Connections that send requests in their turn, and at no other time.
 
 Where hosts share a delay by their address, it is the address of the turn that is
 connected to, whatever name servers say meanwhile.
@@ -12,14 +12,16 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.guard.names import GuardedResolver
+from rdfcrawl.resolver import resolved
 from rdfcrawl.turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from aiohttp import ClientRequest, ClientTimeout
+    from aiohttp.abc import ResolveResult
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
@@ -35,7 +37,7 @@ connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", defau
 
 
 class TurnConnector(aiohttp.TCPConnector):
-    """Hands out a connection if the turn of its request is still good.
+    """Hand out a connection if the turn of its request is still good.
 
     Whoever gets it writes the request at once.
     """
@@ -67,43 +69,22 @@ class TurnConnector(aiohttp.TCPConnector):
         return connection
 
 
-class TurnNames(AbstractResolver):
-    """Gives the address of the turn, if that has one.
+class TurnNames(GuardedResolver):
+    """Give the address of the turn, if that has one."""
 
-    Takes over the resolver that it asks otherwise, and closes it.
-    """
-
-    def __init__(self, resolver: AbstractResolver) -> None:
-        self._resolver = resolver
-
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,
+    async def look_up(
+        self, host: str, port: int, family: socket.AddressFamily
     ) -> list[ResolveResult]:
-        """See `aiohttp.abc.AbstractResolver`."""
+        """See `GuardedResolver.look_up`."""
         address = connecting_for.get().address
         if not address:
-            return await self._resolver.resolve(host, port, family)
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
-        ]
-
-    async def close(self) -> None:
-        """Close the resolver that is asked."""
-        await self._resolver.close()
+            return await super().look_up(host, port, family)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [resolved(host, address, port, family)]
 
 
 class OtherAddresses:
-    """An exchange that asks another address of a host where one does not answer.
+    """A client that tries another address of a host where one does not answer.
 
     For a while, the others are asked first.
 

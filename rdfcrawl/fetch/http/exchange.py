@@ -24,7 +24,6 @@ from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.retry_after import by_its_own_clock
 from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.resolver import NameResolver
 from rdfcrawl.turns import FREE, NotSentError
@@ -94,8 +93,8 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self._options
         self._watch = TimeoutWatchdog(options)
-        names = TurnNames(NameResolver(self._known.found if self._known else None))
-        self._names = GuardedResolver(names, self._gate)
+        names = NameResolver(self._known.found if self._known else None)
+        self._names = TurnNames(names, self._gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
         self._session = aiohttp.ClientSession(
@@ -139,7 +138,7 @@ class HttpExchange:
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `Exchange.get`."""
+        """See `HttpClient.get`."""
         answer = HttpResponse()
         transfer = self._watch.begin(ask)
         token = connecting_for.set(turn)

@@ -70,7 +70,7 @@ class PlainResponse:
 
 
 class _Prepared(aiohttp.ClientRequest):
-    """What the pool needs to know of all requests to a host."""
+    """The part of requests that is the same for all to a host."""
 
     head: bytes
 

@@ -229,7 +229,7 @@ class ResponseReceiver:
         return chunk[n_bytes:]
 
     def _check_end(self) -> None:
-        """See that all has come.
+        """Check that all has come.
 
         Raises:
             SourceFault: `TRUNCATED_BODY`.
@@ -269,7 +269,7 @@ class ResponseReceiver:
 
 
 def _may_go_on(exc: Exception | None) -> bool:
-    """Tell whether what has come so far is right, and another time may bring more."""
+    """Return whether what has come so far is right, and another time may bring more."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
     return exc is None or isinstance(exc, aiohttp.ClientError | OSError)

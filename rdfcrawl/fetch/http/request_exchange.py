@@ -1,13 +1,10 @@
-"""Requests of users' spiders through Scrapy's downloader, with all that they have."""
+"""Requests of users' spiders through Scrapy's downloader, headers and meta included."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import SourceFault
-from rdfcrawl.fetch.http.scrapy_exchange import OF_VISIT, ScrapyExchange, note_response
-from rdfcrawl.fetch.network_faults import note_fault
-from rdfcrawl.fetch.system_errors import errno_of
+from rdfcrawl.fetch.http.scrapy_exchange import OF_VISIT, ScrapyExchange
 from rdfcrawl.queued_requests import meta_of, request_of
 
 if TYPE_CHECKING:
@@ -20,7 +17,7 @@ _OF_VISITS = {"download_slot": "visits"}  # their delay is that of the host
 
 
 class RequestExchange(ScrapyExchange):
-    """Sends what a record's task says; keeps the whole answer, whatever its status."""
+    """Send the request in a record's task; keep the response, whatever its status."""
 
     def _request(self, url: str, ask: RequestOptions) -> Request:
         if ask.request is None:
@@ -31,19 +28,10 @@ class RequestExchange(ScrapyExchange):
     def _take(
         self, response: Response, ask: RequestOptions, answer: HttpResponse
     ) -> None:
-        note_response(answer, response, ask)
-        sink = self._spool.sink(ask, response.url, len(response.body))
-        try:
-            sink.write(response.body)
-        except SourceFault as exc:
-            note_fault(answer, exc)
-            answer.errno = errno_of(exc)
-            answer.is_partial = True
-        else:
+        if self._keep_body(response, ask, answer):
             kept = answer.scrapy_response = response.replace(body=b"")
             if response.request is not None:
                 kept.request = _as_sent(response.request, ask)
-        sink.keep(answer)
 
 
 def _as_sent(request: Request, ask: RequestOptions) -> Request:

@@ -69,7 +69,7 @@ _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
 
 
 class ScrapyExchange:
-    """Sends each record as an ordinary request; see `answer.Exchange`."""
+    """Send each record as an ordinary request; see `HttpClient`."""
 
     def __init__(
         self, crawler: Crawler, spool: Spool, options: FetchOptions, known: KnownNames
@@ -86,13 +86,13 @@ class ScrapyExchange:
         return self._watch.flowing()
 
     async def close(self) -> None:
-        """Watch over nothing any more."""
+        """Stop the watchdog."""
         self._watch.close()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `Exchange.get`."""
+        """See `HttpClient.get`."""
         answer = HttpResponse()
         transfer = self._watch.begin(ask)
         try:
@@ -148,6 +148,8 @@ class ScrapyExchange:
         else:
             if response.ip_address is not None:
                 self._known.add(host_of(url), str(response.ip_address))
+            headers = _text_headers(response)
+            note_headers(answer, response.status, headers, ask.kept_headers)
             self._take(response, ask, answer)
 
     def _request(self, url: str, ask: RequestOptions) -> Request:
@@ -163,11 +165,20 @@ class ScrapyExchange:
     def _take(
         self, response: Response, ask: RequestOptions, answer: HttpResponse
     ) -> None:
-        note_response(answer, response, ask)
+        """Bring a body into an answer that has status and headers."""
         if not 200 <= response.status < 300:
             if response.status >= 400:
                 answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
             return
+        self._keep_body(response, ask, answer)
+        if "partial" in response.flags:
+            answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
+            answer.is_partial = True
+
+    def _keep_body(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> bool:
+        """Spool a body as far as there is room; return whether all of it is kept."""
         sink = self._spool.sink(ask, response.url, len(response.body))
         try:
             sink.write(response.body)
@@ -176,17 +187,7 @@ class ScrapyExchange:
             answer.errno = errno_of(exc)
             answer.is_partial = True
         sink.keep(answer)
-        if "partial" in response.flags:
-            answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
-            answer.is_partial = True
-
-
-def note_response(
-    answer: HttpResponse, response: Response, ask: RequestOptions
-) -> None:
-    """Bring status and headers of a response into an answer."""
-    headers = _text_headers(response)
-    note_headers(answer, response.status, headers, ask.kept_headers)
+        return not answer.is_partial
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:

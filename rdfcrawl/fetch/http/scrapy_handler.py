@@ -1,4 +1,4 @@
-"""Scrapy's own handler of `http` and `https`, guarded, imported when it is needed.
+"""Scrapy's own handler of `http` and `https`, guarded and imported on first use.
 
 A crawl makes visits and needs none, and the import takes as long as all of aiohttp.
 """
@@ -44,7 +44,7 @@ _MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 
 
 class GuardRefused(IgnoreRequest):
-    """The guard does not let a request be sent.
+    """The guard refuses a request.
 
     Attributes:
         blocked: what it says.
@@ -60,7 +60,7 @@ class TurnIsOver(IgnoreRequest):
 
 
 class ScrapyHttpHandler:
-    """What Scrapy would take, made when it is needed, behind the guard.
+    """The handler that Scrapy would use, made on first use, behind the guard.
 
     Args:
         handler: Scrapy's.

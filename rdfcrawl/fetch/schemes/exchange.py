@@ -84,7 +84,7 @@ class FetcherExchange:
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `Exchange.get`."""
+        """See `HttpClient.get`."""
         if ask.data:
             return HttpResponse(status=405)  # there is nothing that it could be sent to
         if not turn.is_good():
