@@ -31,9 +31,9 @@ class ForsakenHosts:
         changed: called when there are others.
     """
 
-    def __init__(self, hosts: HostNames = NO_HOSTS) -> None:
-        self.hosts = hosts
-        self.has_any = bool(hosts)
+    def __init__(self) -> None:
+        self.hosts = NO_HOSTS
+        self.has_any = False
         self.changed: list[Callable[[], None]] = []
 
     def covers(self, url: str) -> bool:

@@ -57,17 +57,12 @@ class ServerFacts:
 
     Attributes:
         version: of Redis; for Valkey the version of Redis it is compatible with.
-        is_valkey: it is Valkey.
-        has_aof: it keeps an append-only file: what it acknowledged survives a crash,
-            but for the last second or two.
         maxmemory: bytes; 0 if it is not limited.
         maxmemory_policy: anything but `noeviction` loses URIs once memory is full.
         set_max_intset_entries: largest bucket of the seen-set that stays compact.
     """
 
     version: tuple[int, ...]
-    is_valkey: bool
-    has_aof: bool
     maxmemory: int
     maxmemory_policy: str
     set_max_intset_entries: int
@@ -188,8 +183,6 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
     _check_role(info)
     return ServerFacts(
         version=version,
-        is_valkey="valkey_version" in info,
-        has_aof=bool(int(info.get("aof_enabled", 0))),
         maxmemory=int(info.get("maxmemory", 0)),
         maxmemory_policy=str(info.get("maxmemory_policy", "noeviction")),
         set_max_intset_entries=await raise_intset_limit(client),

@@ -83,11 +83,6 @@ class RedisRetry:
         # Those that need not wait say nothing: with full memory, reading succeeds.
         self._n_waiting = 0
 
-    @property
-    def is_away(self) -> bool:
-        """Whether an operation waits for Redis."""
-        return self._n_waiting > 0
-
     async def persistent(
         self,
         call: Callable[[], Awaitable[T]],

@@ -40,13 +40,11 @@ class HostMarkup:
     Attributes:
         language: whose rules hold.
         is_xml: the page claims to be XML; it need not be well-formed.
-        is_declared_xml: its media type says so too.
         rdfa_version: "1.0" or "1.1".
     """
 
     language: HostLanguage
     is_xml: bool
-    is_declared_xml: bool
     rdfa_version: str
 
     @property
@@ -70,9 +68,8 @@ def sniff_host(text: str, *, media_type: str = "", version: str = "") -> HostMar
     root = _ROOT.search(_NOT_ROOT.sub("", head))
     name = root[1].rpartition(":")[2].lower() if root else ""
     attributes = root[2] if root else ""
-    is_declared_xml = media_type.endswith("xml")
     is_xml = (
-        is_declared_xml
+        media_type.endswith("xml")
         or bool(_DECLARATION.match(head))
         or "XHTML" in public_id
         or (name == "html" and XHTML in attributes)
@@ -83,7 +80,6 @@ def sniff_host(text: str, *, media_type: str = "", version: str = "") -> HostMar
     return HostMarkup(
         language=_language(name, public_id, is_xml=is_xml, media_type=media_type),
         is_xml=is_xml,
-        is_declared_xml=is_declared_xml,
         rdfa_version=version or (found[1] if found else "1.1"),
     )
 

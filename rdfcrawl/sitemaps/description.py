@@ -10,7 +10,6 @@
 | `linkedDataPrefix` | `void:uriSpace`; `rc:linkedData` with `rc:slicing` if it has one |
 | `sampleURI` | `void:exampleResource` |
 | `lastmod`, `changefreq` | `dcterms:modified`, `rc:changefreq`, `dcterms:accrualPeriodicity` |
-| a claim nobody confirms | `rc:unconfirmedClaim` with `rc:claims` and `rc:about` |
 
 `rc:` is `urn:rdfcrawl:vocab#`.
 
@@ -25,12 +24,11 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.sitemaps.access import CrossHostStatement
 from rdfcrawl.sitemaps.extensions import name_of
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset
 
@@ -71,8 +69,6 @@ def describe_dataset(
     dataset: SitemapDataset,
     *,
     sitemap: str,
-    unconfirmed: Collection[CrossHostStatement] = (),
-    graph: str = "",
 ) -> Iterator[str]:
     """Yield the description of a dataset, as lines of N-Quads.
 
@@ -81,25 +77,15 @@ def describe_dataset(
     Args:
         dataset: as its sitemap declares it.
         sitemap: URL of it.
-        unconfirmed: claims about other hosts that these do not confirm; they are
-            recorded as claims only (`access.claims_about_others`).
-        graph: IRI of the graph; empty for the default graph.
     """
-    return _Describer(dataset, sitemap, frozenset(unconfirmed), graph).lines()
+    return _Describer(dataset, sitemap).lines()
 
 
 class _Describer:
-    def __init__(
-        self,
-        dataset: SitemapDataset,
-        sitemap: str,
-        refused: frozenset[CrossHostStatement],
-        graph: str,
-    ) -> None:
-        self._dataset, self._sitemap, self._refused = dataset, sitemap, refused
+    def __init__(self, dataset: SitemapDataset, sitemap: str) -> None:
+        self._dataset, self._sitemap = dataset, sitemap
         self._name = dataset_iri(dataset, sitemap)
         self._subject = iri(self._name)
-        self._graph = iri(graph) if graph else ""
 
     def lines(self) -> Iterator[str]:
         yield self._say(RDF_TYPE, iri(VOID + "Dataset"))
@@ -109,11 +95,6 @@ class _Describer:
         yield from self._dumps()
         yield from self._endpoints()
         yield from self._linked_data()
-        for claim in sorted(self._refused, key=lambda x: (x.kind, x.url)):
-            node = self._node(f"claim {claim.kind} {claim.url}")
-            yield self._say(RC + "unconfirmedClaim", node)
-            yield self._say(RC + "claims", literal(claim.kind), node)
-            yield self._say(RC + "about", iri(graph_iri(claim.url)), node)
 
     def _about(self) -> Iterator[str]:
         dataset = self._dataset
@@ -137,8 +118,6 @@ class _Describer:
         are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
         for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
             for place in places:
-                if CrossHostStatement(kind, place.url) in self._refused:
-                    continue
                 file, node = iri(graph_iri(place.url)), self._node(place.url)
                 yield self._say(VOID + "dataDump", file)
                 yield self._say(DCAT + "distribution", node)
@@ -150,8 +129,6 @@ class _Describer:
 
     def _endpoints(self) -> Iterator[str]:
         for place in self._dataset.endpoints:
-            if CrossHostStatement("endpoint", place.url) in self._refused:
-                continue
             endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
             service = self._node(f"service {place.url}")
             yield self._say(VOID + "sparqlEndpoint", endpoint)
@@ -173,8 +150,6 @@ class _Describer:
 
     def _linked_data(self) -> Iterator[str]:
         for prefix in self._dataset.prefixes:
-            if CrossHostStatement("prefix", prefix.url) in self._refused:
-                continue
             yield self._say(VOID + "uriSpace", literal(prefix.iri))
             if prefix.slicing is not None:
                 node = self._node(f"prefix {prefix.iri}")
@@ -195,7 +170,7 @@ class _Describer:
         return blank(digest)
 
     def _say(self, predicate: str, obj: str, subject: str = "") -> str:
-        return statement(subject or self._subject, iri(predicate), obj, self._graph)
+        return statement(subject or self._subject, iri(predicate), obj)
 
 
 _TRUE = literal("true", datatype=XSD + "boolean")

@@ -63,18 +63,16 @@ _NEWS: Final = {
 _URL_NAMES = ("loc", "license", "thumbnail_loc", "content_loc", "player_loc")
 
 
-def describe_entry(
-    entry: SitemapEntry, *, sitemap: str, graph: str = ""
-) -> Iterator[str]:
+def describe_entry(entry: SitemapEntry, *, sitemap: str) -> Iterator[str]:
     """Yield the statements of an entry, as lines of N-Quads.
 
     The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
-    `sitemap` is its URL, `graph` the IRI of the graph, or empty for the default graph.
+    `sitemap` is its URL.
     """
-    page, end = iri(graph_iri(entry.url)), iri(graph) if graph else ""
+    page = iri(graph_iri(entry.url))
 
     def say(subject: str, predicate: str, obj: str) -> str:
-        return statement(subject, iri(predicate), obj, end)
+        return statement(subject, iri(predicate), obj)
 
     lists = "listsSitemap" if entry.is_sitemap else "lists"
     yield say(iri(graph_iri(sitemap)), RC + lists, page)

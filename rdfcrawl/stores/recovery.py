@@ -47,8 +47,8 @@ class RecoveryReport:
     n_bytes_cut: int = 0
 
 
-def recover(directory: Path, *, worker: str | None = None) -> RecoveryReport:
-    """Cut torn ends off the segments of one worker, or of all, and seal them.
+def recover(directory: Path) -> RecoveryReport:
+    """Cut torn ends off all segments, and seal them.
 
     A sealed segment costs one read of 34 bytes. Of any other, the headers are read,
     and all members are inflated that were not known to be on disk when the last one
@@ -56,14 +56,13 @@ def recover(directory: Path, *, worker: str | None = None) -> RecoveryReport:
 
     Args:
         directory: may be missing; then nothing is done.
-        worker: only the segments of this worker.
 
     Raises:
         OSError: the disk cannot be read or written.
     """
     report = RecoveryReport()
     if directory.is_dir():
-        for path in list_segments(directory, worker=worker):
+        for path in list_segments(directory):
             report.n_segments += 1
             _recover_segment(path, report)
     return report

@@ -172,7 +172,6 @@ class TestFacts:
         """If the server is ours, then its facts are what it was started with."""
         facts = await server_facts(client)
         assert facts.version >= (6, 2)
-        assert facts.has_aof
         assert (facts.maxmemory, facts.maxmemory_policy) == (0, "noeviction")
         assert facts.set_max_intset_entries == 4096
 
@@ -239,11 +238,11 @@ class TestKilledServer:
             guardian = parent(pid)
             os.kill(guardian, signal.SIGSTOP)  # else it may be back before it is missed
             os.kill(pid, signal.SIGKILL)
-            while not outage.is_away:  # noqa: ASYNC110 (it tells nobody)
+            while not outage._n_waiting:  # noqa: ASYNC110 (it tells nobody)
                 await asyncio.sleep(0.01)
             os.kill(guardian, signal.SIGCONT)
             await asyncio.gather(*tasks)
-            assert not outage.is_away
+            assert not outage._n_waiting
             n_seen = await client.scard("seen")
             await client.aclose()
             return n_seen
@@ -326,12 +325,12 @@ class TestOutage:
         for _ in range(4):
             await asyncio.sleep(0.1)
             assert await outage.persistent(lambda: client.scard("s"), what="count") == 0
-        assert outage.is_away
+        assert outage._n_waiting
         assert not task.done()
         assert len(caplog.records) == 1
         await client.config_set("maxmemory", 0)
         assert await task == 1
-        assert not outage.is_away
+        assert not outage._n_waiting
 
     @pytest.mark.service
     @pytest.mark.parametrize(

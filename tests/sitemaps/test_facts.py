@@ -120,10 +120,8 @@ def test_facts(content: str, statement: str) -> None:
 def test_a_sitemap_of_an_index_is_listed_as_one() -> None:
     """If an entry is a sitemap, then the statement says that."""
     entry = SitemapEntry(position=0, url="http://e/1.xml", is_sitemap=True)
-    lines = list(describe_entry(entry, sitemap=MAP, graph=MAP))
-    assert lines == [
-        f"<{MAP}> <urn:rdfcrawl:vocab#listsSitemap> <http://e/1.xml> <{MAP}> .\n"
-    ]
+    lines = list(describe_entry(entry, sitemap=MAP))
+    assert lines == [f"<{MAP}> <urn:rdfcrawl:vocab#listsSitemap> <http://e/1.xml> .\n"]
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pyoxigraph
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -432,21 +431,11 @@ def test_mirrors_and_parts(body: str, are_mirrors: bool) -> None:
 def test_descriptions_are_statements(body: str) -> None:
     """If a dataset is described, then all lines are right, and the same each time."""
     dataset, log = one(body), FaultLog()
-    claims = claims_about_others(dataset, SITE, ())
-    lines = list(
-        describe_dataset(dataset, sitemap=SITE, unconfirmed=claims, graph=f"{SITE}#d")
-    )
+    lines = list(describe_dataset(dataset, sitemap=SITE))
     block = b"".join(iter_checked(lines, log))
     assert not log.all()
     assert block.count(b"\n") == len(lines)
-    assert lines == list(
-        describe_dataset(dataset, sitemap=SITE, unconfirmed=claims, graph=f"{SITE}#d")
-    )
-    graphs = {
-        quad.graph_name
-        for quad in pyoxigraph.parse(block, pyoxigraph.RdfFormat.N_QUADS)
-    }
-    assert graphs == {pyoxigraph.NamedNode(f"{SITE}#d")}
+    assert lines == list(describe_dataset(dataset, sitemap=SITE))
 
 
 def test_the_description_of_a_dataset() -> None:
@@ -466,15 +455,6 @@ def test_the_description_of_a_dataset() -> None:
         '<urn:rdfcrawl:vocab#partOfDump> "true"',
     ):
         assert line in text
-
-
-def test_a_claim_is_described_as_a_claim() -> None:
-    """If nobody confirms a dump, then it is not a dump of the dataset."""
-    dataset = one(MIRRORED)
-    claims = claims_about_others(dataset, SITE, ())
-    text = "".join(describe_dataset(dataset, sitemap=SITE, unconfirmed=claims))
-    assert f"dataDump> <{BACKUP}>" not in text
-    assert f"<urn:rdfcrawl:vocab#about> <{BACKUP}>" in text
 
 
 def test_a_dataset_without_name_has_a_stable_one() -> None:

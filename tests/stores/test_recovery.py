@@ -133,15 +133,6 @@ def test_file_of_another_maker_is_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
-def test_only_the_named_worker_is_recovered(tmp_path: Path) -> None:
-    """If a worker is named, then the segments of others are not touched."""
-    torn = members_of(b"a\n")[0][:-1]
-    for worker in ("v", "w"):
-        (tmp_path / f"{worker}-00000.nq.gz").write_bytes(torn)
-    assert recover(tmp_path, worker="v").n_removed == 1
-    assert [path.name for path in list_segments(tmp_path)] == ["w-00000.nq.gz"]
-
-
 async def test_segments_of_a_live_writer_are_left_alone(tmp_path: Path) -> None:
     """If a writer lives, then recovery touches neither its small nor its large file."""
     living = QuadSegments(tmp_path, "living", SegmentLimits(spill_bytes=1000))

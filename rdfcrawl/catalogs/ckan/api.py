@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SCHEMES: Final = frozenset({"http", "https"})
 MAX_ROWS: Final = 1000  # CKAN's own default of ckan.search.rows_max
 AUTHORIZATION: Final = "Authorization"  # every version takes keys and tokens in it
-OLD_KEY_HEADER: Final = "X-CKAN-API-Key"  # where a proxy keeps `Authorization`
 
 _ACTION_PATH = re.compile(r"/api(?:/[123])?(?:/(?:action|rest|search)\b.*)?/?\Z")
 _SITE_PATH = re.compile(
@@ -91,13 +90,11 @@ class PortalAddress:
             under a path, `https://h/data`.
         scope: the part that is harvested.
         key: API key or token; only ever sent to `url`.
-        key_header: that carries it.
     """
 
     url: str
     scope: PortalScope = WHOLE
     key: str = field(default="", repr=False)
-    key_header: str = AUTHORIZATION
 
     @property
     def catalogue_urls(self) -> tuple[str, ...]:
@@ -121,7 +118,7 @@ class PortalAddress:
         url = f"{self.url}/api/3/action/{name}"
         headers = [("Accept", "application/json")]
         if self.key:
-            headers.append((self.key_header, self.key))
+            headers.append((AUTHORIZATION, self.key))
         query = urlencode(parameters or {}, errors="replace")
         if len(url) + 1 + len(query) <= MAX_URL_CHARS:
             full = f"{url}?{query}" if query else url
@@ -163,7 +160,7 @@ class PortalAddress:
     def search_ids(self, ids: Iterable[str], *, rows: int) -> CkanRequest:
         """Return the request for those of some datasets that there are."""
         alternatives = " OR ".join(map(phrase, ids))
-        plain = PortalAddress(url=self.url, key=self.key, key_header=self.key_header)
+        plain = PortalAddress(url=self.url, key=self.key)
         return plain.search(rows=rows, clauses=[f"+id:({alternatives})"])
 
     def show(self, name: str) -> CkanRequest:

@@ -30,20 +30,18 @@ _SITE_ROOT = re.compile(
 ).search
 _DATASET_LINK = rb"<a\s[^>]{0,500}?href\s*=\s*[\"']?(?:[^\"'>\s]*)/dataset"
 # What CKAN's own templates have; each counts once.
-_MARKS: Final = {
-    "dataset links": re.compile(_DATASET_LINK + rb"(?:/[\w-]|[\"'?>\s])").search,
-    "organization links": re.compile(
-        rb"href\s*=\s*[\"']?[^\"'>\s]*/organization(?:/|[\"'?>\s])"
-    ).search,
-    "data-module": re.compile(rb"\sdata-module\s*=").search,
-    "data-site-root": re.compile(rb"\sdata-(?:site|locale)-root\s*=").search,
-    "assets": re.compile(
+_MARKS: Final = (
+    re.compile(_DATASET_LINK + rb"(?:/[\w-]|[\"'?>\s])").search,
+    re.compile(rb"href\s*=\s*[\"']?[^\"'>\s]*/organization(?:/|[\"'?>\s])").search,
+    re.compile(rb"\sdata-module\s*=").search,
+    re.compile(rb"\sdata-(?:site|locale)-root\s*=").search,
+    re.compile(
         rb"/(?:webassets/(?:base|vendor)|fanstatic|base/(?:css|images)/(?:main|ckan)"
         rb"|public/base)"
     ).search,
-    "API links": re.compile(rb"/api/3(?:/action/|[\"'/])").search,
-    "footer": re.compile(rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org").search,
-}
+    re.compile(rb"/api/3(?:/action/|[\"'/])").search,
+    re.compile(rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org").search,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +51,10 @@ class PortalHint:
     Attributes:
         url: as `api.Portal` wants it.
         version: of CKAN, if the page names it.
-        evidence: what told, for people.
     """
 
     url: str
     version: str = ""
-    evidence: tuple[str, ...] = ()
 
 
 def recognize(
@@ -80,23 +76,22 @@ def recognize(
     except BadUri:
         return None
     if is_api_url(url):
-        return PortalHint(url=base, evidence=("API URL",))
+        return PortalHint(url=base)
     head = body[:LOOKED_AT_BYTES]
     if b"<" not in head[:1024]:
         return None
     version, is_named = _generator(head)
-    marks = tuple(name for name, search in _MARKS.items() if search(head))
+    n_marks = sum(search(head) is not None for search in _MARKS)
     cookies = (headers or {}).items()
     if any(
         name.lower() == "set-cookie" and re.match(r"ckan=", value)
         for name, value in cookies
     ):
-        marks += ("cookie",)
-    if not is_named and len(marks) < _ENOUGH:
+        n_marks += 1
+    if not is_named and n_marks < _ENOUGH:
         return None
-    evidence = ("generator", *marks) if is_named else marks
     root = _site_root(head, url)
-    return PortalHint(url=root or base, version=version, evidence=evidence)
+    return PortalHint(url=root or base, version=version)
 
 
 def _generator(head: bytes) -> tuple[str, bool]:

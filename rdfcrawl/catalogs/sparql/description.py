@@ -41,8 +41,6 @@ class ServiceDescription:
         endpoints: `sd:endpoint` (and the older `sd:url`) of its services, and
             `void:sparqlEndpoint` of datasets.
         languages: `sd:supportedLanguage`.
-        features: `sd:feature`.
-        result_formats: `sd:resultFormat`.
         default_graph: the default graph, if it is described.
         graphs: the named graphs, each once, in the order of their names.
         n_triples: the largest `void:triples` of any dataset; -1 if it is not said.
@@ -52,8 +50,6 @@ class ServiceDescription:
 
     endpoints: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    result_formats: tuple[str, ...] = ()
     default_graph: DescribedGraph | None = None
     graphs: tuple[DescribedGraph, ...] = ()
     n_triples: int = -1
@@ -90,7 +86,6 @@ def _describe(graph: _Statements, services: list[str]) -> ServiceDescription:
         found = {x for s in services for x in graph.objects(s, f"{SD}{name}")}
         return tuple(sorted(found))
 
-    features = told("feature")
     endpoints = {x for s in services for x in _endpoints_of(graph, s)}
     endpoints |= {
         x
@@ -107,12 +102,10 @@ def _describe(graph: _Statements, services: list[str]) -> ServiceDescription:
     return ServiceDescription(
         endpoints=tuple(sorted(x for x in endpoints if not x.startswith("_:"))),
         languages=told("supportedLanguage"),
-        features=features,
-        result_formats=told("resultFormat"),
         default_graph=_default_graph(graph, datasets),
         graphs=_named_graphs(graph, datasets),
         n_triples=max(sizes, default=-1),
-        has_union=f"{SD}UnionDefaultGraph" in features,
+        has_union=f"{SD}UnionDefaultGraph" in told("feature"),
         is_service=bool(services),
     )
 

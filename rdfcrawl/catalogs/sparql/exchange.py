@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from rdfcrawl.bytesource import ByteSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 MAX_GET_CHARS: Final = 2_000  # of a URL; longer ones are cut or refused here and there
 
@@ -84,7 +84,6 @@ def query_request(
     query: str,
     accept: str,
     *,
-    extra: Sequence[tuple[str, str]] = (),
     max_get_chars: int = MAX_GET_CHARS,
 ) -> SparqlRequest:
     """Return the request of a query: by GET if its URL is short, else as a form.
@@ -93,12 +92,11 @@ def query_request(
         endpoint: its URL, which may have a query string of its own.
         query: SPARQL.
         accept: header.
-        extra: parameters of the protocol, such as `default-graph-uri`.
         max_get_chars: longest URL.
 
     Source: SPARQL 1.1 Protocol, 2.1.
     """
-    fields = urlencode([*extra, ("query", query)])
+    fields = urlencode({"query": query})
     endpoint = endpoint.partition("#")[0]
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{fields}"
     if len(url) <= max_get_chars:

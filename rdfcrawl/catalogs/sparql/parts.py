@@ -83,10 +83,10 @@ def plan_part(
         out.follow(task, step="page", order="s")
 
 
-def read_count(rows: Iterable[Row], name: str = "n") -> int:
+def read_count(rows: Iterable[Row]) -> int:
     """Return the number in the one row of an answer; `UNKNOWN` if there is none."""
     for row in rows:
-        cell = row.get(name)
+        cell = row.get("n")
         if cell is not None and cell.text.isascii() and cell.text.isdigit():
             return int(cell.text)
         # A row count as a decimal, as some stores sum.
@@ -121,7 +121,7 @@ def after_split(
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
     for row in islice(iter_whole(rows, out), LISTED_ROWS):
-        cell = row.get(name)
+        cell = row.get("n")
         if cell is None or cell.kind != "iri":
             continue
         n_rows += 1

@@ -43,14 +43,12 @@ class HdtReport:
 
     Attributes:
         n_triples: different statements in the file.
-        n_dropped: statements left out, which `faults` tells by reason. The names of
-            graphs are always left out, and not counted.
-        faults: `BAD_TERM` for what is no statement, or one about a triple term;
+        faults: statements left out; the names of graphs always are, and are not
+            counted. `BAD_TERM` for what is no statement, or one about a triple term;
             `NUL_CHARACTER` for statements with U+0000 in a literal.
     """
 
     n_triples: int
-    n_dropped: int
     faults: tuple[Fault, ...]
 
 
@@ -92,12 +90,7 @@ def write_hdt(
         for window in sort_triples(columns, codec, spill, memory_bytes):
             triples.add(window)
         _write(out, base, dictionary, triples)
-    faults = tuple(log.all())
-    return HdtReport(
-        n_triples=triples.n_triples,
-        n_dropped=sum(fault.count for fault in faults),
-        faults=faults,
-    )
+    return HdtReport(n_triples=triples.n_triples, faults=tuple(log.all()))
 
 
 def _columns(run: SortedRun, dictionary: DictionaryWriter) -> Iterator[Places]:

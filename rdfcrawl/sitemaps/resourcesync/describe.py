@@ -42,19 +42,18 @@ _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
 
 
 def describe(
-    version: StatedResource, *, entry: ResourceEntry | None = None, graph: str = ""
+    version: StatedResource, *, entry: ResourceEntry | None = None
 ) -> Iterator[str]:
     """Yield the description of a resource: lines of N-Quads, to be checked.
 
     Args:
         version: of the resource; a tombstone has the time of the deletion.
         entry: of the version; its links are stated too.
-        graph: IRI of the graph, or empty.
     """
-    subject, context = terms.iri(version.uri), terms.iri(graph) if graph else ""
+    subject = terms.iri(version.uri)
 
     def line(predicate: str, obj: str, of: str = subject) -> str:
-        return terms.statement(of, terms.iri(predicate), obj, context)
+        return terms.statement(of, terms.iri(predicate), obj)
 
     if not version.is_snapshot:
         yield line(RESOURCESYNC + "change", terms.literal(version.change.value))
@@ -70,20 +69,17 @@ def describe(
         yield line(DCAT + "mediaType", terms.iri(MEDIA_TYPES + version.media_type))
     if version.encoding:
         yield line(RESOURCESYNC + "encoding", terms.literal(version.encoding))
-    yield from _fixity(version.fixity, version.uri, subject, context)
+    yield from _fixity(version.fixity, version.uri, subject)
     if entry is not None:
-        yield from _links(entry.links, subject, context)
+        yield from _links(entry.links, subject)
 
 
-def describe_document(heading: DocumentHeading, *, graph: str = "") -> Iterator[str]:
-    """Yield the description of a document: lines of N-Quads, to be checked.
-
-    `graph` is the IRI of the graph, or empty.
-    """
-    subject, context = terms.iri(heading.url), terms.iri(graph) if graph else ""
+def describe_document(heading: DocumentHeading) -> Iterator[str]:
+    """Yield the description of a document: lines of N-Quads, to be checked."""
+    subject = terms.iri(heading.url)
 
     def line(predicate: str, obj: str) -> str:
-        return terms.statement(subject, terms.iri(predicate), obj, context)
+        return terms.statement(subject, terms.iri(predicate), obj)
 
     facts = heading.facts
     if facts.capability is not None:
@@ -92,23 +88,19 @@ def describe_document(heading: DocumentHeading, *, graph: str = "") -> Iterator[
         time = facts.time(name)
         if time:
             yield line(RESOURCESYNC + name, _time(time))
-    yield from _links(heading.links, subject, context)
+    yield from _links(heading.links, subject)
 
 
-def _links(links: tuple[RsLink, ...], subject: str, context: str) -> Iterator[str]:
+def _links(links: tuple[RsLink, ...], subject: str) -> Iterator[str]:
     for link in links:
         predicate = _predicate(link)
         if predicate:
-            yield terms.statement(
-                subject, terms.iri(predicate), terms.iri(link.url), context
-            )
+            yield terms.statement(subject, terms.iri(predicate), terms.iri(link.url))
 
 
-def _fixity(
-    fixity: ExpectedBytes, uri: str, subject: str, context: str
-) -> Iterator[str]:
+def _fixity(fixity: ExpectedBytes, uri: str, subject: str) -> Iterator[str]:
     def line(of: str, predicate: str, obj: str) -> str:
-        return terms.statement(of, terms.iri(predicate), obj, context)
+        return terms.statement(of, terms.iri(predicate), obj)
 
     if fixity.length is not None:
         length = terms.literal(str(fixity.length), datatype=XSD + "nonNegativeInteger")

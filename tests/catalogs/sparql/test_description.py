@@ -47,9 +47,6 @@ def test_everything_a_service_describes() -> None:
         DescribedGraph(name="http://g/2", n_triples=20),
     )
     assert found.n_triples == 120
-    assert [x.rpartition("/")[2] for x in found.result_formats] == [
-        "SPARQL_Results_JSON"
-    ]
 
 
 def test_service_of_the_endpoint_counts_among_several() -> None:

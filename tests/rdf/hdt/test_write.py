@@ -32,7 +32,7 @@ def test_each_statement_is_written_once() -> None:
     """If statements recur, then they are counted and written once."""
     out = io.BytesIO()
     report = write_hdt([A, B, A, A], out, base=BASE)
-    assert (report.n_triples, report.n_dropped, report.faults) == (2, 0, ())
+    assert (report.n_triples, report.faults) == (2, ())
     assert lines_of(out.getvalue()) == [A, B]
 
 
@@ -69,7 +69,6 @@ def test_nul_in_a_literal_is_refused_by_name() -> None:
     letters = b'<http://e/a> <http://e/p> "a\\\\u0000b" .\n'
     out = io.BytesIO()
     report = write_hdt([A, nul, letters, behind], out, base=BASE)
-    assert report.n_dropped == 2
     assert {fault.reason: fault.count for fault in report.faults} == {
         Reason.NUL_CHARACTER: 2
     }
@@ -86,8 +85,9 @@ def test_bad_lines_are_left_out() -> None:
     ]
     out = io.BytesIO()
     report = write_hdt([A, *bad, B], out, base=BASE)
-    assert (report.n_triples, report.n_dropped) == (2, 4)
-    assert {fault.reason for fault in report.faults} == {Reason.BAD_TERM}
+    assert report.n_triples == 2
+    found = {fault.reason: fault.count for fault in report.faults}
+    assert found == {Reason.BAD_TERM: 4}
     assert lines_of(out.getvalue()) == [A, B]
 
 

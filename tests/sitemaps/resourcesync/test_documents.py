@@ -272,7 +272,7 @@ def test_a_resource_becomes_statements() -> None:
     )
     log = FaultLog()
     gone = StatedResource(uri=second.uri, change=ResourceChange.DELETED, as_of_us=0)
-    lines = [*describe(version, entry=first, graph="http://g/"), *describe(gone)]
+    lines = [*describe(version, entry=first), *describe(gone)]
     heading = DocumentEntries(LIST.encode(), url=URL, log=log).heading
     lines += describe_document(heading)
     text = b"".join(iter_checked(lines, log)).decode()
