@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the web that the arguments describe; 0 at its end, 2 if it cannot be."""
+    """Serve the web of the arguments; return 0 at its end, 2 if they are wrong."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m rdfcrawl.dataweb CONFIG DIR\n")
         return 2

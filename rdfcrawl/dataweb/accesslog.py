@@ -25,7 +25,7 @@ MAX_KEPT = 200_000  # requests of one host that are kept one by one
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One request, as it was answered.
+    """One request with its response.
 
     Attributes:
         at: Unix time in seconds of the answer.
@@ -103,7 +103,7 @@ class HostLog:
 
 
 class AccessLog:
-    """Keeps the figures of one node while it is served.
+    """The figures of one node while it is served.
 
     Args:
         node: whose log it is.
@@ -221,7 +221,7 @@ class AccessLog:
 
     @property
     def requests(self) -> tuple[LoggedRequest, ...]:
-        """The requests that were kept, in the order of their answers."""
+        """The kept requests, in the order of their responses."""
         return tuple(self._kept)
 
     def forget(self) -> None:
@@ -229,7 +229,7 @@ class AccessLog:
         self._kept.clear()
 
     def figures(self) -> HostLog:
-        """Give the figures as they are now."""
+        """Return the present figures."""
         figures = self._figures
         figures.n_disallowed_requested = len(self._disallowed_requested)
         n_gaps = figures.n_requests - figures.n_robots - 1
@@ -274,7 +274,7 @@ class WebLog:
         return self.total("n_disallowed_requested") / n_disallowed
 
     def to_json(self) -> dict[str, Any]:
-        """Give summary and hosts as they are written to `log.json`."""
+        """Return summary and hosts as in `log.json`."""
         hosts = [
             asdict(host) | {"delay_fulfilment": host.delay_fulfilment}
             for host in self.hosts
@@ -325,7 +325,7 @@ def parse_log(value: dict[str, Any]) -> WebLog:
 
 
 def collect_log(logs: Iterable[AccessLog]) -> WebLog:
-    """Collect the figures of all hosts as they are now."""
+    """Return the present figures of all hosts."""
     kept = list(logs)
     firsts = _present(log.first for log in kept)
     lasts = _present(log.last for log in kept)

@@ -1,4 +1,4 @@
-"""Growth of a random graph by preferential attachment, as both generators use it.
+"""Growth of a random graph by preferential attachment, for both generators.
 
 Vertices come one by one. A new vertex gets a number of links to earlier vertices;
 an earlier vertex is drawn with a probability proportional to its in-degree + 1.

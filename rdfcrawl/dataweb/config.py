@@ -149,7 +149,7 @@ class WebConfig:
         return max(int(self.n_resources * self.disallowed / (1 - self.disallowed)), 1)
 
     def to_json(self) -> str:
-        """Give the parameters as one line of JSON."""
+        """Return the parameters as one line of JSON."""
         return json.dumps(asdict(self))
 
 

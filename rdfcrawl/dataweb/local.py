@@ -1,4 +1,4 @@
-"""Nodes in a thread of this process, for tests that look into them and change them."""
+"""Nodes in a thread of this process, for tests that inspect and change nodes."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ class LocalWeb:
             one.close()
 
     def origins(self, count: int = 1) -> tuple[str, ...]:
-        """Give the origins that the next nodes will have, in their order."""
+        """Return the origins that the next nodes will have, in their order."""
         first = len(self._hosts)
         addresses = self._addresses[first : first + count]
         return tuple(origin_of(one, self.port) for one in addresses)
 
     def start(self, options: SiteOptions[N], *, links: tuple[str, ...] = ()) -> N:
-        """Start a node and give it: it accepts connections.
+        """Start a node and return it: it accepts connections.
 
         Args:
             options: what it is made of.
@@ -112,24 +112,24 @@ class LocalWeb:
         return node
 
     def requests(self, node: WebNode) -> tuple[LoggedRequest, ...]:
-        """Give the requests of a node since it was started, or since `forget`."""
+        """Return the requests of a node since its start, or since `forget`."""
         return self._hosts[node.plan.index].log.requests
 
     def targets(self, node: WebNode) -> list[str]:
-        """Give the targets that were asked for, with repeats, in their order."""
+        """Return the requested targets, with repeats, in order."""
         return [one.target for one in self.requests(node)]
 
     def forget(self) -> None:
-        """Drop the requests of all nodes; what is asked from now on is kept."""
+        """Drop the requests of all nodes so far."""
         for host in self._hosts:
             host.log.forget()
 
     def log(self) -> WebLog:
-        """Give the figures of all nodes since their start."""
+        """Return the figures of all nodes since their start."""
         return collect_log(host.log for host in self._hosts)
 
     def figures(self, node: WebNode) -> HostLog:
-        """Give the figures of one node since its start."""
+        """Return the figures of one node since its start."""
         return self._hosts[node.plan.index].log.figures()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""HTTP requests and responses as the nodes see them."""
+"""HTTP requests and responses of the nodes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NodeRequest:
 
 
 class NodeResponse:
-    """One response, encoded once and sent as often as it is asked for.
+    """One response, encoded once and sent to all requests.
 
     Attributes:
         status: HTTP status.

@@ -33,7 +33,7 @@ class NodeGraph:
 
 
 def may_link(source: NodeKind, target: NodeKind) -> bool:
-    """Tell whether a link is possible; ORCA excludes CKAN -> dereferencing."""
+    """Return whether a link is possible; ORCA excludes CKAN -> dereferencing."""
     return not (source is NodeKind.CKAN and target is NodeKind.DEREFERENCING)
 
 
@@ -148,7 +148,7 @@ class _Growth:
         return n_kinds
 
     def add(self, node: int, count: int) -> None:
-        """Add a node with `count` links: half of them out, half of them in."""
+        """Add a node with `count` links: half out, half in."""
         n_out = self._rng.randint(0, 1) if count == 1 else (count + 1) // 2
         kinds = self._kinds
         targets = self._urn.draw(

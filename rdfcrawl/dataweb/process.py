@@ -1,4 +1,4 @@
-"""The web in a process of its own, beside the crawler that it serves.
+"""The web in a process of its own, beside the crawler.
 
 Parent and child talk in lines of JSON. The child writes a line when it accepts
 connections, one for each line on its standard input (`log`, or JSON), and a last one
@@ -66,7 +66,7 @@ class ServedWeb:
         return self._process.pid
 
     def log(self) -> WebLog:
-        """Give the access log as it is now, or as it was at the end.
+        """Return the access log of now, or of the end.
 
         Raises:
             ConfigError: the process has ended by itself.
@@ -77,7 +77,7 @@ class ServedWeb:
         return parse_log(self._read_line(ANSWER_SECS))
 
     def requests(self, index: int) -> tuple[LoggedRequest, ...]:
-        """Give the requests of a node; those of ORCA's kinds are not kept."""
+        """Return the requests of a node; those of ORCA's kinds are not kept."""
         kept = self._command({"do": "requests", "node": index})
         return tuple(LoggedRequest(**one) for one in kept)
 
@@ -95,7 +95,7 @@ class ServedWeb:
         return self._read_line(ANSWER_SECS)["result"]
 
     def stop(self) -> WebLog:
-        """End the server and give the last log; a second call gives it again."""
+        """End the server and return the last log; so does a second call."""
         if self._last is None:
             self._write(b"stop\n")
             self._last = parse_log(self._read_line(ANSWER_SECS))
@@ -237,7 +237,7 @@ class _Commands(asyncio.Protocol):
                 write_line(self._obey(json.loads(line)))
 
     def _obey(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do what a line of JSON says; what cannot be done is an `error`."""
+        """Execute a line of JSON; the reply to a wrong one is an `error`."""
         index = asked["node"]
         if not 0 <= index < len(self._served.web.nodes):
             return {"error": f"there is no node {index}"}

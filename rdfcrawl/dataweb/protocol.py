@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: requests in, answers out in the same order.
+"""HTTP/1.1 on one connection: responses go out in the order of the requests.
 
 Everything a client sends has a bound; a connection whose client does not read, or
 whose answer is held back, is not read from either.
@@ -67,7 +67,7 @@ class _Head:
         return "close" not in connection
 
     def content_length(self) -> int:
-        """Length of the body; refuses what is not stated as one decimal number."""
+        """Return the length of the body; raise unless it is one decimal number."""
         if self.method not in ("GET", "HEAD", "POST"):
             raise _Refusal(405, headers=(("Allow", "GET, HEAD, POST"),))
         if "transfer-encoding" in self.fields:

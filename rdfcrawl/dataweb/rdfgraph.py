@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def draw_rdf_graph(
     n_resources: int, *, degree: int, rng: random.Random
 ) -> list[list[int]]:
-    """Draw the edges, by subject: ceil(n_resources * degree / 2) of them.
+    """Draw ceil(n_resources * degree / 2) edges, by subject.
 
     Every resource is reachable from resource 0: each new one gets at least one
     incoming edge. No edge occurs twice and none is a loop.

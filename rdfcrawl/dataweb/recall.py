@@ -86,7 +86,7 @@ class RecallReport:
         return _mean(self.nodes.values())
 
     def kinds(self) -> dict[str, tuple[int, int, float]]:
-        """Give found, expected and macro recall by kind of node."""
+        """Return found, expected and macro recall by kind of node."""
         groups: dict[str, list[NodeRecall]] = defaultdict(list)
         for node in self.nodes.values():
             groups[node.kind].append(node)
@@ -147,7 +147,7 @@ class _Truth:
 
 
 def judge(truth: Path, outputs: Iterable[str]) -> RecallReport:
-    """Compare what a crawler wrote with the truth.
+    """Compare the output of a crawler with the truth.
 
     Args:
         truth: N-Quads of `DataWeb.write_truth`; other N-Triples or N-Quads have
@@ -216,7 +216,7 @@ def _is_output(path: Path) -> bool:
 
 
 def _iter_quads(path: Path) -> Iterator[ox.Quad]:
-    """Parse a file as N-Quads (N-Triples are a part of them).
+    """Parse a file as N-Quads, of which N-Triples is a subset.
 
     Blank nodes are renamed, so that those of two files stay apart.
     """

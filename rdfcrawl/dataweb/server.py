@@ -83,11 +83,11 @@ class ServedHere:
         ]
 
     def log(self) -> WebLog:
-        """Give the figures as they are now."""
+        """Return the present figures."""
         return collect_log(host.log for host in self._hosts)
 
     def requests(self, index: int) -> tuple[LoggedRequest, ...]:
-        """Give the requests of one node; those of ORCA's kinds are not kept."""
+        """Return the requests of one node; those of ORCA's kinds are not kept."""
         return self._hosts[index].log.requests
 
     async def start(self, sockets: list[socket.socket]) -> None:

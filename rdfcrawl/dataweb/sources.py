@@ -1,4 +1,4 @@
-"""The nodes of the extended profile: what they are made of in a generated web."""
+"""The options of nodes of the extended profile in a generated web."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OF_PYTHON = frozenset({"mirrors_of", "mirrors", "endpoint_mirrors"})
 
 
 def options_of(config: WebConfig, kind: NodeKind, index: int) -> SiteOptions[Any]:
-    """Give what a node of a generated web is made of.
+    """Return the options of a node of a generated web.
 
     Args:
         config: of the web; `sources` may set any option of a kind.
@@ -92,7 +92,7 @@ def parse_sources(texts: list[str]) -> dict[NodeKind, dict[str, Any]]:
 
 
 def _convert(kind: NodeKind, name: str, value: Any) -> Any:
-    """Make of a text or of JSON what the option wants, by its default."""
+    """Convert a text or JSON to the type of the option's default."""
     made_of = _KINDS[kind][0]
     defaults: Mapping[str, Any] = {
         one.name: one.default

@@ -104,7 +104,7 @@ def build_web(config: WebConfig) -> DataWeb:
 
 
 def list_addresses(config: WebConfig) -> list[str]:
-    """Give one loopback address per node: those after the first, no .0 and .255.
+    """Return one loopback address per node: those after the first, no .0 and .255.
 
     Raises:
         ConfigError: there are not enough addresses before the end of loopback.

@@ -63,12 +63,12 @@ class WebNode(ABC):
 
     @property
     def delay_secs(self) -> float:
-        """`Crawl-delay` that robots.txt states; 0 if it states none."""
+        """`Crawl-delay` of robots.txt; 0 if there is none."""
         return 0.0
 
     @abstractmethod
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer a request; what is wrong with it becomes a 4xx response."""
+        """Return the response; 4xx if the request is wrong."""
 
     @abstractmethod
     def iter_truth(self) -> Iterator[Statement]:
@@ -76,7 +76,7 @@ class WebNode(ABC):
 
 
 def origin_of(address: str, port: int) -> str:
-    """Give `http://ADDRESS:PORT`, without the default port."""
+    """Return `http://ADDRESS:PORT`, without the default port."""
     return f"http://{address}" if port == 80 else f"http://{address}:{port}"
 
 

@@ -104,15 +104,15 @@ class CatalogNode(ChangingSite):
         return self.origin + CATALOG_PATH
 
     def dump_url(self, offer: DatasetOffer) -> str:
-        """Give the URL of a dataset's dump."""
+        """Return the URL of a dataset's dump."""
         return f"{self.origin}/data/{offer}.nt.gz"
 
     def endpoint_url(self, offer: DatasetOffer) -> str:
-        """Give the URL of a dataset's endpoint."""
+        """Return the URL of a dataset's endpoint."""
         return f"{self.origin}{ENDPOINT_PATH}/{offer}"
 
     def dataset(self, offer: DatasetOffer) -> list[Statement]:
-        """Give the triples of one dataset."""
+        """Return the triples of one dataset."""
         numbers = range(self.options.n_resources)
         return [one for number in numbers for one in self._resource(offer, number)]
 

@@ -67,7 +67,7 @@ class DereferencingNode(WebNode):
 
     @property
     def delay_secs(self) -> float:
-        """`Crawl-delay` that robots.txt states; 0 if it states none."""
+        """`Crawl-delay` of robots.txt; 0 if there is none."""
         return self._delay_secs
 
     def answer(self, request: NodeRequest) -> NodeResponse:

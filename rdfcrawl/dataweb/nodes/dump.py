@@ -38,7 +38,7 @@ class DumpFormat:
 
     @property
     def media_type(self) -> str:
-        """What the server declares."""
+        """Media type that the server declares."""
         return (self.packing or self.serialization).media_type
 
 

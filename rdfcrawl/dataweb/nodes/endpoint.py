@@ -147,7 +147,7 @@ class EndpointNode(ChangingSite):
         return [f"{self.origin}/graph/{n}" for n in range(self.options.n_named)]
 
     def quads(self) -> list[ox.Quad]:
-        """Give what is to be found: all quads but the system's."""
+        """Return the quads to be found: all but the system's."""
         return [
             one
             for one in self.store
@@ -410,14 +410,14 @@ class EndpointNode(ChangingSite):
 
 
 class _Labels:
-    """Gives blank nodes labels that hold within one answer; 0 leaves them."""
+    """Labels of blank nodes that hold within one response; 0 changes none."""
 
     def __init__(self, answer: int) -> None:
         self._prefix = answer
         self._known: dict[ox.BlankNode, ox.BlankNode] = {}
 
     def term(self, term: Term) -> Term:
-        """Give the term with its label in this answer."""
+        """Return the term with its label in this response."""
         if not self._prefix or not isinstance(term, ox.BlankNode):
             return term
         if term not in self._known:
@@ -426,12 +426,12 @@ class _Labels:
         return self._known[term]
 
     def row(self, row: ox.QuerySolution, n: int) -> list[Term | None]:
-        """Give the terms of a row."""
+        """Return the terms of a row."""
         values = (row[position] for position in range(n))
         return [None if one is None else self.term(one) for one in values]
 
     def triples(self, triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
-        """Give triples with their labels in this answer."""
+        """Return triples with their labels in this response."""
         for one in triples:
             subject, obj = self.term(one.subject), self.term(one.object)
             if isinstance(subject, ox.NamedNode | ox.BlankNode):

@@ -1,4 +1,4 @@
-"""A node that is an FTP server: directories, dumps in them, perhaps a password."""
+"""A node that is an FTP server: directories, dumps, perhaps a password."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FtpOptions(SiteOptions["FtpNode"]):
     certificate: str = ""
 
     def access_uri(self, origin: str) -> str:
-        """Give the URL of the first directory."""
+        """Return the URL of the first directory."""
         return "ftp" + origin.removeprefix("http") + self.access_path
 
     def build(self, plan: NodePlan) -> FtpNode:
@@ -93,12 +93,12 @@ class FtpNode(ChangingSite):
         return self.plan.access_uri
 
     def file_urls(self) -> list[str]:
-        """Give the URLs of all dumps."""
+        """Return the URLs of all dumps."""
         root = self.url.removesuffix("/pub/")
         return [root + self._path(number) for number in range(self.options.n_files)]
 
     def state(self) -> dict[str, bytes]:
-        """Give all dumps as they are now: URL and bytes."""
+        """Return all present dumps: URL and bytes."""
         bodies = map(self._body, range(self.options.n_files))
         return dict(zip(self.file_urls(), bodies, strict=True))
 

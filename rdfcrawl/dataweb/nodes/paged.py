@@ -78,15 +78,15 @@ class PagedNode(ChangingSite):
     # -- what tests look at ----------------------------------------------------------
 
     def first_url(self, style: PagingStyle) -> str:
-        """Give the URL of a collection, which is its first page."""
+        """Return the URL of a collection, which is its first page."""
         return f"{self.origin}/{style}"
 
     def page_urls(self, style: PagingStyle) -> list[str]:
-        """Give the URLs of all pages of a collection, as they are now."""
+        """Return the URLs of all present pages of a collection."""
         return [self._page(style, n) for n in range(1, self._n_pages(style) + 1)]
 
     def members(self, style: PagingStyle) -> list[Statement]:
-        """Give the triples of all members of a collection."""
+        """Return the triples of all members of a collection."""
         numbers = range(self._counts[style])
         return [one for number in numbers for one in self._member(style, number)]
 

@@ -193,7 +193,7 @@ _HTML_ONLY: tuple[tuple[str, str, str], ...] = (
 
 
 def make_pages(origin: str) -> list[RdfaPage]:
-    """Give the pages as the node at `origin` (no slash at the end) serves them."""
+    """Return the pages of the node at `origin` (no slash at the end)."""
     pages = [
         _page(case, origin, wrapper=_HTML, extension="html", media_type="text/html")
         for case in (*_CASES, *_HTML_ONLY)

@@ -1,4 +1,4 @@
-"""A CKAN portal of any size: datasets are made when they are asked for."""
+"""A CKAN portal of any size: datasets are generated on request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ROBOTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalOptions(SiteOptions["PortalNode"]):
-    """What a portal is made of.
+    """The options of a portal.
 
     Attributes:
         n_datasets: at the beginning.
@@ -132,19 +132,19 @@ class PortalNode(ChangingSite):
 
     @property
     def n_datasets(self) -> int:
-        """How many there are now."""
+        """Number of present datasets."""
         return len(self._datasets)
 
     def ids(self) -> list[str]:
-        """Give the ids of all datasets that there are now."""
+        """Return the ids of all present datasets."""
         return self._datasets.ids()
 
     def names(self) -> list[str]:
-        """Give the names of all datasets that there are now."""
+        """Return the names of all present datasets."""
         return self._datasets.names()
 
     def id_of(self, number: int) -> str:
-        """Give the id of a dataset."""
+        """Return the id of a dataset."""
         return self._datasets.id_of(number)
 
     def revise(
@@ -163,7 +163,7 @@ class PortalNode(ChangingSite):
         return self._datasets.iter_truth()
 
     def dataset(self, number: int) -> dict[str, Any]:
-        """Give a dataset as `package_show` does."""
+        """Return a dataset as `package_show` does."""
         return self._datasets.package(number)
 
     def change(self, **arguments: Any) -> object:

@@ -1,4 +1,4 @@
-"""The datasets of a portal, each made of its number when it is asked for."""
+"""The datasets of a portal, each generated from its number on request."""
 
 from __future__ import annotations
 
@@ -67,23 +67,23 @@ class PortalDatasets:
 
     @property
     def n_ever(self) -> int:
-        """How many there ever were: numbers are below."""
+        """Number of all datasets that ever were; theirs are below."""
         return self._n_ever
 
     def is_there(self, number: int) -> bool:
-        """Tell whether there is a dataset now."""
+        """Return whether a dataset exists now."""
         return number < self._n_ever and bool(self._is_there[number])
 
     def ids(self) -> list[str]:
-        """Give the ids of all datasets that there are now."""
+        """Return the ids of all present datasets."""
         return [self.id_of(number) for number in self.iter_there()]
 
     def names(self) -> list[str]:
-        """Give the names of all datasets that there are now."""
+        """Return the names of all present datasets."""
         return [name_of(number) for number in self.iter_there()]
 
     def id_of(self, number: int) -> str:
-        """Give the id of a dataset."""
+        """Return the id of a dataset."""
         high = f"{_mix(number):016x}"
         return f"{high[:8]}-{high[8:12]}-{high[12:]}-8000-{number:012x}"
 
@@ -139,7 +139,7 @@ class PortalDatasets:
         return (number for number, is_there in enumerate(self._is_there) if is_there)
 
     def number_of(self, wanted: str) -> int | None:
-        """Give the number of a name or id; None if there is none such now."""
+        """Return the number of a name or id; None if no dataset has it now."""
         text = wanted.removeprefix("dataset-")
         try:
             number = int(text) if text.isdecimal() else uuid.UUID(wanted).int & _LOW
@@ -150,23 +150,23 @@ class PortalDatasets:
         return number if wanted in (name_of(number), self.id_of(number)) else None
 
     def iri(self, number: int) -> str:
-        """Give the IRI of a dataset in native DCAT."""
+        """Return the IRI of a dataset in native DCAT."""
         return f"<{self.origin}/dataset/{self.id_of(number)}>"
 
     def _revision(self, number: int) -> int:
         return self._changed.get(number, (0, EPOCH))[0]
 
     def title(self, number: int) -> str:
-        """Give the title of a dataset."""
+        """Return the title of a dataset."""
         return f"Dataset {number}, revision {self._revision(number)}"
 
     def modified(self, number: int) -> datetime:
-        """Give when a dataset was changed last."""
+        """Return the time of the last change of a dataset."""
         known = self._changed.get(number)
         return known[1] if known else self.created(number)
 
     def created(self, number: int) -> datetime:
-        """Give when a dataset was made."""
+        """Return the time of creation of a dataset."""
         if number >= self._n_first:
             return self._changed[number][1]
         # In no order of the numbers: the walk by time is another than that by name.
@@ -185,7 +185,7 @@ class PortalDatasets:
         return max(usual, self._n_wide) if number == 0 else usual
 
     def _links(self, number: int) -> tuple[str, ...]:
-        """Give the links to other nodes of a dataset: all datasets have a share."""
+        """Return the links to other nodes of a dataset: all datasets have a share."""
         links = self._all_links
         return links[number :: self._n_first] if number < len(links) else ()
 
@@ -194,7 +194,7 @@ class PortalDatasets:
         return bool(every) and number % every == 0
 
     def file_path(self, number: int, nth: int) -> str:
-        """Give the path of a file."""
+        """Return the path of a file."""
         extension = "ttl" if nth == 0 and self._has_rdf(number) else "csv"
         return f"/files/{number}/{nth}.{extension}"
 
@@ -227,7 +227,7 @@ class PortalDatasets:
         }
 
     def package(self, number: int) -> dict[str, Any]:
-        """Give a dataset as `package_show` does."""
+        """Return a dataset as `package_show` does."""
         n_resources = self.n_resources(number)
         organization = f"organization-{number % N_ORGANIZATIONS}"
         frequency = _FREQUENCIES[number % len(_FREQUENCIES)]
@@ -288,7 +288,7 @@ def _mix(number: int) -> int:
 
 
 def name_of(number: int) -> str:
-    """Give the name of a dataset."""
+    """Return the name of a dataset."""
     return f"dataset-{number:07}"
 
 
@@ -298,18 +298,18 @@ def ckan_time(when: datetime) -> str:
 
 
 def section_names(section: str, count: int) -> list[str]:
-    """Give the names of all organizations, or of all groups."""
+    """Return the names of all organizations, or of all groups."""
     return [f"{section}-{number}" for number in range(count)]
 
 
 @lru_cache(maxsize=1000)
 def id_of_section(name: str) -> str:
-    """Give the id of an organization or a group."""
+    """Return the id of an organization or a group."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
 def describe_section(section: str, name: str) -> dict[str, Any]:
-    """Give an organization or a group as it is shown."""
+    """Return an organization or a group as shown to clients."""
     return {
         "id": id_of_section(name),
         "name": name,

@@ -1,4 +1,4 @@
-"""The search index of a portal: queries and orders, remembered until it changes."""
+"""The search index of a portal: queries and orders, cached until it changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FIELDS: dict[str, Callable[[PortalDatasets, int], Sequence[str]]] = {
 
 
 class DatasetIndex:
-    """Finds datasets; `forget` it when they have changed."""
+    """The search for datasets; `forget` drops its cache after a change."""
 
     def __init__(self, datasets: PortalDatasets) -> None:
         self._datasets = datasets
@@ -58,12 +58,12 @@ class DatasetIndex:
         self._indexes: dict[str, list[str]] = {}
 
     def forget(self) -> None:
-        """Drop what is remembered."""
+        """Clear the cache."""
         for remembered in (self._found, self._orders, self._indexes):
             remembered.clear()
 
     def search(self, q: str, fq: str, sort: str) -> list[int]:
-        """Give the numbers of what is found, in order.
+        """Return the numbers of the datasets found, in order.
 
         Args:
             q: a query; an empty one holds for all.
@@ -93,7 +93,7 @@ class DatasetIndex:
         return found
 
     def _order(self, sort: str) -> list[int]:
-        """Give all datasets in an order, remembered until they change."""
+        """Return all datasets in an order, cached until a change."""
         if sort not in self._orders:
             numbers = list(self._datasets.iter_there())
             for field, descends in reversed(parse_order(sort)):
@@ -106,7 +106,7 @@ class DatasetIndex:
         return self._orders[sort]
 
     def _index(self, field: str) -> list[str]:
-        """Give the value of every dataset in a field, remembered until they change."""
+        """Return the value of every dataset in a field, cached until a change."""
         if field not in self._indexes:
             self._indexes[field] = [
                 "".join(self._values(number, field)[:1])
@@ -117,7 +117,7 @@ class DatasetIndex:
         return self._indexes[field]
 
     def values_of(self, number: int, field: str) -> Sequence[str]:
-        """Give what the search index has of a dataset in a field."""
+        """Return the values of a dataset's field in the search index."""
         if field in ("metadata_modified", "id"):
             return (self._index(field)[number],)
         return self._values(number, field)
@@ -128,17 +128,17 @@ class DatasetIndex:
 
 
 def _indexed(when: datetime) -> str:
-    """Write a time as the search index has it: milliseconds and Z."""
+    """Return a time in the format of the search index: milliseconds and Z."""
     return ckan_time(when)[:-3] + "Z"
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One dataset as the search sees it."""
+    """One dataset with its fields in the search index."""
 
     index: DatasetIndex
     number: int
 
     def values(self, field: str) -> Sequence[str]:
-        """Give what the index has of it in a field."""
+        """Return the values of a field in the index."""
         return self.index.values_of(self.number, field)

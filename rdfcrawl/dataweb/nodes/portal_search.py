@@ -21,7 +21,7 @@ MAX_DEPTH = 20
 
 
 class BadQuery(ValueError):
-    """What Solr would answer with 400."""
+    """A query that Solr would refuse with 400."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ ENTRANCE_PATH = "/dataset-0/resource-0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RdfaPage:
-    """One page, as it is served on one node.
+    """One page of one node.
 
     Attributes:
         path: path of its URL.

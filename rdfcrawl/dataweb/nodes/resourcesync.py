@@ -123,11 +123,11 @@ class ResourceSyncNode(ChangingSite):
 
     @property
     def wrong_urls(self) -> frozenset[str]:
-        """URLs of resources, as they are now, whose hashes are wrong."""
+        """URLs of present resources whose hashes are wrong."""
         return frozenset(self.origin + path for path in self._all.wrong_paths())
 
     def state(self) -> dict[str, bytes]:
-        """Give all resources as they are now: URL and bytes."""
+        """Return all present resources: URL and bytes."""
         with self._lock:
             return {
                 self.origin + path: self._all.body(one)
@@ -135,11 +135,11 @@ class ResourceSyncNode(ChangingSite):
             }
 
     def digests(self) -> dict[str, str]:
-        """Give all resources as they are now: URL and SHA-256 in hex."""
+        """Return all present resources: URL and SHA-256 in hex."""
         return {url: hashlib.sha256(b).hexdigest() for url, b in self.state().items()}
 
     def changes(self) -> list[SourceChange]:
-        """Give all changes since the beginning, in their order."""
+        """Return all changes since the beginning, in their order."""
         return [
             SourceChange(self.origin + one.path, one.kind, one.at)
             for one in self._all.events
@@ -163,7 +163,7 @@ class ResourceSyncNode(ChangingSite):
         return dict(self.evolve(**arguments))
 
     def iter_truth(self) -> Iterator[Statement]:
-        """Yield the triples of all RDF resources, as they are now."""
+        """Yield the triples of all present RDF resources."""
         for one in self._all.versions.values():
             if is_rdf(one.number):
                 yield from self._all.statements(one)
@@ -300,7 +300,7 @@ class ResourceSyncNode(ChangingSite):
         return f"/resync/{name}.xml", document
 
     def _package(self, path: str) -> bytes | None:
-        """Make one ZIP of a dump: its manifest, and the resources in it."""
+        """Return one ZIP of a dump: manifest and resources."""
         name, _, number = path[8:].removesuffix(".zip").partition("-")
         is_ours = self.options.has_dumps and path.endswith(".zip")
         if not (is_ours and name in ("resourcedump", "changedump")):
@@ -371,7 +371,7 @@ class ResourceSyncNode(ChangingSite):
 
 
 def _span(events: Sequence[ResourceEvent], start: int, end: int) -> Facts:
-    """Give `from` and `until` of some changes in a row; the last ones are open."""
+    """Return `from` and `until` of some changes in a row; the last ones are open."""
     if not events:
         return {}
     begin = events[start].at if start else EPOCH

@@ -1,4 +1,4 @@
-"""The documents of ResourceSync, and the packages of its dumps, as a source has them.
+"""The documents of a ResourceSync source, and the packages of its dumps.
 
 Source: ANSI/NISO Z39.99-2017.
 """

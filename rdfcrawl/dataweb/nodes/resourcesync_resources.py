@@ -38,7 +38,7 @@ ChangeKind = Literal["created", "updated", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class ResourceVersion:
-    """A resource as it is or was: its bytes follow from number and revision."""
+    """One revision of a resource; the bytes follow from number and revision."""
 
     number: int
     revision: int
@@ -56,7 +56,7 @@ class ResourceEvent:
 
 
 class ChangingResources:
-    """All resources as they are now, and how they came to be so.
+    """All present resources, and the changes that led to them.
 
     Args:
         origin: of the source.
@@ -93,7 +93,7 @@ class ChangingResources:
         self._facts_of: dict[tuple[int, int], Facts] = {}
 
     def wrong_paths(self) -> list[str]:
-        """Give the paths of resources whose hashes are wrong."""
+        """Return the paths of resources whose hashes are wrong."""
         return [p for p, one in self.versions.items() if one.number in self._wrong]
 
     def evolve(self, n: int = 20, *, seed: int = 1) -> Counter[str]:
@@ -154,7 +154,7 @@ class ChangingResources:
             self.versions[path] = version
 
     def body(self, one: ResourceVersion) -> bytes:
-        """Give the bytes of a resource."""
+        """Return the bytes of a resource."""
         rng = random.Random(f"{one.number}/{one.revision}")
         match TYPES[one.number % len(TYPES)][0]:
             case "ttl" | "nt":
@@ -189,7 +189,7 @@ class ChangingResources:
         return json.dumps(value).encode()
 
     def facts(self, one: ResourceVersion) -> Facts:
-        """Give hash, length and type; remembered, for the lists name all of them."""
+        """Return hash, length and type; cached, since all lists have them."""
         key = (one.number, one.revision)
         facts = self._facts_of.get(key)
         if facts is None:
@@ -209,10 +209,10 @@ class ChangingResources:
 
 
 def path_of(number: int) -> str:
-    """Give the path of a resource that was never moved."""
+    """Return the path of a resource that was never moved."""
     return f"/data/r{number}.{TYPES[number % len(TYPES)][0]}"
 
 
 def is_rdf(number: int) -> bool:
-    """Tell whether a resource is RDF."""
+    """Return whether a resource is RDF."""
     return number % len(TYPES) < N_RDF

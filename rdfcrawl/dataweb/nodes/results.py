@@ -1,4 +1,4 @@
-"""SPARQL 1.1 result tables, written row by row so that they can be cut short."""
+"""SPARQL 1.1 result tables, written row by row so that any can be cut short."""
 
 from __future__ import annotations
 

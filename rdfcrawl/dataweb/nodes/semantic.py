@@ -157,7 +157,7 @@ class SemanticNode(ChangingSite):
 
     @property
     def dataset_uri(self) -> str:
-        """URI of the dataset; it does not resolve."""
+        """URI of the dataset, which does not resolve."""
         return f"{self.origin}/about#dataset"
 
     @property
@@ -166,16 +166,16 @@ class SemanticNode(ChangingSite):
         return tuple(f"{self.origin}/dump-{n}.nt" for n in range(N_FRAGMENTS))
 
     def uri(self, number: int) -> str:
-        """Give the URI of a resource."""
+        """Return the URI of a resource."""
         return f"{self.origin}/id/{number}"
 
     def samples(self) -> tuple[str, ...]:
-        """Give the sample URIs."""
+        """Return the sample URIs."""
         count = min(self.options.n_samples, self.options.n_uris)
         return tuple(map(self.uri, range(count)))
 
     def description(self, number: int) -> list[Statement]:
-        """Give what a URI resolves to, by the slicing of the site."""
+        """Return the description of a URI, by the slicing of the site."""
         found = [*self._of_subject(number)]
         slicing = self.options.slicing or "cbd"
         if slicing == "subject":
@@ -194,7 +194,7 @@ class SemanticNode(ChangingSite):
         return found
 
     def revise(self) -> None:
-        """Let a day pass, on which every label changes, and `lastmod` with them."""
+        """Let a day pass, on which every label and `lastmod` change."""
         with self._lock:
             self.now += DAY
             self._revision += 1
@@ -220,14 +220,14 @@ class SemanticNode(ChangingSite):
 
     @property
     def robots(self) -> str:
-        """The sitemap, if it is named."""
+        """The line of the sitemap, if one is to be named."""
         text = "User-agent: *\nDisallow:\n"
         if self.options.in_robots:
             text += f"Sitemap: {self.sitemap_url}\n"
         return text
 
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer the sitemap and all ways that there are."""
+        """Answer the sitemap, dumps, endpoint and resources."""
         path = request.target
         if path == "/":
             return respond(request, FRONT_PAGE, content_type=HTML)
@@ -326,7 +326,7 @@ class SemanticNode(ChangingSite):
         return write_semantic_sitemap(datasets, pages, self.options.names)
 
     def element(self) -> DatasetElement:
-        """Give what the sitemap says of the dataset."""
+        """Return the element of the dataset in the sitemap."""
         options, origin = self.options, self.origin
         dumps = [DatasetPlace(self.dump_url, options.dump_priority)]
         dumps += [

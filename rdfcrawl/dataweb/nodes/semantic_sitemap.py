@@ -1,4 +1,4 @@
-"""Semantic Sitemaps as sites write them, in the words of either revision.
+"""Semantic Sitemaps in the vocabulary of either revision.
 
 Source: Tummarello, "A Sitemap extension to enable efficient interaction with large
 quantity of Linked Data"; Cyganiak, Delbru, Tummarello, "Semantic Web Crawling: A

@@ -62,10 +62,10 @@ class ChangingSite(WebNode):
 
     @abstractmethod
     def answer_other(self, request: NodeRequest) -> NodeResponse:
-        """Answer what is not robots.txt; the lock is held."""
+        """Return the response unless for robots.txt; the lock is held."""
 
     def change(self, **arguments: Any) -> object:
-        """Change the content as the kind of node does it; return what was changed.
+        """Change the content by the rules of the kind; return what was changed.
 
         Raises:
             NotImplementedError: nodes of this kind do not change.
@@ -77,13 +77,13 @@ N = TypeVar("N", bound=WebNode)
 
 
 class SiteOptions(ABC, Generic[N]):
-    """What one node of a kind is made of; each kind has a frozen dataclass of them."""
+    """The options of a node; each kind has a frozen dataclass."""
 
     kind: ClassVar[NodeKind]
     access_path: ClassVar[str] = "/"
 
     def access_uri(self, origin: str) -> str:
-        """Give what other nodes link to."""
+        """Return the URL that other nodes link to."""
         return origin + self.access_path
 
     @abstractmethod
@@ -155,7 +155,7 @@ def _is_known(request: NodeRequest, tag: str, modified: datetime | None) -> bool
 
 
 def _range_start(request: NodeRequest, tag: str) -> int | None:
-    """Give the first byte of `Range: bytes=N-`; other ranges are not obeyed."""
+    """Return the first byte of `Range: bytes=N-`; other ranges are not obeyed."""
     text = request.fields.get("range", "")
     if not (text.startswith("bytes=") and text.endswith("-")):
         return None

@@ -95,7 +95,7 @@ class SitemapOptions(SiteOptions["SitemapNode"]):
 
 @dataclass(frozen=True, slots=True)
 class _Sitemap:
-    """One sitemap: where it is, how it is written, which pages it has."""
+    """One sitemap: path, format and pages."""
 
     path: str
     format: SitemapSyntax
@@ -140,11 +140,11 @@ class SitemapNode(ChangingSite):
         return tuple(self.origin + one.path for one in self._sitemaps)
 
     def page_url(self, page: int) -> str:
-        """Give the URL of a page."""
+        """Return the URL of a page."""
         return self.origin + self._path_of(page)
 
     def urls_of(self, what: SitemapSyntax | UrlsetDamage) -> list[str]:
-        """Give the pages that only the sitemaps of one format or damage have."""
+        """Return the pages that only the sitemaps of one format or damage have."""
         findable = set(self._iter_findable())
         return [
             self.page_url(page)
@@ -155,7 +155,7 @@ class SitemapNode(ChangingSite):
         ]
 
     def urls(self) -> list[str]:
-        """Give all pages that a crawler should find."""
+        """Return all pages that a crawler should find."""
         return [self.page_url(page) for page in self._iter_findable()]
 
     def revise(self, changed: int = 5, *, seed: int = 1) -> frozenset[str]:
@@ -180,7 +180,7 @@ class SitemapNode(ChangingSite):
         return sorted(self.revise(**arguments))
 
     def iter_truth(self) -> Iterator[Statement]:
-        """Yield the triples of all pages that sitemaps have, as they are now."""
+        """Yield the triples of all present pages that sitemaps have."""
         for page in self._iter_findable():
             yield from self._statements(page)
 
@@ -323,7 +323,7 @@ class SitemapNode(ChangingSite):
 
 
 def _split(index: _Sitemap) -> tuple[_Sitemap, _Sitemap]:
-    """Give the two sitemaps that an index is of."""
+    """Return the two sitemaps of an index."""
     is_nested = index.format is SitemapSyntax.NESTED
     part_format = SitemapSyntax.INDEX if is_nested else SitemapSyntax.URLSET
     suffix = ".xml.gz" if index.is_packed else ".xml"

@@ -1,4 +1,4 @@
-"""Sitemaps in every format that the protocol allows, and damaged as the web has them.
+"""Sitemaps in every format of the protocol, and with the damage of the web.
 
 Source: sitemaps.org protocol 0.9; RSS 1.0 and 2.0; RFC 4287 (Atom).
 """
@@ -51,7 +51,7 @@ class UrlsetDamage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedUrl:
-    """One page: its URL, when it changed as a W3C datetime, its priority."""
+    """One page: URL, W3C datetime of its change, priority."""
 
     url: str
     lastmod: str = ""
@@ -81,7 +81,7 @@ def write_sitemap(
 
 
 def write_index(sitemaps: Iterable[tuple[str, datetime]]) -> bytes:
-    """Write a sitemapindex of URLs and the times when they changed."""
+    """Write a sitemapindex of URLs and their times of change."""
     items = "".join(
         f"<sitemap><loc>{escape(url)}</loc>"
         f"<lastmod>{w3c_date(changed)}</lastmod></sitemap>\n"

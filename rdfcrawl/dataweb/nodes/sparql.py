@@ -150,7 +150,7 @@ class SparqlNode(WebNode):
         return NodeResponse(200, body, content_type=chosen.media_type)
 
     def _description(self) -> Iterator[Statement]:
-        """SPARQL 1.1 Service Description, as far as it holds for this endpoint."""
+        """SPARQL 1.1 Service Description of this endpoint."""
         service = f"<{self.plan.origin}{ENDPOINT_PATH}>"
         yield service, RDF_TYPE, f"<{SD}Service>"
         yield service, f"<{SD}endpoint>", service

@@ -58,7 +58,7 @@ class _Case:
 
 
 def read_suite_pages(directory: str, origin: str) -> list[RdfaPage]:
-    """Give the suite's pages as one node serves them.
+    """Return the suite's pages of one node.
 
     The suite's host becomes the node's. So does every other host that a page names,
     in the page and in its triples, so that no link leads out of the node;
