@@ -47,7 +47,7 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
 # Their examples read a crawl; other tests run them.
 _WITH_DATA = ("copy-a-site.md", "first-crawl.md", "read-the-result.md")
-_READERS = {"is_on", "mapping", "one_of", "value_of"}  # of settings, beside those of numbers
+_READERS = {"is_on", "mapping", "one_of", "value_of"}  # of other settings than numbers
 _code = re.compile(r"`([^`]+)`").findall
 
 
