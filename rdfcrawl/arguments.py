@@ -338,7 +338,7 @@ def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
                 check_scheme(url, schemes)
         except BadUri as error:
             raise ConfigError(
-                f"argument {name}: {url}: {error.fault.detail}: want"
+                f"argument {name}: {url}: {error.fault.detail}: must be"
                 f" {', '.join(sorted(schemes))}; FETCH_SCHEMES may add others"
             ) from error
 

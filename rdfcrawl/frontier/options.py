@@ -260,7 +260,7 @@ def scheme_policy(settings: BaseSettings) -> SchemePolicy:
     for scheme in paths:
         if not _SCHEME(scheme) or scheme in _TAKEN:
             raise ConfigError(
-                f"FETCH_SCHEMES: {scheme!r}: want the scheme of a URI in lower case,"
+                f"FETCH_SCHEMES: {scheme!r}: must be the scheme of a URI in lower case,"
                 f" and none of {', '.join(sorted(_TAKEN))}"
             )
     own = frozenset(scheme for scheme, path in paths.items() if path is not None)

@@ -16,6 +16,7 @@ from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.fetch.watch import TimeoutWatchdog
 from rdfcrawl.turns import FREE
+from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
@@ -198,16 +199,28 @@ def _note_response(answer: HttpResponse, response: object) -> None:
         ValueError: its status is none.
     """
     if not isinstance(response, SchemeResponse):
-        raise TypeError(f"want a SchemeResponse, not {response!r:.100}")
+        raise TypeError(f"not a SchemeResponse: {response!r:.100}")
     if response.status not in _STATUSES:
         raise ValueError(f"status {response.status!r:.100}")
-    answer.media_type, answer.charset = parse_content_type(response.media_type)
-    answer.etag = response.etag[:MAX_VALUE_CHARS]
-    answer.last_modified = response.last_modified[:MAX_VALUE_CHARS]
-    answer.location = response.location
+    media_type = _text(response.media_type)
+    answer.media_type, answer.charset = parse_content_type(media_type)
+    answer.etag = _text(response.etag)
+    answer.last_modified = _text(response.last_modified)
+    answer.location = _text(response.location, MAX_INPUT_CHARS)
     if response.retry_after_secs:
         answer.retry_after = str(math.ceil(response.retry_after_secs))
     answer.status = response.status
+
+
+def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Return what stands in for a header, without lone surrogates.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"must be a str, not {value!r:.100}")
+    return value[:max_chars].encode("utf-8", "replace").decode()
 
 
 async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
@@ -223,7 +236,7 @@ async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
     try:
         async for chunk in body:
             if not isinstance(chunk, bytes):
-                raise TypeError(f"want bytes, not {type(chunk).__name__}")
+                raise TypeError(f"a chunk must be bytes, not {type(chunk).__name__}")
             n_bytes += len(chunk)
             yield chunk
     finally:

@@ -227,11 +227,11 @@ def test_killed_workers_lose_nothing(
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"FETCH_SCHEMES": {"S 3": "json.JSONDecoder"}}, "'S 3': want the scheme"),
+        ({"FETCH_SCHEMES": {"S 3": "json.JSONDecoder"}}, "'S 3': must be the scheme"),
         ({"FETCH_SCHEMES": {"http": "json.JSONDecoder"}}, "none of ftp, ftps, http"),
         ({"FETCH_SCHEMES": {"s3": "nowhere.to.be.Found"}}, "No module named 'nowhere'"),
         ({"FETCH_SCHEMES": {"s3": "json.JSONDecoder"}}, "has no method `fetch`"),
-        ({"FETCH_SCHEMES": "s3"}, "want a dictionary"),
+        ({"FETCH_SCHEMES": "s3"}, "must be a dictionary"),
         ({"FETCH_SCHEMES_FROM_WEB": ["s3"]}, "FETCH_SCHEMES has no 's3'"),
     ],
 )

@@ -1,0 +1,111 @@
+"""Requests to fetchers of users: what is left of them when they end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange
+from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
+from rdfcrawl.fetch.schemes.routing import SchemeExchange
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.records import Kind
+from rdfcrawl.turns import SoloTurn
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from rdfcrawl.fetch.options import FetchOptions
+
+    MakeOptions = Callable[..., FetchOptions]
+
+URL = "s3://bucket/key"
+
+
+class Fetcher:
+    """Returns a response; knows what was asked, and what was closed."""
+
+    def __init__(self, response: Any = None) -> None:
+        self.response = response
+        self.requests: list[SchemeRequest] = []
+        self.is_closed = False
+        self.waits = asyncio.Event()
+
+    async def fetch(self, request: SchemeRequest) -> SchemeResponse:
+        """Return the response, or one with a body that never ends."""
+        self.requests.append(request)
+        return self.response or SchemeResponse(self._chunks())
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            yield b"x" * 100
+            self.waits.set()
+            await asyncio.Event().wait()
+        finally:
+            self.is_closed = True
+
+
+async def test_cancelled_request_leaves_nothing(fetch_options: MakeOptions) -> None:
+    """If a request is cancelled, then body, memory and threads are let go of."""
+    options, fetcher = fetch_options(), Fetcher()
+    with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
+        exchange = FetcherExchange({"s3": fetcher}, options, spool)
+        task = asyncio.create_task(exchange.get(URL, options.ask(Kind.PAGE)))
+        await fetcher.waits.wait()
+        assert spool.memory_bytes == 100
+        assert exchange.flowing() == {task}
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert spool.memory_bytes == 0
+        assert not exchange.flowing()
+        await exchange.close()
+    assert fetcher.is_closed
+    assert fetcher.requests[0].aborted.is_set()
+
+
+async def test_requests_that_are_not_made(fetch_options: MakeOptions) -> None:
+    """If there is a body to send, no turn, or no fetcher, then nobody is asked."""
+
+    class Over(SoloTurn):
+        def is_good(self) -> bool:
+            return False
+
+    options, fetcher = fetch_options(), Fetcher()
+    ask = options.ask(Kind.PAGE)
+    with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
+        own = FetcherExchange({"s3": fetcher}, options, spool)
+        exchange = SchemeExchange(own, own, fetchers=own, own=["s3"])
+        assert (await exchange.get(URL, replace(ask, data=b"x"))).status == 405
+        assert (await exchange.get(URL, ask, Over())).is_unasked
+        answer = await exchange.get("gopher://bucket/key", ask)
+        assert answer.fault is not None
+        assert answer.fault.reason is Reason.BAD_URI
+    assert not fetcher.requests
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"status": 200},
+        SchemeResponse(status=99),
+        SchemeResponse("text"),  # type: ignore[arg-type]
+        SchemeResponse(etag=None),  # type: ignore[arg-type]
+        SchemeResponse(media_type=b"text/turtle"),  # type: ignore[arg-type]
+        SchemeResponse(location=7, status=301),  # type: ignore[arg-type]
+        SchemeResponse(length="7"),  # type: ignore[arg-type]
+    ],
+)
+async def test_what_is_no_response(fetch_options: MakeOptions, response: Any) -> None:
+    """If a fetcher returns something else, then that is a fault which names it."""
+    options = fetch_options()
+    with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
+        exchange = FetcherExchange({"s3": Fetcher(response)}, options, spool)
+        answer = await exchange.get(URL, options.ask(Kind.PAGE))
+    assert answer.fault is not None
+    assert answer.fault.reason is Reason.INTERNAL
+    assert answer.fault.detail.startswith("Fetcher: ")
