@@ -9,12 +9,13 @@ from enum import StrEnum
 from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from scrapy.utils.misc import load_object
+from scrapy.utils.misc import build_from_crawler, load_object
 
 from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 E = TypeVar("E", bound=StrEnum)
@@ -114,6 +115,24 @@ def load_setting(name: str, key: str, path: object) -> Any:
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
             ValueError) as error:  # fmt: skip
         raise ConfigError(f"{name}: {key!r}: {error}") from error
+
+
+def build_setting(where: str, found: type, crawler: Crawler, *args: object) -> Any:
+    """Return an instance of a class of the user's, by its `from_crawler` if it has one.
+
+    Args:
+        where: the setting with the class, for the message.
+        found: the class.
+        crawler: for `from_crawler`.
+        args: of both.
+
+    Raises:
+        ConfigError: the class fails.
+    """
+    try:
+        return build_from_crawler(found, crawler, *args)
+    except (OSError, TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {found.__qualname__}: {error}") from error
 
 
 def check_method(

@@ -6,8 +6,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from scrapy.utils.misc import build_from_crawler
-
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links import EveryLink
@@ -16,7 +14,7 @@ from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
-from rdfcrawl.setting_values import check_method, load_setting
+from rdfcrawl.setting_values import build_setting, check_method, load_setting
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class DiscoverPipeline:
         found = link_policy_class(crawler.settings)
         if found is EveryLink:
             return cls(spider)
-        return cls(spider, build_from_crawler(found, crawler))
+        return cls(spider, build_setting("LINK_POLICY_CLASS", found, crawler))
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""

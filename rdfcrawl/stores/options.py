@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
-
-from scrapy.utils.misc import build_from_crawler
+from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.setting_values import (
+    build_setting,
     check_method,
     integer,
     load_setting,
@@ -65,11 +64,7 @@ def build_store(crawler: Crawler) -> Store:
         ConfigError: a setting is wrong, or makes the class fail.
     """
     cls, uri = store_class(crawler.settings), store_uri(crawler.settings)
-    try:
-        store: Any = build_from_crawler(cls, crawler, uri)
-    except (OSError, TypeError, ValueError) as error:
-        raise ConfigError(f"STORE={uri}: {cls.__qualname__}: {error}") from error
-    return cast("Store", store)
+    return cast("Store", build_setting(f"STORE={uri}", cls, crawler, uri))
 
 
 def check_writer(store: type, writer: type) -> None:
