@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Reason as Reason
     from rdfcrawl.errors import SourceFault as SourceFault
     from rdfcrawl.errors import StoreFault as StoreFault
+    from rdfcrawl.extraction.content import DocumentContent as DocumentContent
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher as SchemeFetcher
     from rdfcrawl.fetch.schemes.protocol import SchemeRequest as SchemeRequest
     from rdfcrawl.fetch.schemes.protocol import SchemeResponse as SchemeResponse
+    from rdfcrawl.harvest.custom import CustomHarvester as CustomHarvester
+    from rdfcrawl.html.page import ParsedPage as ParsedPage
+    from rdfcrawl.rdf.terms import iri as iri
+    from rdfcrawl.rdf.terms import literal as literal
+    from rdfcrawl.rdf.terms import statement as statement
     from rdfcrawl.records import Document as Document
+    from rdfcrawl.records import FollowUp as FollowUp
     from rdfcrawl.spiders.base import RdfSpider as RdfSpider
     from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
     from rdfcrawl.spiders.frontier import FrontierSpider as FrontierSpider
@@ -44,13 +51,17 @@ _HOMES = {
     "CkanSpider": "spiders.ckan",
     "ConfigError": "errors",
     "CrawlArguments": "arguments",
+    "CustomHarvester": "harvest.custom",
     "Document": "records",
+    "DocumentContent": "extraction.content",
     "DocumentWriter": "stores.protocol",
     "ExtractedRdf": "callbacks.extracting",
     "Fault": "errors",
+    "FollowUp": "records",
     "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "callbacks.parsed_document",
+    "ParsedPage": "html.page",
     "RdfSpider": "spiders.base",
     "Reason": "errors",
     "ResourceSyncSpider": "spiders.resourcesync",
@@ -63,6 +74,9 @@ _HOMES = {
     "Store": "stores.protocol",
     "StoreFault": "errors",
     "extract": "callbacks.extracting",
+    "iri": "rdf.terms",
+    "literal": "rdf.terms",
+    "statement": "rdf.terms",
 }
 
 __all__ = [
@@ -70,13 +84,17 @@ __all__ = [
     "CkanSpider",
     "ConfigError",
     "CrawlArguments",
+    "CustomHarvester",
     "Document",
+    "DocumentContent",
     "DocumentWriter",
     "ExtractedRdf",
     "Fault",
+    "FollowUp",
     "FrontierSpider",
     "LinkedDataSpider",
     "ParsedDocument",
+    "ParsedPage",
     "RdfSpider",
     "Reason",
     "ResourceSyncSpider",
@@ -90,6 +108,9 @@ __all__ = [
     "StoreFault",
     "__version__",
     "extract",
+    "iri",
+    "literal",
+    "statement",
 ]
 
 if not TYPE_CHECKING:  # or any name would be one of the package to a type checker
