@@ -11,7 +11,7 @@ from scrapy import Request
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.callbacks.parsing import iterate_output
 from rdfcrawl.fetch.http.exchange import parse_content_type
-from rdfcrawl.fetch.verdict import fault_of_status
+from rdfcrawl.fetch.retry_policy import fault_of_status
 from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.pipelines.extract import note_outcome
 from rdfcrawl.pipelines.keep import KeptQuads

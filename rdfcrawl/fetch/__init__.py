@@ -1,8 +1,7 @@
-"""The visit: one host is asked for a batch of its URIs, one after another.
+"""The visit: the URIs of one host are requested one after another.
 
-`exchange` does one GET over a kept-alive connection, `content_encoding` undoes what
-the server did to the body, `spool` keeps large bodies out of memory, `redirects` says
-where a redirect leads, and `visit` strings them together with the host's delay,
-retries and back-off. Nothing here raises for what the web does: a failed URI is a
-`Document` with faults. Uses asyncio and aiohttp, and neither Scrapy nor Redis.
+`visit` strings requests, delays, retries and redirects together; `http`, `ftp` and
+`schemes` make the requests, `contexts` those of JSON-LD; `spool` keeps large bodies out
+of memory; `services` holds what one crawler needs of all this. Nothing here raises for
+what the web does: a failed URI is a `Document` with faults.
 """

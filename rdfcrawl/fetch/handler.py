@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.http import Response
 
-from rdfcrawl.fetch.transport import close_transport, transport_of
+from rdfcrawl.fetch.services import close_services, services_of
 from rdfcrawl.signals import stop_visits
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ class VisitHandler(BaseDownloadHandler):
         visit = request.meta["visit"]
         if visit.pending:
             with visit.cuttable():
-                await transport_of(self.crawler).visitor.visit(visit)
+                await services_of(self.crawler).visitor.visit(visit)
         return Response(request.url, request=request)
 
     async def close(self) -> None:
         """Close connections and spool."""
-        await close_transport(self.crawler)
+        await close_services(self.crawler)
 
     def _stop(self) -> None:
-        transport_of(self.crawler).visitor.stop()
+        services_of(self.crawler).visitor.stop()

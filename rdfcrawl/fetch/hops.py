@@ -16,7 +16,7 @@ from rdfcrawl.uri.origin import origin_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rdfcrawl.fetch.pace import HostDelay
+    from rdfcrawl.fetch.host_delay import HostDelay
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.turns import Take

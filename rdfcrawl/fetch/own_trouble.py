@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import StoreFault
     from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.clock import ClockCheck
-    from rdfcrawl.fetch.pace import InterruptibleSleep
+    from rdfcrawl.fetch.host_delay import InterruptibleSleep
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.turns import SoloTurn
 

@@ -14,7 +14,7 @@ from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.attempt import RecordAttempt
 from rdfcrawl.fetch.failing import FAILING, FailingOrigins
 from rdfcrawl.fetch.hops import RedirectJudge
-from rdfcrawl.fetch.pace import HostDelay, InterruptibleSleep
+from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
 from rdfcrawl.fetch.redirects import (
     REDIRECTS,
     ask_after,
@@ -23,7 +23,7 @@ from rdfcrawl.fetch.redirects import (
     resolve_redirect,
 )
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
-from rdfcrawl.fetch.verdict import RetryDecision, judge_answer
+from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
 from rdfcrawl.kinds import kind_of_named
 from rdfcrawl.queued_requests import meta_of
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
@@ -154,7 +154,7 @@ class VisitMaker:
         Raises no fault. If it is cancelled, what was not done is in
         `visit.returned`.
         """
-        course = _Course(self, visit)
+        course = _VisitRun(self, visit)
         try:
             await course.run()
         except CrawlGone:  # told by whoever stops the crawl
@@ -166,7 +166,7 @@ class VisitMaker:
             course.settle()
 
 
-class _Course:
+class _VisitRun:
     """One visit under way."""
 
     def __init__(self, visitor: VisitMaker, visit: Visit) -> None:
@@ -207,11 +207,11 @@ class _Course:
             match verdict:
                 case RetryDecision.DONE:  # as most
                     self._finish(attempt)
-                case RetryDecision.AGAIN if not attempt.dead_origin:
+                case RetryDecision.RETRY if not attempt.dead_origin:
                     self._again(attempt)
-                case RetryDecision.NO_CONNECTION | RetryDecision.AGAIN:
+                case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
                     self._give_up_origin(attempt)
-                case RetryDecision.BUSY:
+                case RetryDecision.THROTTLED:
                     self._busy = attempt
                 case RetryDecision.BLOCKED:
                     self._finish(attempt)
@@ -257,7 +257,7 @@ class _Course:
             if verdict is RetryDecision.REDIRECT:
                 self._answered.add(origin)
                 target, verdict = await self._follow(attempt, url, answer)
-            if verdict is RetryDecision.AGAIN and ask.is_final:
+            if verdict is RetryDecision.RETRY and ask.is_final:
                 verdict = RetryDecision.DONE
             if target is None:
                 self._note(attempt, answer, verdict, origin)
@@ -267,7 +267,7 @@ class _Course:
             url = target
             if origin_of(url) in self._dead:
                 attempt.dead_origin = origin_of(url)
-                return RetryDecision.NO_CONNECTION
+                return RetryDecision.UNREACHABLE
         return None
 
     async def _answer(
@@ -406,13 +406,13 @@ class _Course:
         faults = [answer.fault] if answer.fault else []
         self._failing.note(attempt, origin, answer.status)
         is_last_try = attempt.n_tried > self._options.retry_times
-        if verdict is RetryDecision.NO_CONNECTION or (
-            verdict is RetryDecision.AGAIN
+        if verdict is RetryDecision.UNREACHABLE or (
+            verdict is RetryDecision.RETRY
             and self._failing.is_to_blame(attempt, origin, is_last_try=is_last_try)
         ):
             self._dead[origin] = faults
             attempt.dead_origin = origin
-        elif verdict is RetryDecision.BUSY:
+        elif verdict is RetryDecision.THROTTLED:
             self._busy_faults = faults
             self._retry_after_secs = parse_retry_after(
                 answer.retry_after, datetime.now(UTC)

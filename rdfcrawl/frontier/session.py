@@ -83,10 +83,10 @@ class CrawlSession:
         state_store: what the pages of sources know of each other.
         leaving: hosts that nothing is asked of any more.
         neighbours: which hosts have one address.
-        trouble: what keeps this worker from asking anybody; set by the transport.
+        trouble: what keeps this worker from asking anybody; set by `FetchServices`.
         request_of: makes a request of a seed that is pushed, for spiders that make no
             documents.
-        flowing: gives the tasks whose transfers come forward; set by the transport.
+        flowing: gives the tasks whose transfers come forward; set by `FetchServices`.
         goes_by_address: hosts of one address share a delay.
         run: how often the crawl was over before and was run again.
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
-from rdfcrawl.fetch.transport import transport_of
+from rdfcrawl.fetch.services import services_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -24,7 +24,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         if visit is None:
             await super().process_request(request)
             return
-        robots = transport_of(self.crawler).robots
+        robots = services_of(self.crawler).robots
         if robots is not None:
             with visit.cuttable():
                 visit.delay_secs = await robots.apply(visit)

@@ -15,7 +15,7 @@ from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox
-from rdfcrawl.fetch.transport import transport_of
+from rdfcrawl.fetch.services import services_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.items import pass_through
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.extraction.sandbox import SandboxedReading
-    from rdfcrawl.fetch.transport import FetchServices
+    from rdfcrawl.fetch.services import FetchServices
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class ExtractPipeline:
             load_context=self._load_context,
             custom=options.custom,
         )
-        self._environment = ReaderContext(contexts=_NearContexts(self._transport))
+        self._environment = ReaderContext(contexts=_NearContexts(self._services))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -135,11 +135,11 @@ class ExtractPipeline:
             return self._spider.arguments
         return session.arguments_of(document.record)
 
-    def _transport(self) -> FetchServices:
-        return transport_of(self._crawler)
+    def _services(self) -> FetchServices:
+        return services_of(self._crawler)
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
-        return await self._transport().contexts.load(url, document_url=document_url)
+        return await self._services().contexts.load(url, document_url=document_url)
 
 
 class _Begun(NamedTuple):
@@ -255,8 +255,8 @@ class _Chunks(CountedChunks, AtHand, InBulk):
 class _NearContexts:
     """Contexts that are available without waiting; a `ContextSource`."""
 
-    def __init__(self, transport: Callable[[], FetchServices]) -> None:
-        self._transport = transport
+    def __init__(self, services: Callable[[], FetchServices]) -> None:
+        self._services = services
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return a context that was fetched shortly before.
@@ -265,7 +265,7 @@ class _NearContexts:
             NeedsSandbox: the context was not.
         """
         del document_url  # a page may name another than its own as its base
-        context = self._transport().contexts.peek(url)
+        context = self._services().contexts.peek(url)
         if context is None:
             raise NeedsSandbox(f"context {url}")
         return context

@@ -324,9 +324,9 @@ class RdfSpider(Spider):
 
     def request_turns(self) -> SoloTurns:
         """Return the turns of requests outside of visits."""
-        from rdfcrawl.fetch.transport import transport_of
+        from rdfcrawl.fetch.services import services_of
 
-        return transport_of(self.crawler).turns
+        return services_of(self.crawler).turns
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
@@ -425,9 +425,9 @@ class RdfSpider(Spider):
 
     def release(self, visit: Visit) -> None:
         """Free the bodies of documents that were not processed."""
-        from rdfcrawl.fetch.transport import transport_of
+        from rdfcrawl.fetch.services import services_of
 
-        visitor = transport_of(self.crawler).visitor
+        visitor = services_of(self.crawler).visitor
         for document in visit.documents:
             if visit.is_cut:
                 visitor.spare(document)
@@ -445,11 +445,11 @@ class RdfSpider(Spider):
         A document does not pass the spider middlewares, which judge requests: a visit
         has none, and this would cost a tenth of a document.
         """
-        from rdfcrawl.fetch.transport import transport_of
+        from rdfcrawl.fetch.services import services_of
 
         visit: Visit = response.meta["visit"]
-        transport = transport_of(self.crawler)
-        visitor, robots = transport.visitor, transport.robots
+        services = services_of(self.crawler)
+        visitor, robots = services.visitor, services.robots
         has_files = robots is not None and robots.has_reservations
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed

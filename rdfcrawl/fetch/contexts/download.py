@@ -18,7 +18,7 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn
 from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
-from rdfcrawl.fetch.verdict import RetryDecision, judge_answer
+from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
 from rdfcrawl.http_links import json_ld_alternate
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.namespaces import JSON_LD
@@ -188,7 +188,7 @@ class _ContextFetch:
             raise SourceFault(Reason.NOT_WANTED)
         delay_secs = await self._obey(url)
         answer = await self._try(url, delay_secs)
-        if judge_answer(answer, getter.fetch) is RetryDecision.AGAIN:
+        if judge_answer(answer, getter.fetch) is RetryDecision.RETRY:
             getter.spool.release(answer)
             answer = await self._try(url, delay_secs)
             judge_answer(answer, getter.fetch)

@@ -20,13 +20,13 @@ class RetryDecision(Enum):
     """It is the document, or its final fault."""
     REDIRECT = auto()
     """Another URI is to be asked."""
-    AGAIN = auto()
+    RETRY = auto()
     """It may be better in a moment."""
-    NO_CONNECTION = auto()
+    UNREACHABLE = auto()
     """The origin cannot be reached: nothing else of it need be tried."""
     BLOCKED = auto()
     """The guard refuses it, and whatever else has its origin."""
-    BUSY = auto()
+    THROTTLED = auto()
     """The host asks to be left alone."""
 
 
@@ -54,20 +54,20 @@ def judge_answer(
     status = answer.status
     if status in options.busy_codes:
         answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
-        return RetryDecision.BUSY
+        return RetryDecision.THROTTLED
     if answer.fault is not None:
         if answer.is_host_fault:
             is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
-            return RetryDecision.BLOCKED if is_blocked else RetryDecision.NO_CONNECTION
+            return RetryDecision.BLOCKED if is_blocked else RetryDecision.UNREACHABLE
         passes = answer.fault.reason in _PASSING
-        return RetryDecision.AGAIN if passes else RetryDecision.DONE
+        return RetryDecision.RETRY if passes else RetryDecision.DONE
     if status in REDIRECTS:
         return RetryDecision.REDIRECT
     if status == 304 and is_conditional:
         return RetryDecision.DONE
     answer.fault = fault_of_status(status)
     answer.is_partial |= status == 206
-    return RetryDecision.AGAIN if status in options.retry_codes else RetryDecision.DONE
+    return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
 
 
 def fault_of_status(status: int) -> Fault | None:

@@ -18,13 +18,13 @@ from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import RedirectJudge
+from rdfcrawl.fetch.host_delay import InterruptibleSleep
 from rdfcrawl.fetch.http.connector import OtherAddresses
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.http.request_exchange import RequestExchange
 from rdfcrawl.fetch.http.scrapy_exchange import ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
-from rdfcrawl.fetch.pace import InterruptibleSleep
 from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange
@@ -283,19 +283,19 @@ def _refused(stats: StatsCollector | None, why: RefusalCause) -> None:
 
 # A handler, a middleware and the spider share it, and Scrapy gives such a thing no
 # place; it is kept per crawler, as a process may run several.
-_transports: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
+_services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
-def transport_of(crawler: Crawler) -> FetchServices:
-    """Return the transport of a crawler; it is made by the first visit."""
-    transport = _transports.get(crawler)
-    if transport is None:
-        transport = _transports[crawler] = FetchServices(crawler)
-    return transport
+def services_of(crawler: Crawler) -> FetchServices:
+    """Return the services of a crawler, which are made by the first visit."""
+    services = _services.get(crawler)
+    if services is None:
+        services = _services[crawler] = FetchServices(crawler)
+    return services
 
 
-async def close_transport(crawler: Crawler) -> None:
-    """Close the transport of a crawler, if it made any visit."""
-    transport = _transports.pop(crawler, None)
-    if transport is not None:
-        await transport.close()
+async def close_services(crawler: Crawler) -> None:
+    """Close the services of a crawler, if it made any visit."""
+    services = _services.pop(crawler, None)
+    if services is not None:
+        await services.close()
