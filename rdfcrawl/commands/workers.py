@@ -71,25 +71,25 @@ class Command(BaseRunSpiderCommand):
         # First of all: what is checked may start threads, and they are not forked.
         forks = begin() if _may_fork(self.settings) else None
         try:
-            self._run_crew(spider, opts, forks)
+            self._run_pool(spider, opts, forks)
         finally:
             if forks is not None:
                 forks.close()
 
-    def _run_crew(
+    def _run_pool(
         self,
         spider: type[RdfSpider],
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.progress.crew import WorkerPool
+        from rdfcrawl.progress.worker_pool import WorkerPool
 
         if self.settings is None:
             return
         settings = check_operator(spider, opts.spargs, self.settings)
         given = spider.given(opts.spargs, settings)
         configure_logging(self.settings)
-        crew = WorkerPool(
+        pool = WorkerPool(
             spider.name,
             member=spider.member_of(given),
             arguments=given,
@@ -99,7 +99,7 @@ class Command(BaseRunSpiderCommand):
             forks=forks,
         )
         try:
-            self.exitcode = asyncio.run(crew.run())
+            self.exitcode = asyncio.run(pool.run())
         except ConfigError as error:
             fail(str(error))
 

@@ -12,9 +12,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.table import print_summary
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri

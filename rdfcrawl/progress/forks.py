@@ -65,7 +65,7 @@ LOADED = (
     ),
 )
 _REACTOR = "twisted.internet.reactor"
-_FOR_THE_CREW = (signal.SIGINT, signal.SIGTERM)
+_FOR_THE_POOL = (signal.SIGINT, signal.SIGTERM)
 _MOST_BYTES = 1 << 16
 _LOOK_SECS = 0.5
 
@@ -224,7 +224,7 @@ def _fork_workers(requests: socket.socket) -> tuple[list[str], str]:
     try:
         # Ctrl-C in a terminal comes to all: it is for the workers. They get one that
         # came before they were ready, too, as it is held back, not ignored.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_CREW)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_POOL)
         _leave_streams(os.devnull)
         request = _serve(requests)
         is_worker = True
@@ -287,7 +287,7 @@ def _tell_ends(requests: socket.socket) -> int:
 
 
 def _tell(requests: socket.socket, line: str) -> None:
-    with contextlib.suppress(OSError):  # the crew is gone, the workers go on
+    with contextlib.suppress(OSError):  # the pool is gone, the workers go on
         requests.sendall(line.encode() + b"\n")
 
 
@@ -306,7 +306,7 @@ def _run(words: list[str], out: str) -> NoReturn:
     is_ours = program() == "rdfcrawl"
     line = import_module("rdfcrawl.cli" if is_ours else "scrapy.cmdline")
     _leave_streams(out)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_CREW)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_POOL)
     sys.argv[1:] = words
     line.execute(sys.argv)
     sys.exit(0)

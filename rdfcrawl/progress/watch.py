@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.progress.board import LiveTable, one_line
 from rdfcrawl.progress.options import ProgressDisplay
 from rdfcrawl.progress.snapshot import take_snapshot
+from rdfcrawl.progress.table import LiveTable, one_line
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
@@ -38,15 +38,15 @@ async def watch(frontier: Frontier, options: ProgressOptions) -> None:
 
 
 async def _show_table(frontier: Frontier) -> None:
-    board = LiveTable(f"crawl {frontier.crawl_id}")
-    board.open()
+    table = LiveTable(f"crawl {frontier.crawl_id}")
+    table.open()
     try:
         while True:
             with suppress(RedisError):  # the workers say so, and wait for it
-                board.show(await take_snapshot(frontier))
+                table.show(await take_snapshot(frontier))
             await asyncio.sleep(_BOARD_SECS)
     finally:
-        board.close()
+        table.close()
 
 
 async def _log_lines(frontier: Frontier, every_secs: float) -> None:

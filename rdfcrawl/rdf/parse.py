@@ -18,9 +18,9 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
-from rdfcrawl.rdf.chances import ParserFallback
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
+from rdfcrawl.rdf.fallback import ParserFallback
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parser import GATHER_BYTES
@@ -250,7 +250,7 @@ class DocumentParser:
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
     def _read_by_parser(self, document_format: formats.Format) -> Iterator[bytes]:
-        chances = ParserFallback(
+        fallback = ParserFallback(
             self._text,
             document_format,
             base=self._base,
@@ -259,10 +259,10 @@ class DocumentParser:
             log=self._log,
             output=self._output,
         )
-        yield from chances
-        if chances.needs_context:
+        yield from fallback
+        if fallback.needs_context:
             self._note_contexts()
-        self.is_partial = chances.is_partial
+        self.is_partial = fallback.is_partial
 
     def _note_contexts(self) -> None:
         from rdfcrawl.rdf.contexts import remote_contexts  # noqa: PLC0415 (JSON-LD)

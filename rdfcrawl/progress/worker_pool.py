@@ -16,9 +16,9 @@ from rdfcrawl.frontier.options import RUN, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
-from rdfcrawl.progress.board import print_summary
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
 from rdfcrawl.progress.snapshot import take_snapshot
+from rdfcrawl.progress.table import print_summary
 from rdfcrawl.progress.watch import watch
 from rdfcrawl.stores.options import store_uri
 
