@@ -75,7 +75,7 @@ class CandidateAdder:
         self._whereabouts = whereabouts
         self._budget = budget
         self._prefixes: Sequence[str] = ()
-        self._fill = self._most_here = 0
+        self._fill = self._most_here = self._most_over = 0
 
     def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
         """Take what the crawl was begun with.
@@ -88,6 +88,7 @@ class CandidateAdder:
         self._prefixes = prefixes
         self._fill = fill
         self._most_here = most_here if len(prefixes) > 1 else 0
+        self._most_over = -(-MAX_REFUSED // len(prefixes))
 
     async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
         """See `Frontier.add`."""
@@ -215,10 +216,7 @@ class CandidateAdder:
                 yield self._prefixes[own[0]], head + arguments
 
     def _add_head(self, budget: CrawlBudget, mode: str) -> list[Argument]:
-        return [*budget, self._fill, self._most_over(), mode, self._most_here]
-
-    def _most_over(self) -> int:
-        return -(-MAX_REFUSED // len(self._prefixes))
+        return [*budget, self._fill, self._most_over, mode, self._most_here]
 
     def _sent_away(self, calls: list[Call], marks: bytes) -> list[_Row]:
         """Return what calls have told to be away, and remember it."""
@@ -276,7 +274,7 @@ class CandidateAdder:
         for (partition, budget), keys in groups.items():
             head = self._add_head(budget, mode)
             if is_home:
-                head = [mode, budget.of_domain, self._fill, self._most_over()]
+                head = [mode, budget.of_domain, self._fill, self._most_over]
             pairs = {key: _pairs(rows, some) for key, some in keys.items()}
             calls += [
                 (self._prefixes[partition], head + arguments)

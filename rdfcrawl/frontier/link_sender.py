@@ -149,7 +149,7 @@ class LinkSender:
         remembered = self._remembered
         remembered.append((now, candidates))
         self._n_remembered += len(candidates)
-        if self.must_restore:
+        if self._n_restores != self._state.frontier.state.n_restores:
             return
         while remembered and (
             now - remembered[0][0] > _WINDOW_SECS
