@@ -20,7 +20,10 @@ SPIDERS = """
     from dataclasses import dataclass
 
     import scrapy
-    from rdfcrawl import CrawlArguments, LinkedDataSpider
+    from rdfcrawl import (
+        CkanSpider, CrawlArguments, LinkedDataSpider, ResourceSyncSpider,
+        SitemapSpider, SparqlSpider,
+    )
 
 
     @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,29 @@ SPIDERS = """
             yield {"title": response.css("title::text").get(), "n": n}
 
 
+    class Greeting:
+        arguments_class = PeopleArguments
+
+        def parse_document(self, document):
+            yield {"read": document.url, "greeting": self.arguments.greeting}
+
+
+    class OwnSitemap(Greeting, SitemapSpider):
+        name = "own-sitemap"
+
+
+    class OwnResourceSync(Greeting, ResourceSyncSpider):
+        name = "own-resourcesync"
+
+
+    class OwnCkan(Greeting, CkanSpider):
+        name = "own-ckan"
+
+
+    class OwnSparql(Greeting, SparqlSpider):
+        name = "own-sparql"
+
+
     class PlainSpider(scrapy.Spider):
         name = "plain"
 
@@ -56,6 +82,20 @@ SPIDERS = """
                 assert settings[name] is None
             assert "rdfcrawl" not in str(settings.copy_to_dict()["ITEM_PIPELINES"])
             yield response.follow("/private", self.parse)
+"""
+OWN = ("own-sitemap", "own-resourcesync", "own-ckan", "own-sparql")
+SCRIPT = """
+import sys
+
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.project import get_project_settings
+
+settings = get_project_settings()
+settings.set("FEEDS", {"%(name)s.jl": {"format": "jsonlines"}})
+process = AsyncCrawlerProcess(settings)
+for name in sys.argv[2:]:
+    process.crawl(name, seeds=[sys.argv[1]], greeting=name, depth=0)
+process.start()
 """
 PIPELINES = """
     from itemadapter import ItemAdapter
@@ -124,7 +164,7 @@ def test_spiders_of_both_are_listed(project: Project) -> None:
     """If a project has the add-on, then `scrapy list` shows our spiders and its own."""
     listed = project.run("list")
     spiders = {"ckan", "linkeddata", "resourcesync", "sitemap", "sparql"}
-    assert set(listed.stderr.split()) == spiders | {"people", "plain"}
+    assert set(listed.stderr.split()) == spiders | {"people", "plain", *OWN}
 
 
 def test_documents_are_crawled_and_stored(crawl: CrawlResult, site: RawServer) -> None:
@@ -167,6 +207,20 @@ def test_subclass_has_an_argument_of_its_own(
     assert crawl.code == 0
     greetings = {item.get("greeting") for item in project.feed("items.jl")}
     assert greetings == {"hello", None}
+
+
+def test_each_spider_can_be_subclassed(project: Project, site: RawServer) -> None:
+    """If a subclass of each other spider runs in a script, each has its argument."""
+    (project.folder / "together.py").write_text(SCRIPT)
+    words = ("together", site.url("/b"), *OWN)
+    done = project.installed.run(*words, folder=project.folder)
+    assert done.code == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    for name in OWN:
+        items = [item for item in project.feed(f"{name}.jl") if "read" in item]
+        assert [(each["read"], each["greeting"]) for each in items] == [
+            (site.url("/b"), name)
+        ]
 
 
 def test_ordinary_requests_stand_beside_visits(
