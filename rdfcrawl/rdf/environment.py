@@ -1,4 +1,4 @@
-"""Tell the readers of documents what they may use."""
+"""What the readers of documents may use: sandbox, scratch space, contexts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def mapped(
     source: ByteSource, *, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
-    """Give the bytes of a source as one buffer.
+    """Yield the bytes of a source as one buffer.
 
     A file is mapped; what passes by in a stream is put aside first.
 

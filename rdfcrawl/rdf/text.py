@@ -50,7 +50,7 @@ class DocumentText:
 
     @contextmanager
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
-        """Give the text: as a whole if in memory, else as a stream.
+        """Yield the text: as a whole if in memory, else as a stream.
 
         `screens` see each block last, one after the other, and may change it.
 

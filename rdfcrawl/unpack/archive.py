@@ -1,4 +1,4 @@
-"""What the readers of archives have in common."""
+"""The entry that all readers of archives yield."""
 
 from __future__ import annotations
 

@@ -50,11 +50,7 @@ _MEMORY_WORDS: Final = ("memory usage limit", "too much memory")
 
 
 class BrokenStream(Exception):
-    """The bytes are not what the codec decodes.
-
-    Attributes:
-        needs_memory: they are, but ask for more memory than is allowed.
-    """
+    """Bytes cannot be decoded, or need more memory than allowed (`needs_memory`)."""
 
     def __init__(self, detail: str, *, needs_memory: bool = False) -> None:
         super().__init__(detail)
@@ -79,12 +75,10 @@ class StreamCodec(Protocol):
     @property
     def is_complete(self) -> bool:
         """See above."""
-        ...
 
     @property
     def garbage(self) -> bytes:
         """See above."""
-        ...
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield what `data` decodes to, at most `PIECE_BYTES` at a time.
@@ -92,7 +86,6 @@ class StreamCodec(Protocol):
         Raises:
             BrokenStream: it is broken here.
         """
-        ...
 
 
 class FramedStreams:
@@ -151,15 +144,12 @@ class FramedStreams:
 
 
 class CarefulCodec:
-    """A codec that gives out what it decodes up to an error.
+    """A codec that yields what it decodes up to an error; `make` returns it new.
 
-    The libraries raise, and what they had decoded of the bytes that they were given
-    last is lost: all of a short document. What may be a checksum is therefore given
-    to them octet by octet; and a stream that is broken near its begin is decoded
-    again in short parts. One that is broken further on loses what was decoded last.
-
-    Args:
-        make: returns the codec, as it is at the begin.
+    The libraries raise, and what they had decoded of the bytes given last is lost: all
+    of a short document. So the last bytes, which may be a checksum, are given one by
+    one, and a stream broken near its begin is decoded again in short parts. A stream
+    broken further on loses what was decoded last.
     """
 
     def __init__(self, make: Callable[[], StreamCodec]) -> None:
@@ -318,11 +308,7 @@ def gzip() -> StreamCodec:
 
 
 def deflate(*, is_bare: bool | None = None) -> StreamCodec:
-    """Return a decoder of deflate.
-
-    Args:
-        is_bare: RFC 1951 without the wrapper of RFC 1950; unset: as it begins.
-    """
+    """Return a decoder of deflate; bare (RFC 1951), wrapped (RFC 1950), or either."""
 
     def make(data: bytes) -> Any:
         # RFC 1950 2.2: the low four bits of the first byte are 8, or it is bare.
@@ -354,11 +340,7 @@ def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
 
 
 def zstandard(window_log: int) -> StreamCodec:
-    """Return a decoder of zstd, frames in a row (RFC 8878).
-
-    Args:
-        window_log: base-2 logarithm of the largest window.
-    """
+    """Return a decoder of zstd (RFC 8878), windows up to two to the `window_log`."""
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log}
     return _careful(lambda _: zstd.ZstdDecompressor(options=options))
 

@@ -1,4 +1,4 @@
-"""What was taken in and given out, held against the limits."""
+"""Count bytes in and out, and hold them against the limits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PackingLayer:
         return PackingLayer(self.meter, self, is_container=is_container)
 
     def is_within_cut(self) -> bool:
-        """Tell whether this or an outer layer ended early."""
+        """Return whether this or an outer layer ended early."""
         return self.is_cut or (self._outer is not None and self._outer.is_within_cut())
 
     def take(self, n_bytes: int) -> None:

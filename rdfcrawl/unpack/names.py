@@ -1,4 +1,4 @@
-"""What the names of an archive's members say. They are data, never paths."""
+"""Names of an archive's members: data, never paths."""
 
 from __future__ import annotations
 

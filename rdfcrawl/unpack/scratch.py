@@ -1,4 +1,4 @@
-"""What must be read out of order, put aside: in memory, or in one file."""
+"""Spool what must be read out of order: in memory, or in one file."""
 
 from __future__ import annotations
 
@@ -30,35 +30,25 @@ class SeekableBytes(Protocol):
     @property
     def n_bytes(self) -> int:
         """See above."""
-        ...
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
         """Return so many bytes from there; less at the end."""
-        ...
 
     def close(self) -> None:
-        """Give back what it takes; closing twice does nothing."""
-        ...
+        """Free the bytes; closing twice does nothing."""
 
 
 class SpooledBytes(SeekableBytes, Protocol):
     """Bytes that were put aside."""
 
     def append(self, data: Buffer) -> None:
-        """Put more aside; only the one that was begun last and is open takes more.
-
-        Raises:
-            SourceFault: `TOO_LARGE` if there is no room.
-        """
-        ...
+        """Add bytes to the blob that was begun last and is open (`TOO_LARGE`)."""
 
     def map(self) -> memoryview:
         """Return all bytes as one buffer; release it before `close`."""
-        ...
 
     def open(self) -> BinaryIO:
         """Return the bytes as a stream from their begin."""
-        ...
 
 
 class ScratchSpace(Protocol):
@@ -73,26 +63,17 @@ class ScratchSpace(Protocol):
 
     def begin(self) -> SpooledBytes:
         """Return an empty place; close it."""
-        ...
 
     def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
-        """Put the rest of a stream aside; close what is returned.
-
-        Raises:
-            SourceFault: `TOO_LARGE` if it is longer, or there is no room.
-        """
-        ...
+        """Spool the rest of a stream (`TOO_LARGE`); close what is returned."""
 
 
 class BlobStream(io.RawIOBase):
-    """A part of a blob as a stream; wrap it into a `BufferedReader`."""
+    """A blob as a stream; wrap it into a `BufferedReader`."""
 
-    def __init__(
-        self, blob: SeekableBytes, begin: int = 0, end: int | None = None
-    ) -> None:
+    def __init__(self, blob: SeekableBytes) -> None:
         self._blob = blob
-        self._at = begin
-        self._end = end
+        self._at = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -100,15 +81,14 @@ class BlobStream(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer; zero bytes mean the end."""
-        end = self._blob.n_bytes if self._end is None else self._end
-        data = self._blob.read_at(self._at, max(0, min(len(buffer), end - self._at)))
+        data = self._blob.read_at(self._at, len(buffer))
         buffer[: len(data)] = data
         self._at += len(data)
         return len(data)
 
 
 class _Scratch:
-    """What both kinds share."""
+    """The base of both kinds of scratch space."""
 
     refusal = 0
 
@@ -235,7 +215,7 @@ class FileScratch(_Scratch):
         return held
 
     def is_last(self, held: _HeldInFile) -> bool:
-        """Tell whether nothing lies behind it."""
+        """Return whether nothing lies behind a blob."""
         return bool(self._open) and self._open[-1] is held
 
     def drop(self, held: _HeldInFile) -> None:
@@ -303,7 +283,7 @@ class _HeldInFile:
         return memoryview(self._map)
 
     def is_mapped(self) -> bool:
-        """Tell whether someone may still look at the file: then it must not shrink."""
+        """Return whether the file may still be mapped, so that it must not shrink."""
         if self._map is not None:
             try:
                 self._map.close()

@@ -45,15 +45,10 @@ _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
 def iter_seven_zip(
     blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
-    """Yield the files of a 7z archive, in its order.
-
-    Args:
-        blob: the archive.
-        layer: of the archive.
-        note: takes what is wrong with single files or folders of them.
+    """Yield the files of a 7z archive in order; `note` takes faults of single files.
 
     Raises:
-        SourceFault: `BAD_ARCHIVE`, `CHECKSUM` or `ENCRYPTED` if its header cannot be
+        SourceFault: `BAD_ARCHIVE`, `CHECKSUM` or `ENCRYPTED` if the header cannot be
             read, `TOO_MANY_MEMBERS`.
     """
     archive = _Archive(blob, layer)

@@ -69,7 +69,7 @@ class SolidFolder:
 
 @dataclass(slots=True)
 class StreamTable:
-    """What is coded in an archive, and where.
+    """The coded streams of an archive.
 
     Attributes:
         begin: of the packed streams, from the end of the signature header.
@@ -115,7 +115,7 @@ class SevenZipFiles:
             at = end + 2
 
     def is_file(self, i: int) -> bool:
-        """Tell whether an entry is neither folder nor link nor device."""
+        """Return whether an entry is neither folder nor link nor device."""
         if i >= len(self.attributes):
             return True
         value = self.attributes[i]
@@ -125,11 +125,7 @@ class SevenZipFiles:
 
 
 class HeaderReader:
-    """Reads a header that is in memory.
-
-    Raises:
-        SourceFault: `BAD_ARCHIVE` or `TOO_MANY_MEMBERS`, from every method.
-    """
+    """Reads a header in memory; raises `BAD_ARCHIVE` and `TOO_MANY_MEMBERS`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

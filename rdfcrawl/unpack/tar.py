@@ -31,12 +31,8 @@ _PAX: Final = re.compile(rb"([0-9]{1,10}) ([^=\n]+)=", re.ASCII)
 def iter_tar(stream: BinaryIO, layer: PackingLayer) -> Iterator[ArchiveEntry]:
     """Yield the files of a tar; what is not read of one is skipped.
 
-    Args:
-        stream: the archive, from its begin.
-        layer: of the archive.
-
     Raises:
-        SourceFault: `BAD_ARCHIVE` if it is none or cut off, `TOO_MANY_MEMBERS`.
+        SourceFault: `BAD_ARCHIVE` if broken or cut off, `TOO_MANY_MEMBERS`.
     """
     tar = _Tar(stream, layer)
     while (entry := tar.next()) is not None:

@@ -44,7 +44,7 @@ class ScratchTee:
         return cast("BinaryIO", io.BufferedReader(_Cursor(self), BLOCK_BYTES))
 
     def close(self) -> None:
-        """Give the room back."""
+        """Free the scratch space."""
         self._held.close()
 
     def read_at(self, at: int, n_bytes: int, *, is_first: bool) -> bytes:

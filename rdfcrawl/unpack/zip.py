@@ -45,7 +45,7 @@ _METHODS: Final = {  # 4.4.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Header:
-    """What is known of a member before its data.
+    """A header of a member.
 
     Attributes:
         n_packed: bytes of data; None: until the data end by themselves.
@@ -66,15 +66,10 @@ class _Header:
 def iter_zip(
     blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
-    """Yield the files of a zip, in the order of its directory.
-
-    Args:
-        blob: the archive.
-        layer: of the archive.
-        note: takes what is wrong with single members.
+    """Yield the files of a zip as its directory has them; `note` takes their faults.
 
     Raises:
-        SourceFault: `BAD_ARCHIVE` if it is none or broken, `TOO_MANY_MEMBERS`.
+        SourceFault: `BAD_ARCHIVE` if broken, `TOO_MANY_MEMBERS`.
     """
     zipped = _Zip(blob, layer)
     for header in zipped.headers():
@@ -109,11 +104,7 @@ class _Zip:
             yield header
 
     def check_end(self) -> None:
-        """Say whether the directory was lost.
-
-        Raises:
-            SourceFault: it was.
-        """
+        """Raise the fault of a directory that was lost."""
         if self._lost is not None:
             raise self._lost
 

@@ -21,7 +21,7 @@ _IN_QUAD = b" ", b" ", b" ", b" .\n"
 
 
 def are_canonical(iris: list[bytes]) -> bool:
-    """Tell whether tokens are IRIs, as canonical N-Quads has them.
+    """Return whether tokens are IRIs, as canonical N-Quads has them.
 
     Raises:
         SourceFault: the parser failed in another way than on a term.

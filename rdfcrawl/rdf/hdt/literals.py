@@ -41,7 +41,7 @@ class LiteralWriter:
         self._suffixes: dict[bytes, bytes | None] = {}
 
     def are_canonical(self, lines: bytes) -> bool:
-        """Tell whether lines are literals that N-Quads has as they are."""
+        """Return whether lines are literals that N-Quads has as they are."""
         if not (_AS_THEY_ARE.fullmatch(lines) and _is_utf8(lines)):
             return False
         suffixes = self._canonical(set(_SUFFIXES.findall(lines)))

@@ -167,7 +167,7 @@ class _Column:
         self.terms, self.places = terms, places
 
     def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
-        """Tell which statements lack their term for a reason; None if none does."""
+        """Return which statements lack their term for a reason; None if none does."""
         if reason not in self.terms:
             return None
         missing = np.array([term is reason for term in self.terms], np.bool_)

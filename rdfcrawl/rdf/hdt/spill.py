@@ -1,4 +1,4 @@
-"""What does not fit into memory: put aside in files without a name, read in pieces."""
+"""Spill what does not fit into memory to files without a name, read in pieces."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SpillFile:
             yield self.read(begin, min(begin + size, self.n_bytes))
 
     def drop(self) -> None:
-        """Give their room back."""
+        """Free the disk space."""
         self._file.close()
 
 

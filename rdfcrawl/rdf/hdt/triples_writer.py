@@ -141,5 +141,5 @@ class TriplesWriter:
 
 
 def _differs(values: NDArray[np.uint64], before: np.uint64) -> NDArray[np.bool_]:
-    """Tell which values differ from the one before."""
+    """Return which values differ from the one before."""
     return np.asarray(np.diff(values, prepend=before) != 0, np.bool_)
