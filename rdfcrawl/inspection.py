@@ -255,7 +255,9 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
         rules=request.extract.rules,
         custom=request.extract.custom,
         reservations=read_headers(
-            document.response.wishes, request.reservation_policy, now=time.time()
+            document.response.reservation_headers,
+            request.reservation_policy,
+            now=time.time(),
         ),
         reservation_policy=request.reservation_policy,
         at_secs=time.time(),

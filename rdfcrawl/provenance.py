@@ -108,7 +108,7 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     if has_lookalike(document.url):
         parts.append(f'<{name}> <{RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
-        parts.append(_wishes(document.reservations, name))
+        parts.append(_reservations(document.reservations, name))
     if document.faults:
         parts.append(_faults(document.faults, name))
     return "".join(parts).encode()
@@ -291,17 +291,17 @@ def _member(member: Member, name: str) -> str:
     )
 
 
-def _wishes(wishes: Reservations, activity: str) -> str:
+def _reservations(reservations: Reservations, activity: str) -> str:
     """Return the reservations of the publisher."""
     parts = [
         f'<{activity}> <{RC}robotsDirective> "{directive}"{_END}'
-        for directive in wishes.directives
+        for directive in reservations.directives
     ]
-    if wishes.tdm is not None:
+    if reservations.tdm is not None:
         term = f"<{activity}> <{RC}tdmReservation>"
-        parts.append(f'{term} "{int(wishes.tdm)}{_INTEGER_END}')
-    if wishes.tdm_policy:
-        policy = literal(wishes.tdm_policy)
+        parts.append(f'{term} "{int(reservations.tdm)}{_INTEGER_END}')
+    if reservations.tdm_policy:
+        policy = literal(reservations.tdm_policy)
         parts.append(f"<{activity}> <{RC}tdmPolicy> {policy}{_END}")
     return "".join(parts)
 

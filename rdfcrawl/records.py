@@ -207,7 +207,7 @@ class FetchedResponse:
         etag, last_modified: validators.
         cache_control: of `Cache-Control`, unparsed.
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
-        wishes: lines of the headers that `reservations` names, and their names.
+        reservation_headers: names and lines of the headers in `reservations`.
         headers: those that the request wanted kept: lower-case names and values.
         scrapy_response: of Scrapy, to a request of a user's spider; without its body.
         body: a small body; only responses of 2xx and those have one.
@@ -225,7 +225,7 @@ class FetchedResponse:
     last_modified: str = ""
     cache_control: str = ""
     http_links: str = ""
-    wishes: tuple[tuple[str, str], ...] = ()
+    reservation_headers: tuple[tuple[str, str], ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     scrapy_response: object = None
     body: bytes | None = None

@@ -86,7 +86,7 @@ def document_of(response: Response) -> Document:
         http_links=b",".join(links).decode("latin-1"),
         body=response.body if is_good else None,
         n_bytes=len(response.body),
-        wishes=tuple(
+        reservation_headers=tuple(
             (name, value.decode("latin-1"))
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in response.headers.getlist(name)

@@ -301,8 +301,8 @@ class DocumentReading:
     def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[bytes]:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import ParsedPage  # noqa: PLC0415
+        from rdfcrawl.html.page_reservations import PageReservations  # noqa: PLC0415
         from rdfcrawl.html.reading import PageReading  # noqa: PLC0415
-        from rdfcrawl.html.wishes import PageWishes  # noqa: PLC0415
 
         job = self._job
         data = self._page_bytes(source)
@@ -314,7 +314,7 @@ class DocumentReading:
         )
         if job.extractors is not None and not page.is_json:
             self._note_as_before(page)
-        wishes = PageWishes(
+        reservations = PageReservations(
             job.reservations,
             job.reservation_policy,
             at_secs=job.at_secs,
@@ -338,17 +338,17 @@ class DocumentReading:
             limits=job.limits,
             log=self._log,
             output=output,
-            wishes=wishes,
+            reservations=reservations,
         )
         outcome = self.outcome
         for chunk in reading:
             if not self._is_member:  # known before the first statement
-                outcome.reservations = wishes.found
+                outcome.reservations = reservations.found
             yield chunk
         outcome.is_partial |= reading.is_partial
         outcome.links |= page.links
         if not self._is_member:
-            outcome.reservations = wishes.found
+            outcome.reservations = reservations.found
         outcome.left = reading.left
         for extractor, n_quads in reading.extracted.items():
             known = outcome.extracted.get(extractor, 0)

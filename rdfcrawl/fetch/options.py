@@ -226,7 +226,7 @@ class HasFetchOptions(HasCrawlOptions, Protocol):
 
     @property
     def reservation_policy(self) -> ReservationPolicy:
-        """Which wishes of publishers are obeyed."""
+        """Which reservations of publishers are obeyed."""
         ...
 
 

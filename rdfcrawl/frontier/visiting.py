@@ -61,7 +61,7 @@ class VisitingSpider(Protocol):
         """Whether it has a `parse_document` of its own."""
         ...
 
-    def obey(self, document: Document, wishes: Reservations) -> None:
+    def obey(self, document: Document, reservations: Reservations) -> None:
         """Make a document what its publisher asks for."""
         ...
 

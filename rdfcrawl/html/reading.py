@@ -12,11 +12,11 @@ from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.html.microdata import extract_microdata
 from rdfcrawl.html.page_links import has_links_in_body, links_of_page
+from rdfcrawl.html.page_reservations import PageReservations
 from rdfcrawl.html.rdfa import extract_rdfa
 from rdfcrawl.html.rules import scrape
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.timebox import OutOfTime, TimeShares
-from rdfcrawl.html.wishes import PageWishes
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class PageReading:
         limits: on one document.
         log: takes the faults; those of an extractor name it.
         output: of the document.
-        wishes: of its publisher; unset, pages are not searched for any.
+        reservations: of its publisher; unset, pages are not searched for any.
 
     Raises:
         NeedsSandbox: on iteration, before anything was read: parsing may take long.
@@ -58,7 +58,7 @@ class PageReading:
     Attributes:
         extracted: statements by extractor, of all that were run.
         left: needed extractors that were not run.
-        wishes: of its publisher, complete when the links were read.
+        reservations: of its publisher, complete when the links were read.
         is_partial: an extractor failed, so that statements are missing.
     """
 
@@ -75,7 +75,7 @@ class PageReading:
         limits: ParseLimits,
         log: FaultLog,
         output: QuadOutput,
-        wishes: PageWishes | None = None,
+        reservations: PageReservations | None = None,
     ) -> None:
         self._page, self._rules = page, rules
         self._wanted, self._excluded = extractors, excluded
@@ -83,7 +83,7 @@ class PageReading:
         self._wants_hyperlinks = wants_hyperlinks
         self._environment, self._limits = environment, limits
         self._log, self._output = log, output
-        self.wishes = wishes or PageWishes()
+        self.reservations = reservations or PageReservations()
         self.extracted: dict[str, int] = {}
         self.left: frozenset[str] = frozenset()
         self.is_partial = False
@@ -95,7 +95,7 @@ class PageReading:
         needed = self._needed()
         of_tree = self._of_tree(needed)
         is_whole = self._is_whole(of_tree)
-        if self._wanted is None and self.wishes.are_in_body(page):
+        if self._wanted is None and self.reservations.are_in_body(page):
             is_whole = True
         is_heavy = not page.is_json and (
             page.is_heavy if of_tree or is_whole else page.is_head_heavy
@@ -109,7 +109,7 @@ class PageReading:
         self.left = needed & self._excluded
         if self._wanted is None:  # else the page is read for what was left of it
             self._read_page_itself(is_whole=is_whole)
-        if self.wishes.are_against_reading:
+        if self.reservations.are_against_reading:
             self.left = frozenset()
             return
         for extractor in dict.fromkeys((*ORDER, *self._custom)):
@@ -151,9 +151,9 @@ class PageReading:
 
     def _find_links(self, is_whole: bool) -> None:
         page = self._page
-        if self.wishes.is_hinted:
-            self.wishes.read(page.tree if is_whole else page.head_tree)
-        if self.wishes.are_against_links:
+        if self.reservations.is_hinted:
+            self.reservations.read(page.tree if is_whole else page.head_tree)
+        if self.reservations.are_against_links:
             return
         page.links |= links_of_page(
             page,

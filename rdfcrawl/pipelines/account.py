@@ -120,7 +120,7 @@ class AccountPipeline:
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1
         if document.reservations is not NOTHING:
-            self._count_wishes(document.reservations)
+            self._count_reservations(document.reservations)
 
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`
@@ -169,11 +169,13 @@ class AccountPipeline:
         if self._n_refused <= _MAX_TOLD:
             logger.error("seed %s: %s", url, fault.detail)
 
-    def _count_wishes(self, wishes: Reservations) -> None:
-        for directive in wishes.directives:
+    def _count_reservations(self, reservations: Reservations) -> None:
+        for directive in reservations.directives:
             self._counts[f"robots_tag/{directive}"] += 1
-        if wishes.tdm is not None:
-            self._counts["tdm/reserved" if wishes.tdm else "tdm/not_reserved"] += 1
+        if reservations.tdm is not None:
+            self._counts[
+                "tdm/reserved" if reservations.tdm else "tdm/not_reserved"
+            ] += 1
 
     def _tell_statistics(self) -> None:
         """Add the counts to Scrapy's statistics."""

@@ -17,7 +17,7 @@ def robots_agent(settings: BaseSettings) -> str:
 
 
 def reservation_policy(settings: BaseSettings) -> ReservationPolicy:
-    """Return which wishes of publishers are obeyed.
+    """Return which reservations of publishers are obeyed.
 
     Raises:
         ConfigError: a setting is unknown.

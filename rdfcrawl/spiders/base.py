@@ -458,9 +458,11 @@ class RdfSpider(Spider):
                 # What lies in a file is read by a child process, and harms nobody here.
                 await self.joined().begin(visit, "read")
             try:
-                has_wishes = has_files or bool(document.response.wishes)
-                if has_wishes and 200 <= document.status < 300:
-                    self._note_wishes(document, robots)
+                has_reservations = has_files or bool(
+                    document.response.reservation_headers
+                )
+                if has_reservations and 200 <= document.status < 300:
+                    self._set_reservations(document, robots)
                 await self._process(document, visit, response)
             except CrawlGone:  # told by whoever stops the crawl
                 n_failed += 1
@@ -501,7 +503,7 @@ class RdfSpider(Spider):
             if self._parsing and visit.index(document) not in visit.returned:
                 await self._parsing.parse(document, response)
 
-    def _note_wishes(self, document: Document, robots: RobotsCache | None) -> None:
+    def _set_reservations(self, document: Document, robots: RobotsCache | None) -> None:
         """Apply the reservations of the site and of the headers of a response.
 
         Those of the response override those of the site.
@@ -511,21 +513,21 @@ class RdfSpider(Spider):
         now = document.response.ended_ms / 1000
         policy = self.options.reservation_policy
         found = robots.reserved(document.url) if robots is not None else NOTHING
-        if wishes := document.response.wishes:
-            found = found.refined(read_headers(wishes, policy, now=now))
+        if headers := document.response.reservation_headers:
+            found = found.refined(read_headers(headers, policy, now=now))
         if found:
             self.obey(document, found)
 
-    def obey(self, document: Document, wishes: Reservations) -> None:
+    def obey(self, document: Document, reservations: Reservations) -> None:
         """Apply the reservations of a publisher to a document.
 
         With `nofollow` in `follow`, links that nobody vouches for are wanted.
         """
         policy = self.options.reservation_policy
-        document.reservations = wishes
-        document.withheld = wishes.withholds(policy)
-        document.is_nofollow = wishes.forbids_following(policy)
-        if document.is_nofollow and not wishes.closes(policy):
+        document.reservations = reservations
+        document.withheld = reservations.withholds(policy)
+        document.is_nofollow = reservations.forbids_following(policy)
+        if document.is_nofollow and not reservations.closes(policy):
             arguments = self.joined().arguments_of(document.record)
             is_wanted = Relation.NOFOLLOW in arguments.follow.relations
             document.is_nofollow = not is_wanted
@@ -540,8 +542,8 @@ class RdfSpider(Spider):
         """
         process = self.crawler.engine.scraper.start_itemproc_async
         index = visit.index(document)
-        wishes = document.reservations
-        if wishes.closes(self.options.reservation_policy):
+        reservations = document.reservations
+        if reservations.closes(self.options.reservation_policy):
             document.is_read = True
             await process(document, response=response)
             return
@@ -553,8 +555,8 @@ class RdfSpider(Spider):
                     if isinstance(each, FollowUp):
                         await queue.put(each, document)
                         continue
-                    if wishes:
-                        self.obey(each, wishes)
+                    if reservations:
+                        self.obey(each, reservations)
                     requested = document.response.requested
                     if each.response.requested is requested:  # it is counted now
                         await queue.flush(document)

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
-MAX_WISHES: Final = 100  # lines of one name
+MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
 
@@ -300,10 +300,10 @@ def note_headers(
     if kept:
         answer.headers = tuple((x, _text(get(x, ""))) for x in kept)
     if ROBOTS_TAG in headers or TDM_RESERVATION in headers:
-        answer.wishes = tuple(
+        answer.reservation_headers = tuple(
             (name, _text(value))
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
-            for value in headers.getall(name, [])[:MAX_WISHES]
+            for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)

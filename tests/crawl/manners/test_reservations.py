@@ -127,7 +127,7 @@ ALL: dict[str, tuple[Any, bool, bool]] = {**TAGS, **METAS, **TDM}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_wish_is_obeyed(crawled: Crawled, name: str) -> None:
+def test_reservation_is_obeyed(crawled: Crawled, name: str) -> None:
     """If a publisher asks not to store or not to follow, then that is done."""
     _, is_stored, is_followed = ALL[name]
     assert crawled.is_stored(name) is is_stored
@@ -156,7 +156,7 @@ def test_what_is_not_stored_has_a_reason(
     ) == ["0"]
 
 
-def test_wishes_are_kept_and_counted(crawled: Crawled) -> None:
+def test_reservations_are_kept_and_counted(crawled: Crawled) -> None:
     """If a publisher asks for something, then provenance and statistics have it."""
     result, url = crawled.result, crawled.server.url
 
@@ -182,8 +182,8 @@ def test_wishes_are_kept_and_counted(crawled: Crawled) -> None:
     assert counted["link/nofollow"] == 8  # subjects and objects
 
 
-def test_wishes_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> None:
-    """If the operator only records wishes, then all is stored and followed."""
+def test_reservations_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> None:
+    """If the operator only records reservations, then all is stored and followed."""
     crawled = crawl(XROBOTS_POLICY="record", TDM_POLICY="record")
     assert all(map(crawled.is_stored, ALL))
     assert all(map(crawled.is_followed, ALL))
@@ -192,8 +192,8 @@ def test_wishes_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> None:
     assert "fault/noindex" not in crawled.result.statistics
 
 
-def test_wishes_can_be_ignored(crawl: Callable[..., Crawled]) -> None:
-    """If the operator ignores wishes, then nothing is kept of them."""
+def test_reservations_can_be_ignored(crawl: Callable[..., Crawled]) -> None:
+    """If the operator ignores reservations, then nothing is kept of them."""
     crawled = crawl(XROBOTS_POLICY="ignore", TDM_POLICY="ignore")
     assert all(map(crawled.is_stored, ALL))
     assert not crawled.result.ask("?y rc:robotsDirective ?x .")

@@ -1,4 +1,4 @@
-"""Read what a page asks of robots and of text and data miners in `<meta>` elements.
+"""Reservations of a page, towards robots and text miners, in `<meta>` elements.
 
 As for search engines, elements in the body count, too.
 """
@@ -23,7 +23,7 @@ MAX_METAS: Final = 1000
 _WORDS: Final = (b"robots", b"tdm-")
 
 
-class PageWishes:
+class PageReservations:
     """Reservations of a page and of its headers.
 
     Args:
