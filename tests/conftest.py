@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import struct
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,10 @@ pytest_plugins = [
 ]
 
 # The commands that tests start keep their bytecode, as installed ones do: to compile
-# it anew is a third of the CPU of a small crawl.
+# it anew is a third of the CPU of a small crawl. To rewrite the assertions of the tests
+# is half of what it takes to collect them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The servers of tests are on loopback, many of them on one address.
 LOOPBACK_NETS = "127.0.0.0/8,::1"
