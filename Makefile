@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python -m
+LOWEST := .venv-lowest
 SHELL  := bash
 .SHELLFLAGS := -o pipefail -c
 
@@ -13,11 +14,13 @@ define INSTALL
          { fflush() } END { print "" }'
 endef
 
-.PHONY: help demo test lint bench soak clean
+.PHONY: help demo test coverage lowest lint bench soak clean
 
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
 	@echo "make test   run the tests        make lint   check style and types"
+	@echo "make coverage  run them and judge which branches they take"
+	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
 
 demo: $(VENV)/installed
@@ -27,6 +30,15 @@ demo: $(VENV)/installed
 # The longest files come first; their order is in tests/conftest.py.
 test: $(VENV)/installed-dev
 	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder
+
+coverage: $(VENV)/installed-dev
+	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+
+# What each library is used for: bytes read and written, fetching, the frontier, crawls.
+LOWEST_TESTS := $(addprefix tests/,catalogs/ckan extraction fetch frontier html rdf robots \
+                  sitemaps stores unpack uri crawl/documents test_addon.py)
+lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
 
 lint: $(VENV)/installed-dev
 	$(RUN) ruff check .
@@ -41,7 +53,7 @@ soak: $(VENV)/installed-dev
 	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
 
 clean:
-	rm -rf $(VENV) demo crawl build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) demo crawl build *.egg-info .mypy_cache .ruff_cache .pytest_cache .coverage
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -55,3 +67,14 @@ $(VENV)/installed: pyproject.toml setup.py | $(VENV)/bin/python
 $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(call INSTALL,.[dev])
 	@touch $@ $(VENV)/installed
+
+# The lowest version of each library that pyproject.toml names; the tools of the tests are
+# the newest that go with them.
+$(LOWEST)/installed: pyproject.toml setup.py | $(VENV)/bin/python
+	$(RUN) venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip --quiet --disable-pip-version-check install uv
+	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest-direct --extra dataweb \
+	  --python $(LOWEST)/bin/python --output-file $(LOWEST)/lowest.txt pyproject.toml
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python \
+	  --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
+	@touch $@

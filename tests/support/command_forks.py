@@ -35,7 +35,7 @@ SCRIPTED_NAMES = Path(__file__).resolve().parent / "scripted_names"
 # Beside what workers begin with; none of it starts anything.
 _MORE = (
     *("scrapy.cmdline", "scrapy.crawler", "scrapy.shell", "scrapy.contracts"),
-    *("scrapy_redis", "twisted.internet.asyncioreactor", "twisted.web.client"),
+    *("twisted.internet.asyncioreactor", "twisted.web.client"),
     *("pyoxigraph", "lxml.html", "ada_url", "protego", "rdfcrawl.settings"),
     *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
