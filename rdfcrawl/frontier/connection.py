@@ -114,7 +114,8 @@ def async_client(
     try:
         params = {**PARAMS, **own.getdict("REDIS_PARAMS")}
         params |= {name: value for name, value in given.items() if value}
-        params.pop("retry_on_timeout", None)  # redis-py warns of it
+        for name in ("redis_cls", "retry_on_timeout"):  # of scrapy-redis alone
+            params.pop(name, None)
         address = params.pop("url", None)
         client = (
             redis.asyncio.Redis.from_url(address, **params)

@@ -102,10 +102,11 @@ class TestClient:
         [
             {"REDIS_HOST": "h", "REDIS_DECODE_RESPONSES": True},
             {"REDIS_HOST": "h", "REDIS_PARAMS": {"retry_on_timeout": True}},
+            {"REDIS_HOST": "h", "REDIS_PARAMS": {"redis_cls": "redis.Redis"}},
             {"REDIS_URL": "redis://h?decode_responses=True&retry_on_timeout=True"},
             {"REDIS_URL": "redis://h", "REDIS_PARAMS": '{"decode_responses": true}'},
         ],
-        ids=["setting", "host", "query", "json"],
+        ids=["setting", "host", "class", "query", "json"],
     )
     def test_bytes_and_no_retries(self, settings: Mapping[str, Any]) -> None:
         """If settings ask for text or retries, then it gives bytes and tries once."""
