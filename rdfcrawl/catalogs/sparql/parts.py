@@ -121,7 +121,7 @@ def after_split(
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
     for row in islice(iter_whole(rows, out), LISTED_ROWS):
-        cell = row.get("n")
+        cell = row.get(name)
         if cell is None or cell.kind != "iri":
             continue
         n_rows += 1
