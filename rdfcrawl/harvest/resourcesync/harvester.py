@@ -54,7 +54,7 @@ class ResourceSyncHarvester:
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the resources that a response has, or whose deletion it tells."""
-        page = SyncResponse(document.harvested(), self._context)
+        page = SyncResponse(document.harvested(), context=self._context)
         async for each in self._harvest(page):
             if each is page.document:
                 page.document.faults += page.log.all()

@@ -1,4 +1,4 @@
-"""One answer of a source while it is harvested."""
+"""A response of a ResourceSync source while it is harvested."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
+from rdfcrawl.harvest.response import HarvestedResponse
 from rdfcrawl.harvest.tasks import is_named, read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
@@ -26,25 +27,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncResponse:
-    """One answer of a source while it is harvested.
+class SyncResponse(HarvestedResponse):
+    """A response of a ResourceSync source while it is harvested.
 
     Attributes:
-        document: that it is going to be; the harvester's own.
         context: of the harvester.
-        log: takes what is wrong.
-        follow_ups: that were not yielded yet.
     """
 
-    document: Document
-    context: HarvestContext
-    log: FaultLog = field(default_factory=FaultLog)
-    follow_ups: list[FollowUp] = field(default_factory=list)
-
-    @property
-    def record(self) -> Record:
-        """What was asked for."""
-        return self.document.record
+    context: HarvestContext = field(kw_only=True)
 
     @property
     def asked(self) -> str:
@@ -118,12 +108,6 @@ class SyncResponse:
         task = replace(read_task(record), payload=payload)
         child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
         self.follow_ups.append(FollowUp(child, is_part_of_source=True, urgency=urgency))
-
-    def take_follow_ups(self) -> list[FollowUp]:
-        """Return the follow-ups that were found since this was called last."""
-        found = self.follow_ups.copy()
-        self.follow_ups.clear()
-        return found
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
         """Return a document of its own that the answer stands for."""
