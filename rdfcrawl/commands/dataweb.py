@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from rdfcrawl.console import tell_interrupts
+from rdfcrawl.console import program, tell_interrupts
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -58,7 +58,9 @@ class Command(ScrapyCommand):
         """Declare the two actions and their options."""
         tell_interrupts()
         super().add_options(parser)
-        actions = parser.add_subparsers(dest="action", metavar="serve | recall")
+        actions = parser.add_subparsers(
+            dest="action", metavar="serve | recall", prog=f"{program()} dataweb"
+        )
         _add_serve_options(
             actions.add_parser("serve", help="serve a web until Ctrl-C is pressed")
         )
