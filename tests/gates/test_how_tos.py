@@ -205,7 +205,7 @@ def test_two_machines_share_a_crawl(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer, tmp_path: Path
 ) -> None:
     """If two machines run the command, then each document is stored on one of them."""
-    web = TreeWeb(loopback, "127.0.96", n_hosts=6, n_docs=10, secs=0)
+    web = TreeWeb(loopback, "127.0.96", n_hosts=6, n_docs=16, secs=0)
     page = read_page("several-machines.md")
     (words,) = (words for words in commands_in(page) if "workers" in words)
     seeds = tmp_path / "seeds.txt"
