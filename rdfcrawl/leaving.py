@@ -114,7 +114,7 @@ def read_file(path: Path) -> tuple[str, ...]:
         except BadUri:
             raise ConfigError(
                 f"LEAVE_HOSTS={path}: line {number}: {entry[:100]!r} is not a host;"
-                " want www.example.org, or .example.org for a whole domain"
+                " it must be www.example.org, or .example.org for a whole domain"
             ) from None
         entries[entry] = None
     return tuple(entries)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri
-from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,9 @@ class RefusedSeeds:
         yield from self._more.values()
 
 
-def iter_seeds(seeds: tuple[str, ...] | Path) -> Iterator[str | BadSeed]:
+def iter_seeds(
+    seeds: tuple[str, ...] | Path, schemes: frozenset[str] | None = None
+) -> Iterator[str | BadSeed]:
     """Yield the URLs of seeds as they are requested, in order, duplicates included.
 
     A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
@@ -107,14 +109,19 @@ def iter_seeds(seeds: tuple[str, ...] | Path) -> Iterator[str | BadSeed]:
         A requestable URL, or what is wrong with a line; a file that breaks off ends
         with a `BadSeed`.
     """
-    for seed in iter_typed_seeds(seeds):
+    for seed in iter_typed_seeds(seeds, schemes):
         yield seed.url if isinstance(seed, Seed) else seed
 
 
-def iter_typed_seeds(seeds: tuple[str, ...] | Path) -> Iterator[Seed | BadSeed]:
-    """Yield seeds as `iter_seeds` does, with the kinds that a table gives them."""
+def iter_typed_seeds(
+    seeds: tuple[str, ...] | Path, schemes: frozenset[str] | None = None
+) -> Iterator[Seed | BadSeed]:
+    """Yield seeds as `iter_seeds` does, with the kinds that a table gives them.
+
+    Lines of a file with a URL of any other than `schemes` are bad; None allows all.
+    """
     if isinstance(seeds, Path):
-        yield from _iter_file(seeds)
+        yield from _iter_file(seeds, schemes)
     else:
         yield from map(Seed, seeds)
 
@@ -134,7 +141,7 @@ def check_seed_file(path: Path) -> None:
         raise ConfigError(f"has a column {_URI!r}, named in its first line")
 
 
-def _iter_file(path: Path) -> Iterator[Seed | BadSeed]:
+def _iter_file(path: Path, schemes: frozenset[str] | None) -> Iterator[Seed | BadSeed]:
     number = 0
     columns: dict[str, int] | None = None
     try:
@@ -148,7 +155,10 @@ def _iter_file(path: Path) -> Iterator[Seed | BadSeed]:
                     if columns:
                         continue
                 try:
-                    yield _parse(text.decode(), columns)
+                    seed = _parse(text.decode(), columns)
+                    if schemes is not None:
+                        check_scheme(seed.url, schemes)
+                    yield seed
                 except UnicodeDecodeError as error:
                     fault = Fault(Reason.BAD_CHARSET, f"not UTF-8: {error}")
                     yield BadSeed(path, number, fault)

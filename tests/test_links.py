@@ -390,10 +390,10 @@ def test_deny_wins_over_allow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["(", "a{9999999999999}", "*", "(?P<a", "[z-a]"])
 def test_bad_pattern_names_file_and_line(line: str, tmp_path: Path) -> None:
-    """If a line is no expression, then the message says which."""
+    """If a line is not an expression, then the message says which."""
     path = tmp_path / "allow.txt"
     path.write_text(f"# first\n\n{line}\n")
-    with pytest.raises(ConfigError, match=r"allow\.txt:3: .* no regular expression"):
+    with pytest.raises(ConfigError, match=r"allow\.txt:3: .* not a regular expression"):
         load_patterns(path)
 
 

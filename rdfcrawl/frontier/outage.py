@@ -154,8 +154,10 @@ class RedisRetry:
     def _begin(self, what: str, error: RedisError) -> None:
         if not self._n_waiting:
             self._since = time.monotonic()
+            is_away = isinstance(error, (RedisConnectionError, RedisTimeoutError))
             logger.warning(
-                "Redis is unreachable, cannot %s, trying again: %s",
+                "Redis %s, cannot %s, trying again: %s",
+                "is unreachable" if is_away else "refuses",
                 what,
                 one_line(error),
             )

@@ -150,7 +150,7 @@ class Guard:
             use: what for.
 
         >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
-        (<Why.PRIVATE: 'private'>, None)
+        (<RefusalCause.PRIVATE: 'private'>, None)
         """
         return self.refuses_port(port, use) or self.refuses_address(address)
 
@@ -169,12 +169,10 @@ class Guard:
     ) -> RefusalCause | None:
         """Return why a port may not be connected to, whatever the address.
 
-        >>> Guard().refuses_port(22), Guard().refuses_port(21, Use.FTP)
-        (<Why.PORT: 'port'>, None)
+        >>> Guard().refuses_port(22), Guard().refuses_port(21, ConnectionUse.FTP)
+        (<RefusalCause.PORT: 'port'>, None)
         """
-        if (
-            use is ConnectionUse.FTP_DATA
-        ):  # RFC 2577 3: nothing well known is behind others
+        if use is ConnectionUse.FTP_DATA:  # RFC 2577 3: no well-known service
             is_allowed = UNPRIVILEGED <= port <= MAX_PORT
         else:
             is_allowed = any(first <= port <= last for first, last in self.ports)

@@ -17,7 +17,6 @@ from rdfcrawl.errors import (
     CrawlGone,
     Fault,
     Reason,
-    SourceFault,
     passing_fault,
 )
 from rdfcrawl.frontier.groups import in_groups
@@ -242,14 +241,16 @@ class RdfSpider(Spider):
 
         session = self.joined()
         refused = RefusedSeeds()
-        typed = valid_seeds(iter_typed_seeds(self.arguments.seeds), refused)
+        schemes = self.options.crawl.schemes.of_seeds
+        typed = valid_seeds(iter_typed_seeds(self.arguments.seeds, schemes), refused)
         seeds = (seed for seed in typed if self.may_fetch(seed.url, refused))
         for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
         start_urls = valid_seeds(self.start_seeds(), refused)
         await session.add_seeds(u for u in start_urls if self.may_fetch(u, refused))
         for name, kind in NAMED.items():
-            urls = valid_seeds(iter_seeds(getattr(self.arguments, name)), refused)
+            named = iter_seeds(getattr(self.arguments, name), schemes)
+            urls = valid_seeds(named, refused)
             allowed = (url for url in urls if self.may_fetch(url, refused))
             await self._add_sources(kind, allowed)
         async for follow_ups in self.harvesters.discovery.revisits():
@@ -258,15 +259,9 @@ class RdfSpider(Spider):
             yield document
 
     def may_fetch(self, url: str, refused: RefusedSeeds) -> bool:
-        """Return whether scheme and guard allow a seed, as far as its URL shows."""
+        """Return whether the guard allows a seed, as far as its URL shows."""
         from rdfcrawl.guard.operator import refusal_of
-        from rdfcrawl.uri.schemes import check_scheme
 
-        try:
-            check_scheme(url, self.options.crawl.schemes.of_seeds)
-        except SourceFault as error:
-            refused.add(url, error.fault)
-            return False
         detail = refusal_of(url, self.options.fetch.guard)
         if detail:
             fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
@@ -302,11 +297,14 @@ class RdfSpider(Spider):
         """Yield the `start_urls` of the class, as Scrapy's spiders do."""
         from rdfcrawl.seeds import BadSeed
         from rdfcrawl.uri import BadUri
-        from rdfcrawl.uri.schemes import seed_url
+        from rdfcrawl.uri.schemes import check_scheme, seed_url
 
+        schemes = self.options.crawl.schemes.of_seeds
         for number, text in enumerate(self.start_urls, start=1):
             try:
-                yield seed_url(text)
+                url = seed_url(text)
+                check_scheme(url, schemes)
+                yield url
             except BadUri as error:
                 yield BadSeed(Path("start_urls"), number, error.fault)
 

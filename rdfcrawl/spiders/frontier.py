@@ -47,7 +47,9 @@ class FrontierSpider(RdfSpider):
         from rdfcrawl.seeds import RefusedSeeds, iter_seeds
 
         refused = RefusedSeeds()
-        seeds = chain(iter_seeds(self.arguments.seeds), self.start_seeds())
+        schemes = self.options.crawl.schemes.of_seeds
+        given = iter_seeds(self.arguments.seeds, schemes)
+        seeds = chain(given, self.start_seeds())
         urls = (u for u in valid_seeds(seeds, refused) if self.may_fetch(u, refused))
         for group in in_groups(urls, _SEEDS_AT_ONCE):
             requests = [(self._request_of(url), Urgency.SOON) for url in group]

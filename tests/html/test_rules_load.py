@@ -63,7 +63,7 @@ def value(text: str) -> str:
         (rule("fields: {x: h1}"), 2, "rule a: it has neither `properties` nor"),
         (rule("properties:\n  dtc:title: h1"), 5, "prefix 'dtc' of 'dtc:title' is not"),
         (rule("properties:\n  title: h1"), 5, "'title' is not an IRI"),
-        (rule("properties:\n  'ex ample:x': h1"), 5, "no IRI"),
+        (rule("properties:\n  'ex ample:x': h1"), 5, "is not an IRI"),
         (rule("properties:\n  'http://a b': h1"), 5, "character that no IRI has"),
         (rule("properties: [h1]"), 4, "`properties` is a mapping"),
         (rule("properties:\n  dct:a: h1\n  dct:a: h2"), 6, "'dct:a' is here twice"),

@@ -204,8 +204,8 @@ def test_examples_of_the_page_are_short() -> None:
     ("name", "path", "told"),
     [
         ("Not A Name", "json.JSONDecoder", "must be a media type"),
-        ("text/html", "json.JSONDecoder", "none of HTML"),
-        (".html", "json.JSONDecoder", "none of HTML"),
+        ("text/html", "json.JSONDecoder", "other than those of HTML"),
+        (".html", "json.JSONDecoder", "other than those of HTML"),
         ("lab", "nowhere.to.be.Found", "No module named 'nowhere'"),
         ("lab", "json.JSONDecoder", "no method `extract`"),
         ("lab", f"{__name__}.Async", "`extract` is async"),

@@ -73,8 +73,9 @@ def test_full_disk_costs_nothing(
     )
     commands.wait_until(lambda: len(server.requests) > 30)
     disk.fill(min_free // 2)
-    commands.wait_until(lambda: "requests pause" in running.stderr)
-    commands.wait_until(lambda: running.has_ended() or len(running.stderr) > 0)
+    # Whichever of worker and Redis has something to write first.
+    waits = "requests pause", "Redis refuses"
+    commands.wait_until(lambda: any(word in running.stderr for word in waits))
     assert not running.has_ended(), running.stderr
     n_before = len(server.requests)
     disk.empty()
@@ -82,7 +83,7 @@ def test_full_disk_costs_nothing(
     assert n_before < len(seeds), "the disk was full too late"
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
-    assert result.stderr.count("requests pause, hosts are not at fault") == 1
+    assert result.stderr.count("requests pause, hosts are not at fault") <= 1
     assert "Traceback" not in result.stderr, result.stderr
     assert not any(name.startswith("fault/") for name in result.statistics)
 

@@ -172,7 +172,7 @@ def test_wrong_list_is_told(
     running = commands.start_crawl(seeds, LEAVE_HOSTS=path)
     commands.wait_until(lambda: server.requests)
     write(path, "no host!\n")
-    commands.wait_until(lambda: "what it said before holds" in running.stderr)
+    commands.wait_until(lambda: "the last valid list stays in force" in running.stderr)
     path.unlink()
     commands.wait_until(lambda: "cannot be read" in running.stderr)
     write(path, "127.0.25.1\n")

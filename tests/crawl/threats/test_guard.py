@@ -327,12 +327,12 @@ def test_name_that_turns_inside_is_refused(
 ) -> None:
     """If a name has another address the next time, then that is judged, too.
 
-    Contexts have connections and lookups of their own.
+    Each port of a name has a lookup of its own.
     """
-    turned = "http://turned.example:{}/c"
     public = loopback(host="127.0.80.23")
-    inside = loopback({"*": loopback.response(QUAD)}, host=INSIDE, port=public.port)
-    document = {"@context": turned.format(public.port), "@id": "urn:x:s"}
+    inside = loopback({"*": loopback.response(QUAD)}, host=INSIDE)
+    context = f"http://turned.example:{inside.port}/c"
+    document = {"@context": context, "@id": "urn:x:s"}
     public.pages["/a"] = loopback.response(json.dumps(document).encode(), LD)
     url = f"http://turned.example:{public.port}/a"
     folder = commands.folder()
