@@ -72,9 +72,7 @@ $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
 # the newest that go with them.
 $(LOWEST)/installed: pyproject.toml setup.py | $(VENV)/bin/python
 	$(RUN) venv --clear $(LOWEST)
-	$(LOWEST)/bin/python -m pip --quiet --disable-pip-version-check install uv
-	$(LOWEST)/bin/uv pip compile --quiet --resolution lowest-direct --extra dataweb \
-	  --python $(LOWEST)/bin/python --output-file $(LOWEST)/lowest.txt pyproject.toml
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python \
+	$(LOWEST)/bin/python tests/support/lowest.py > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip --quiet --disable-pip-version-check install \
 	  --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
 	@touch $@

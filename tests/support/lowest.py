@@ -1,0 +1,33 @@
+"""Print the oldest versions of libraries that may be installed, for pip to keep to.
+
+They are the lower bounds in `pyproject.toml`, but for the tools of the development.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_BOUND = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)[^;]*(;.*)?").fullmatch
+
+
+def lower_bounds(pyproject: str) -> list[str]:
+    """Return a constraint for each library that has a lower bound.
+
+    >>> lower_bounds('project = {dependencies = ["a[b]>=1.2,<4; a == 1", "c"]}')
+    ['a==1.2; a == 1']
+    """
+    project = tomllib.loads(pyproject)["project"]
+    extras = project.get("optional-dependencies", {})
+    named = [*project["dependencies"]]
+    for extra in extras.keys() - {"dev"}:
+        named += extras[extra]
+    found = [match.groups("") for each in named if (match := _BOUND(each))]
+    return sorted({f"{name}=={version}{marker}" for name, version, marker in found})
+
+
+if __name__ == "__main__":
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    print("\n".join(lower_bounds(text)))
