@@ -11,8 +11,8 @@ from twisted.python.failure import Failure
 
 from rdfcrawl.bodies import body_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
-from rdfcrawl.queued_requests import UnqueueableError, request_of
 from rdfcrawl.tasks.request import RequestTask
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.leaving import ForsakenHosts
+from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class RedirectJudge:
         wants: Callable[[Record, str], bool] = lambda _record, _target: True,
         refuses: Callable[[Record], bool] = lambda _record: False,
         robots: RobotsCache | None = None,
-        leaving: ForsakenHosts | None = None,
+        leaving: BlockedHosts | None = None,
     ) -> None:
         self._wants = wants
         self.refuses = refuses
         self._robots = robots
-        self._leaving = ForsakenHosts() if leaving is None else leaving
+        self._leaving = BlockedHosts() if leaving is None else leaving
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator does not want."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.answer import HttpClient, RequestOptions
-    from rdfcrawl.leaving import ForsakenHosts
+    from rdfcrawl.frontier.blocked_hosts import BlockedHosts
     from rdfcrawl.turns import SoloTurn
 
 
@@ -31,7 +31,7 @@ class LeavingExchange:
     def __init__(
         self,
         exchange: HttpClient,
-        leaving: ForsakenHosts,
+        leaving: BlockedHosts,
         drop: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._exchange = exchange

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.kinds import kind_of
+from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.records import Record, Visit
 from rdfcrawl.uri.origin import origin_of
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.kinds import kind_of_named
+from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
 

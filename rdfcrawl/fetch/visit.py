@@ -24,8 +24,8 @@ from rdfcrawl.fetch.redirects import (
 )
 from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
 from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
-from rdfcrawl.kinds import kind_of_named
-from rdfcrawl.queued_requests import meta_of
+from rdfcrawl.frontier.queued_requests import meta_of
+from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
 from rdfcrawl.tasks.request import RequestTask
 from rdfcrawl.turns import SoloTurns

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of
 from rdfcrawl.frontier.visiting import is_plain
-from rdfcrawl.queued_requests import UnqueueableError, record_of
 from rdfcrawl.records import Urgency
 from rdfcrawl.uri import BadUri
 

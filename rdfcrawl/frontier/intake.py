@@ -10,7 +10,7 @@ from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.covered import ExcludedPrefixes
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
-from rdfcrawl.kinds import kind_of, kind_of_named
+from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links import CrawlExtent
 from rdfcrawl.records import Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart

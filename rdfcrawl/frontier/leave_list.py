@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.leaving import read_file
+from rdfcrawl.frontier.blocked_hosts import read_file
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from rdfcrawl.frontier.blocked_hosts import BlockedHosts
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.leaving import ForsakenHosts
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _SHOWN: Final = 5
 
 
 class LeaveList:
-    """Brings what files name into `ForsakenHosts`.
+    """Brings what files name into `BlockedHosts`.
 
     Args:
         frontier: of the crawl; its Redis has the entries of each file.
@@ -40,7 +40,7 @@ class LeaveList:
     """
 
     def __init__(
-        self, frontier: Frontier, leaving: ForsakenHosts, path: Path | None
+        self, frontier: Frontier, leaving: BlockedHosts, path: Path | None
     ) -> None:
         self._redis = frontier.redis
         self._entries_key = frontier.key("leave")  # hash: path -> JSON list

@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.errors import passing_fault
 from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.clocks import HostClocks, HostTurns
 from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, DeferredLinks
@@ -25,7 +26,6 @@ from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.leaving import ForsakenHosts
 from rdfcrawl.links import CrawlExtent, CrawlScope, EveryLink, LinkFilter
 from rdfcrawl.records import Urgency
 from rdfcrawl.remembered import CrawlMember
@@ -109,7 +109,7 @@ class CrawlSession:
         self.state_store = StateStore(self.redis, self.frontier.key, link.outage)
         self.neighbours = HostAddresses(self.redis, self.frontier.key("wildcards"))
         self._deferred = DeferredLinks(self.state_store)
-        self.leaving = ForsakenHosts()
+        self.leaving = BlockedHosts()
         self._leave_list = LeaveList(self.frontier, self.leaving, options.leave_hosts)
         self._looking: asyncio.Task[None] | None = None
         self.run = 0

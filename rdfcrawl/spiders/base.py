@@ -333,7 +333,7 @@ class RdfSpider(Spider):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
         if isinstance(record.task, RequestTask):
-            from rdfcrawl.queued_requests import meta_of
+            from rdfcrawl.frontier.queued_requests import meta_of
 
             return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)

@@ -38,7 +38,7 @@ class FrontierSpider(RdfSpider):
         session.request_of = self._request_of
 
     def _request_of(self, url: str) -> Record:
-        from rdfcrawl.queued_requests import record_of
+        from rdfcrawl.frontier.queued_requests import record_of
 
         return record_of(Request(url), self)
 

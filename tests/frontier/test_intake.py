@@ -18,7 +18,7 @@ from rdfcrawl.frontier.intake import (
     RecentLinks,
 )
 from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.kinds import kind_of
+from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter, UrlPatterns
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, SamplePage

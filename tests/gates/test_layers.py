@@ -22,7 +22,7 @@ bodies console contact defaults errors garbage pieces rdf.namespaces signals
 codec disk extras faultlog formats reservations resolver setting_values uri
 bytesource descriptors guard own_arguments stores tasks
 records scrapy_settings unpack
-kinds leaving queued_requests rdf relations seeds tasks.records turns
+rdf relations seeds tasks.records turns
 html http_links links provenance robots
 extraction sitemaps
 catalogs
@@ -42,9 +42,9 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec contact errors faultlog formats guard.policy html
-http_links kinds leaving links pieces provenance rdf records relations remembered
-reservations robots.parser robots.paths robots.policy seeds sitemaps tasks turns
+arguments bytesource catalogs codec contact errors faultlog formats
+frontier.blocked_hosts frontier.url_kind guard.policy html http_links links pieces
+provenance rdf records relations remembered reservations robots.parser robots.paths robots.policy seeds sitemaps tasks turns
 unpack uri
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}

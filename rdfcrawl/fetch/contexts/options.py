@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.local_turns import LocalTurns
-from rdfcrawl.leaving import ForsakenHosts
+from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,4 +60,4 @@ class ContextHosts:
     turns: SoloTurns = field(default_factory=LocalTurns)
     is_denied: Callable[[str], bool] = lambda _: False
     trouble: OwnTrouble | None = None
-    leaving: ForsakenHosts = field(default_factory=ForsakenHosts)
+    leaving: BlockedHosts = field(default_factory=BlockedHosts)

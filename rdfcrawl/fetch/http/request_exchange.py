@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.http.scrapy_exchange import OF_VISIT, ScrapyExchange
-from rdfcrawl.queued_requests import meta_of, request_of
+from rdfcrawl.frontier.queued_requests import meta_of, request_of
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.queued_requests`, and of what redirects make of such requests."""
+"""Requests of Scrapy as records of the frontier, and what redirects make of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.fetch.redirects import request_after
 from rdfcrawl.frontier.payload import pack, unpack
-from rdfcrawl.queued_requests import UnqueueableError, record_of, request_of
+from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of, request_of
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.tasks.request import RequestTask
 

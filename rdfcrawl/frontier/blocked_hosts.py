@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
-class ForsakenHosts:
+class BlockedHosts:
     """The hosts that a worker leaves alone; everyone who makes requests has it.
 
     Attributes:

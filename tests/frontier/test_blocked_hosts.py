@@ -8,7 +8,12 @@ import pytest
 
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.fetch.hops import RedirectJudge
-from rdfcrawl.leaving import MAX_FILE_BYTES, ForsakenHosts, parse_hosts, read_file
+from rdfcrawl.frontier.blocked_hosts import (
+    MAX_FILE_BYTES,
+    BlockedHosts,
+    parse_hosts,
+    read_file,
+)
 from rdfcrawl.records import Record
 from rdfcrawl.uri import BadUri, requestable
 
@@ -53,7 +58,7 @@ def test_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 def test_redirects_to_hosts_that_are_left_later_are_not_followed() -> None:
     """If a host joins those to leave while a crawl goes on, then hops know it."""
-    leaving = ForsakenHosts()
+    leaving = BlockedHosts()
     hops = RedirectJudge(leaving=leaving)
     record, target = Record("http://a.example/"), "http://b.example/x"
     assert hops.unwanted(record, target) is None
