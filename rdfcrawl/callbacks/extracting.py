@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from scrapy.settings import BaseSettings, Settings
 
+from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
 from rdfcrawl.callbacks.looking import document_of, no_chunks
 from rdfcrawl.callbacks.parsed_document import read_quads
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.inspection import InspectionRequest, inspect
 from rdfcrawl.links import LinkPolicy
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.reservations import NOTHING, Obedience
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyoxigraph as ox
     from scrapy.http import Response
 
+    from rdfcrawl.callbacks.inspection import InspectionReport
     from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.inspection import InspectionReport
     from rdfcrawl.reservations import ReservationPolicy
 
 

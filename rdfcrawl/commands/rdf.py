@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from rdfcrawl.callbacks.inspection import InspectionReport, InspectionRequest
     from rdfcrawl.errors import Fault
     from rdfcrawl.extraction.outcome import ExtractOutcome
-    from rdfcrawl.inspection import InspectionReport, InspectionRequest
     from rdfcrawl.records import Document
 
 _SHOWN_LINKS: Final = 20
@@ -96,11 +96,11 @@ class Command(ScrapyCommand):
         self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
 
     def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
+        from rdfcrawl.callbacks.inspection import InspectionRequest
         from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.options import FetchOptions, ftp_logins
         from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.frontier.options import CrawlPaths
-        from rdfcrawl.inspection import InspectionRequest
         from rdfcrawl.links import LinkPolicy
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.robots.options import robots_agent
@@ -145,7 +145,7 @@ class Command(ScrapyCommand):
 
 def _show(question: InspectionRequest, limit: int) -> InspectionReport:
     """Write the report to standard error and the statements to standard output."""
-    from rdfcrawl.inspection import inspect
+    from rdfcrawl.callbacks.inspection import inspect
     from rdfcrawl.rdf.pretty import pretty
 
     shown = bytearray()
@@ -198,7 +198,7 @@ def _coloured(turtle: str) -> str:
 
 def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
     """Write the statements to a file, and the report to standard error."""
-    from rdfcrawl.inspection import inspect
+    from rdfcrawl.callbacks.inspection import inspect
 
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")

@@ -12,7 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from rdfcrawl.links import LinkPolicy, LinkPosition
-from rdfcrawl.pieces import DeflatePiece, PieceOrder, PiecePacker, check_statements
+from rdfcrawl.stores.deflate import (
+    DeflatePiece,
+    PieceOrder,
+    PiecePacker,
+    check_statements,
+)
 from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:

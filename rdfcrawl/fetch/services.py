@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.disk import WorkerDisk
 from rdfcrawl.fetch.clock import ClockCheck
 from rdfcrawl.fetch.contexts.cache import SharedContexts
 from rdfcrawl.fetch.contexts.download import ContextDownloader
 from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.fetch.contexts.store import ContextStore
+from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import InterruptibleSleep

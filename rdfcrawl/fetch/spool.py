@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.disk import WorkerDisk
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.fetch.parts import (
     PartFolder,
     read_facts,

@@ -18,7 +18,7 @@ from rdfcrawl.uri import host_of, is_of_web
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from rdfcrawl.resolver import NameResolver
+    from rdfcrawl.guard.resolver import NameResolver
 
 _MAX_HOSTS: Final = 100_000
 _AT_ONCE: Final = 50
@@ -92,7 +92,7 @@ class AddressBook:
         that the order in which they are given makes no difference.
         """
         if self._names is None:
-            from rdfcrawl.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
+            from rdfcrawl.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
 
             self._names = NameResolver()
         bare = host.removeprefix("[").removesuffix("]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.provenance import (
+from rdfcrawl.pipelines.provenance import (
     Status,
     WorkerAgent,
     describe,

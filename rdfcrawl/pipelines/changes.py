@@ -10,7 +10,7 @@ from base64 import b64encode
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.provenance import has_losses
+from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
 
 if TYPE_CHECKING:

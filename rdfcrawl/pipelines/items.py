@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
 
-from rdfcrawl.provenance import status_of
+from rdfcrawl.pipelines.provenance import status_of
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.extraction.bulk import BulkPart
     from rdfcrawl.links import LinkPolicy
-    from rdfcrawl.pieces import PieceOrder
+    from rdfcrawl.stores.deflate import PieceOrder
     from rdfcrawl.stores.protocol import DocumentWriter, PieceWriter, Store
 
 logger = logging.getLogger(__name__)

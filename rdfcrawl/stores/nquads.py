@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.pieces import check_statements
+from rdfcrawl.stores.deflate import check_statements
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.pieces import DeflatePiece, PieceOrder
+    from rdfcrawl.stores.deflate import DeflatePiece, PieceOrder
 
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 

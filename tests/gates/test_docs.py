@@ -31,7 +31,7 @@ from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.frontier.connection import NAMES
-from rdfcrawl.provenance import Status
+from rdfcrawl.pipelines.provenance import Status
 from tests.conftest import LOOPBACK_NETS
 from tests.support.pages import FENCES, PAGES, ROOT, blocks, page_path, read_page
 

@@ -27,7 +27,7 @@ from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES, MAX_SAMPLES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
-from rdfcrawl.provenance import MAX_FAULTS
+from rdfcrawl.pipelines.provenance import MAX_FAULTS
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
 from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.output import CHUNK_BYTES

@@ -18,19 +18,19 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-bodies console contact defaults errors garbage pieces rdf.namespaces signals
-codec disk extras faultlog formats reservations resolver setting_values uri
+bodies console contact defaults errors garbage rdf.namespaces signals
+codec extras faultlog formats reservations setting_values uri
 bytesource descriptors guard own_arguments stores tasks
 records scrapy_settings unpack
 rdf relations seeds tasks.records turns
-html http_links links provenance robots
+html http_links links robots
 extraction sitemaps
 catalogs
 arguments
 remembered
 frontier
 fetch
-harvest inspection middlewares
+harvest middlewares
 options pipelines
 callbacks
 progress settings spiders
@@ -43,9 +43,9 @@ __main__
 # They talk to nobody: bytes go in, values come out.
 PURE = """
 arguments bytesource catalogs codec contact errors faultlog formats
-frontier.blocked_hosts frontier.url_kind guard.policy html http_links links pieces
-provenance rdf records relations remembered reservations robots.parser robots.paths robots.policy seeds sitemaps tasks turns
-unpack uri
+frontier.blocked_hosts frontier.url_kind guard.policy html http_links links
+pipelines.provenance rdf records relations remembered reservations robots.parser
+robots.paths robots.policy seeds sitemaps stores.deflate tasks turns unpack uri
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -99,7 +99,7 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
     path = tmp_path / "one.nt"
     path.write_text('<http://e/s> <http://e/p> "o" .\n')
     imported = _scrapy("rdf", str(path))
-    assert "rdfcrawl.inspection" in imported
+    assert "rdfcrawl.callbacks.inspection" in imported
     assert "rdfcrawl.extraction.sandbox" not in imported
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
 

@@ -24,8 +24,8 @@ from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.retry_after import by_its_own_clock
 from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
+from rdfcrawl.guard.resolver import NameResolver
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.resolver import NameResolver
 from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:

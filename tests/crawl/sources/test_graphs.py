@@ -18,7 +18,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.provenance import GRAPH
+from rdfcrawl.pipelines.provenance import GRAPH
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump

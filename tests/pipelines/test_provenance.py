@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.provenance import (
+from rdfcrawl.pipelines.provenance import (
     GRAPH,
     MAX_FAULTS,
     WorkerAgent,
