@@ -1,10 +1,14 @@
-"""The bytes of one document: in memory, in a file, or passing by in an archive."""
+"""The bytes of one document: in memory, in a file, or passing by in an archive.
+
+Nobody else chooses between the body of a response in memory and its spool file: what
+is written for a small body would silently find nothing in a large one.
+"""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from rdfcrawl.formats import HEAD_BYTES
 
@@ -122,3 +126,29 @@ class _Joined(io.RawIOBase):
         if not self.closed:
             self._file.close()
         super().close()
+
+
+class HasBody(Protocol):
+    """A response, or the document that is made of it: it has a body."""
+
+    body: bytes | None
+    path: Path | None
+
+
+def body_of(holder: HasBody) -> bytes | Path | None:
+    """Return the body, or the path of the file that has it; None if there is none."""
+    return holder.body if holder.body is not None else holder.path
+
+
+def head_of(holder: HasBody, n_bytes: int) -> bytes:
+    """Return the first bytes of a body, at most so many; nothing if there is no body.
+
+    Raises:
+        OSError: its file cannot be read.
+    """
+    if holder.body is not None:
+        return holder.body[:n_bytes]
+    if holder.path is None:
+        return b""
+    with holder.path.open("rb") as file:
+        return file.read(n_bytes)

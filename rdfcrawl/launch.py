@@ -16,7 +16,7 @@ from scrapy.utils.project import inside_project
 from rdfcrawl import defaults
 from rdfcrawl.console import fail
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.garbage import look_rarely
+from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ def prepare_process(settings: BaseSettings) -> None:
 
     A terminal is spared Scrapy's account of itself.
     """
-    look_rarely()
+    raise_gc_thresholds()
     # libuv's loop is the quicker one.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")

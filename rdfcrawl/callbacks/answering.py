@@ -9,7 +9,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
-from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline

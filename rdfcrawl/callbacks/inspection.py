@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins

@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
-from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import body_of
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.frontier.visiting import is_plain
 from rdfcrawl.records import FollowUp, Record, Urgency

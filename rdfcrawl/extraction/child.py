@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
 from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
+from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -48,7 +48,7 @@ def main() -> None:
     Arguments of the process: bytes of memory, descriptor of the scratch file, its
     longest size; paths of the user's extractors.
     """
-    look_rarely()
+    raise_gc_thresholds()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
     for path in sys.argv[4:]:

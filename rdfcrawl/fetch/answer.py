@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import FetchedResponse
-from rdfcrawl.turns import FREE, HostRestsError
+from rdfcrawl.request_turns import FREE, HostRestsError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from rdfcrawl.request_turns import SoloTurn
     from rdfcrawl.tasks.request import RequestTask
-    from rdfcrawl.turns import SoloTurn
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048

@@ -14,7 +14,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.turns import steady_time
+from rdfcrawl.request_turns import steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.politeness import registered_domain
 

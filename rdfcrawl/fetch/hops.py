@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.host_delay import HostDelay
     from rdfcrawl.records import Record, Visit
+    from rdfcrawl.request_turns import Take
     from rdfcrawl.robots.cache import RobotsCache
-    from rdfcrawl.turns import Take
 
 
 class RedirectJudge:

@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.frontier.blocked_hosts import BlockedHosts
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 
 class LeavingExchange:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.turns import FREE, SoloTurn, SoloTurns
+from rdfcrawl.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.host_delay import InterruptibleSleep
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rdfcrawl.bodies import head_of
+from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import answer_in_turn
 from rdfcrawl.fetch.retry_after import parse_retry_after
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.turns import Take
+    from rdfcrawl.request_turns import Take
 
 
 class RobotsFetch:

@@ -27,8 +27,8 @@ from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
 from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
+from rdfcrawl.request_turns import SoloTurns
 from rdfcrawl.tasks.request import RequestTask
-from rdfcrawl.turns import SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.records import Document, Record, Visit
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 

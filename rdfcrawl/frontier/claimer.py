@@ -13,7 +13,7 @@ from rdfcrawl.frontier.homes import homes_and_others
 from rdfcrawl.frontier.leases import beat_secs
 from rdfcrawl.frontier.patience import HostPatience
 from rdfcrawl.frontier.worker_state import sleep_until
-from rdfcrawl.turns import steady_time
+from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.client import TurnEntry
 from rdfcrawl.guard.policy import literal_address
-from rdfcrawl.turns import HostRestsError, SoloTurn, SoloTurns, steady_time
+from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
 from rdfcrawl.uri import host_of, key_of_address
 
 if TYPE_CHECKING:

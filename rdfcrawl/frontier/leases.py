@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.outage import is_full
 from rdfcrawl.frontier.worker_state import sleep_until
-from rdfcrawl.turns import steady_time
+from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

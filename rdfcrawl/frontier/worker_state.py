@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.client import StateCounts
-from rdfcrawl.turns import steady_time
+from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

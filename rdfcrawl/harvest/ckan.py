@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
-from rdfcrawl.bodies import body_of, head_of
+from rdfcrawl.bytesource import body_of, head_of
 from rdfcrawl.catalogs.ckan.api import WHOLE, PortalAddress, PortalScope, portal_url
 from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (

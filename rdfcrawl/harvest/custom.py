@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.bodies import head_of
+from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads

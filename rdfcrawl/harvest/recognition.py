@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.bodies import head_of
+from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import (

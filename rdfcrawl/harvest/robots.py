@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.bodies import head_of
+from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 from rdfcrawl.robots.policy import parse_robots

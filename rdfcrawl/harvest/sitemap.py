@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import body_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest

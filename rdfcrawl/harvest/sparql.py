@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
-from rdfcrawl.bodies import body_of
-from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.bytesource import ByteSource, body_of
 from rdfcrawl.catalogs.sparql.exchange import (
     ACCEPT_TABLE,
     SparqlAnswer,

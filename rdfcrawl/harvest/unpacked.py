@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
-from rdfcrawl.bodies import body_of
-from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.bytesource import ByteSource, body_of
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 
-from rdfcrawl.bodies import body_of
+from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import NeedsSandbox
 from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions

@@ -57,7 +57,7 @@ LOADED = (
     *("rdfcrawl.pipelines.manager", "rdfcrawl.pipelines.slices"),
     *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
     *("rdfcrawl.progress.extension", "rdfcrawl.harvest.datasets"),
-    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.descriptors"),
+    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.fetch.open_files"),
     *(
         "rdfcrawl.guard.operator",
         "rdfcrawl.harvest.registry",

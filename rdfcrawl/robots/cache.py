@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, refused
+from rdfcrawl.request_turns import SoloTurns
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
@@ -20,7 +21,6 @@ from rdfcrawl.robots.policy import (
     parse_robots,
 )
 from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
-from rdfcrawl.turns import SoloTurns
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from rdfcrawl.records import Record, Visit
+    from rdfcrawl.request_turns import SoloTurn, Take
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.tdm_file import TdmRules
-    from rdfcrawl.turns import SoloTurn, Take
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
 

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.remembered import CrawlMember
+    from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
     from rdfcrawl.seeds import BadSeed, RefusedSeeds, Seed
-    from rdfcrawl.turns import SoloTurns
 
 logger = logging.getLogger(__name__)
 
@@ -131,8 +131,8 @@ class RdfSpider(Spider):
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.arguments import check_schemes
-        from rdfcrawl.descriptors import hold_to_limit
         from rdfcrawl.extraction.options import ExtractOptions
+        from rdfcrawl.fetch.open_files import hold_to_open_files
         from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.options import SpiderOptions
         from rdfcrawl.scrapy_settings import apply_defaults
@@ -144,7 +144,7 @@ class RdfSpider(Spider):
         given = cls.given(kwargs, crawler.settings)
         arguments = accepts.parse(given)
         if crawler.crawling:
-            hold_to_limit(crawler.settings)
+            hold_to_open_files(crawler.settings)
         options = SpiderOptions.from_settings(
             crawler.settings, cls.name, budget=arguments.budget
         )

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
+from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.garbage import look_rarely
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     given = sys.argv[1:] if arguments is None else arguments
     n_pages = int(given[0]) if given else 300
     figures = []
-    look_rarely()  # as in all processes that read pages
+    raise_gc_thresholds()  # as in all processes that read pages
     for kind, least in LEAST.items():
         pages = [make_page(kind.partition(",")[0], size) for size in SIZES]
         is_bounded = kind in {"RDFa", "JSON-LD"}

@@ -14,7 +14,7 @@ from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
 from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind
-from rdfcrawl.turns import SoloTurn
+from rdfcrawl.request_turns import SoloTurn
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.turns import Take
+    from rdfcrawl.request_turns import Take
     from tests.conftest import RawServers
 
     MakeOptions = Callable[..., FetchOptions]

@@ -18,7 +18,7 @@ from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.records import Record, Visit
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri import host_of
 from tests.support.examples import examples
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
     from tests.conftest import RawRequest, RawServer, RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-bodies console contact defaults errors garbage rdf.namespaces signals
+console defaults errors rdf.namespaces signals
 codec extras faultlog formats reservations setting_values uri
-bytesource descriptors guard own_arguments stores tasks
+bytesource guard own_arguments stores tasks
 records scrapy_settings unpack
-rdf relations seeds tasks.records turns
+rdf relations request_turns seeds tasks.records
 html http_links links robots
 extraction sitemaps
 catalogs
@@ -42,10 +42,10 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec contact errors faultlog formats
-frontier.blocked_hosts frontier.url_kind guard.policy html http_links links
-pipelines.provenance rdf records relations remembered reservations robots.parser
-robots.paths robots.policy seeds sitemaps stores.deflate tasks turns unpack uri
+arguments bytesource catalogs codec errors faultlog formats frontier.blocked_hosts
+frontier.url_kind guard.policy html http_links links pipelines.provenance rdf records
+relations remembered request_turns reservations robots.parser robots.paths robots.policy
+seeds sitemaps stores.deflate tasks unpack uri
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.own_trouble import OwnTrouble
-    from rdfcrawl.turns import SoloTurns
+    from rdfcrawl.request_turns import SoloTurns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
 from rdfcrawl.fetch.watch import TimeoutWatchdog
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.turns import FREE, NotSentError
+from rdfcrawl.request_turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.fetch.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
 from rdfcrawl.fetch.retry_after import backoff_secs
-from rdfcrawl.turns import NotSentError
+from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
     from rdfcrawl.fetch.spool import Spool, SpoolSink
     from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 T = TypeVar("T")
 

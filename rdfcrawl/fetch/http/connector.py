@@ -16,7 +16,7 @@ import aiohttp
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.guard.resolver import resolved
-from rdfcrawl.turns import FREE, NotSentError, SoloTurn
+from rdfcrawl.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:

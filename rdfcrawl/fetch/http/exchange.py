@@ -25,8 +25,8 @@ from rdfcrawl.fetch.retry_after import by_its_own_clock
 from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
+from rdfcrawl.request_turns import FREE, NotSentError
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.turns import FREE, NotSentError
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 

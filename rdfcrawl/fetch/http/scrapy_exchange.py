@@ -26,7 +26,7 @@ from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.fetch.watch import TimeoutWatchdog
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {

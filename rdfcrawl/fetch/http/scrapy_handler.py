@@ -19,7 +19,13 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import RefusalCause, literal_address
-from rdfcrawl.turns import FREE, HostRestsError, NotSentError, SoloTurn, SoloTurns
+from rdfcrawl.request_turns import (
+    FREE,
+    HostRestsError,
+    NotSentError,
+    SoloTurn,
+    SoloTurns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
 from rdfcrawl.fetch.system_errors import errno_of
 from rdfcrawl.fetch.watch import TimeoutWatchdog
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 from rdfcrawl.uri.schemes import scheme_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 

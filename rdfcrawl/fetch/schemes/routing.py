@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.turns import FREE
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from rdfcrawl.fetch.answer import HttpClient, RequestOptions
-    from rdfcrawl.turns import SoloTurn
+    from rdfcrawl.request_turns import SoloTurn
 
 
 class SchemeExchange:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from rdfcrawl.bodies import body_of
-from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.bytesource import ByteSource, body_of
 from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads

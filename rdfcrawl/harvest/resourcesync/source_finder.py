@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.bodies import head_of
+from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.document_reader import heading_of
 from rdfcrawl.harvest.robots import read_robots

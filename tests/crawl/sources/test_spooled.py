@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.bodies import body_of, head_of
+from rdfcrawl.bytesource import body_of, head_of
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions

@@ -18,7 +18,7 @@ _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 _SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
 
 
-def hold_to_limit(settings: BaseSettings) -> None:
+def hold_to_open_files(settings: BaseSettings) -> None:
     """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
 
     Raises:

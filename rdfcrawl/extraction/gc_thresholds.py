@@ -12,6 +12,6 @@ from typing import Final
 _THRESHOLDS: Final = (20_000, 20, 20)
 
 
-def look_rarely() -> None:
+def raise_gc_thresholds() -> None:
     """Raise the thresholds in this process, and in those that are forked from it."""
     gc.set_threshold(*_THRESHOLDS)
