@@ -32,7 +32,8 @@ test: $(VENV)/installed-dev
 	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 coverage: $(VENV)/installed-dev
-	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	PYTHONPATH=$(CURDIR)/tests/support/child_coverage \
+	  $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # What each library is used for: bytes read and written, fetching, the frontier, crawls.
 LOWEST_TESTS := $(addprefix tests/,catalogs/ckan extraction fetch frontier html rdf robots \
