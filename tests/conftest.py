@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = [
     "tests.support.crawl_fixtures",
+    "tests.support.doctest_files",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",
 ]

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -164,6 +165,7 @@ class RedisServer:
                 return False
 
 
+@cache
 def _program_id(program: object) -> str:
     if not isinstance(program, str) or not program:
         return "none"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import lzma
 import struct
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 from backports import zstd
@@ -17,6 +19,9 @@ from tests.support.unpack_archives import (
     statements,
     unpack,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NT = statements(20_000)
 MIB = 2**20
@@ -171,18 +176,25 @@ def test_short_documents_may_compress_as_they_like() -> None:
     assert not faults
 
 
+LONG_WINDOW: dict[int, int] = {
+    zstd.CompressionParameter.window_log: 27,
+    zstd.CompressionParameter.content_size_flag: 0,
+}
+DICTIONARY = {"id": lzma.FILTER_LZMA2, "dict_size": 2**26}
+
+
 @pytest.mark.parametrize(
-    "packed",
+    "pack",
     [
-        lzma.compress(NT, preset=9),
-        zstd.compress(NT, options={zstd.CompressionParameter.window_log: 27,
-                                   zstd.CompressionParameter.content_size_flag: 0}),
-        lzma.compress(NT, filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2**26}]),
+        partial(lzma.compress, preset=9),
+        partial(zstd.compress, options=LONG_WINDOW),
+        partial(lzma.compress, filters=[DICTIONARY]),
     ],
     ids=["xz -9", "zstd --long=27", "xz of 64 MiB"],
-)  # fmt: skip
-def test_decoders_with_large_memory_are_refused(packed: bytes) -> None:
+)
+def test_decoders_with_large_memory_are_refused(pack: Callable[[bytes], bytes]) -> None:
     """If decoding asks for more memory than allowed, then it is not begun."""
+    packed = pack(NT)
     found, faults = unpack(packed, url="http://e/x.nt")
     assert found[0].data == NT
     assert not faults
