@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
     from rdfcrawl.arguments import CrawlArguments as CrawlArguments
-    from rdfcrawl.callbacks.extracting import ExtractedRdf as ExtractedRdf
-    from rdfcrawl.callbacks.extracting import extract as extract
+    from rdfcrawl.callbacks.extract_response import ExtractedRdf as ExtractedRdf
+    from rdfcrawl.callbacks.extract_response import extract as extract
     from rdfcrawl.callbacks.parsed_document import ParsedDocument as ParsedDocument
     from rdfcrawl.errors import ConfigError as ConfigError
     from rdfcrawl.errors import Fault as Fault

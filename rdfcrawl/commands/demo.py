@@ -85,7 +85,7 @@ class Command(ScrapyCommand):
 
 def _check_redis(settings: BaseSettings | None) -> None:
     """Exit at once if no Redis is available."""
-    from rdfcrawl.frontier.binary import find_server
+    from rdfcrawl.frontier.redis_program import find_server
 
     try:
         if settings is not None and not settings.get("REDIS_URL"):

@@ -14,8 +14,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.adding import MAX_URIS_PER_CALL, CandidateAdder, bucket_of
-from rdfcrawl.frontier.leased import record_of, stand_in, visit_of
+from rdfcrawl.frontier.candidate_adder import (
+    MAX_URIS_PER_CALL,
+    CandidateAdder,
+    bucket_of,
+)
+from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.whereabouts import KeyLocations, away_partition

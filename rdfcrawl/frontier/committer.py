@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.leased import WaitingLinks
+from rdfcrawl.frontier.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.link_sender import ADD_SECS
 from rdfcrawl.frontier.worker_state import sleep_until
 

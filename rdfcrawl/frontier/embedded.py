@@ -1,8 +1,8 @@
 """The Redis server of a crawl on one machine, used when `REDIS_URL` is unset.
 
 The first worker starts it, the others find it, it ends after the last one, and what
-it holds is kept in the crawl's directory. See `guardian` for the process that does
-this; here is the worker's side.
+it holds is kept in the crawl's directory. See `redis_supervisor` for the process
+that does this; here is the worker's side.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.binary import MIN_VERSION, find_server, program_version
-from rdfcrawl.frontier.guardian import LOG, WORKERS_LOCK
+from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
+from rdfcrawl.frontier.redis_supervisor import LOG, WORKERS_LOCK
 from rdfcrawl.frontier.unix_socket import make_socket_directory, ping, socket_path
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
     (directory / PROGRAM).write_text(f"{binary}\n", "utf-8")
     socket_directory = make_socket_directory(directory)
     command = [binary, *OPTIONS, "--unixsocket", str(socket_path(directory))]
-    source = resources.files("rdfcrawl.frontier").joinpath("guardian.py").read_bytes()
+    room = resources.files("rdfcrawl.frontier")
+    source = room.joinpath("redis_supervisor.py").read_bytes()
     with (directory / LOG).open("ab") as log:
         subprocess.run(
             [sys.executable, "-I", "-S", "-", "guardian", socket_directory, *command],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.outage import is_full
+from rdfcrawl.frontier.redis_retry import is_full
 from rdfcrawl.frontier.worker_state import sleep_until
 from rdfcrawl.request_turns import steady_time
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.candidate import SEEN_ONLY
-from rdfcrawl.frontier.outage import MAX_PAUSE_SECS, is_full, one_line
+from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, is_full, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.outage import RedisRetry
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)

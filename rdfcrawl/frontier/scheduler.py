@@ -1,9 +1,9 @@
 """The Scrapy scheduler in front of the frontier.
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
-with a batch of its URIs. What such a spider yields for http and https goes to the
-frontier (`arrivals`). Requests to other schemes, and all those of other spiders, are
-kept by Scrapy's own scheduler, in memory.
+with a batch of its URIs. Requests of such a spider for http and https go to the
+frontier (`pending_requests`). Requests for other schemes, and all requests of other
+spiders, are kept in memory by Scrapy's own scheduler.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
-from rdfcrawl.frontier.arrivals import PendingRequests
 from rdfcrawl.frontier.engine import EngineView
-from rdfcrawl.frontier.figures import figures_of
+from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.slow_places import SlowHosts, SlowPlaces
+from rdfcrawl.frontier.slow_visits import SlowHosts, SlowPlaces
 from rdfcrawl.frontier.visiting import makes_visits
+from rdfcrawl.frontier.worker_stats import figures_of
 from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import passing_fault
-from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.clocks import HostClocks, HostTurns
-from rdfcrawl.frontier.connection import raise_intset_limit
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, DeferredLinks
-from rdfcrawl.frontier.groups import in_groups
-from rdfcrawl.frontier.intake import JudgedLinks, LinkIngest
+from rdfcrawl.frontier.dns_cache import AddressBook
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.host_turns import HostClocks, HostTurns
 from rdfcrawl.frontier.leave_list import LeaveList
-from rdfcrawl.frontier.link import FrontierLink, start_anew
-from rdfcrawl.frontier.neighbours import HostAddresses
-from rdfcrawl.frontier.outage import one_line
+from rdfcrawl.frontier.link_ingest import JudgedLinks, LinkIngest
 from rdfcrawl.frontier.profiles import SpiderProfiles
+from rdfcrawl.frontier.redis_client import raise_intset_limit
+from rdfcrawl.frontier.redis_retry import one_line
 from rdfcrawl.frontier.shape import keep_settings
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
+from rdfcrawl.frontier.wildcard_dns import HostAddresses
 from rdfcrawl.frontier.worker import FrontierWorker
 from rdfcrawl.links import CrawlExtent, CrawlScope, EveryLink, LinkFilter
 from rdfcrawl.records import Urgency
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments import CrawlArguments
     from rdfcrawl.errors import StoreFault
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.clocks import Sleepers
+    from rdfcrawl.frontier.host_turns import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.records import Document, FollowUp, Record, Visit
 
@@ -95,7 +95,7 @@ class CrawlSession:
         self,
         options: CrawlOptions,
         arguments: CrawlArguments,
-        link: FrontierLink,
+        link: FrontierConnection,
         member: CrawlMember,
     ) -> None:
         self.options = options
@@ -150,7 +150,7 @@ class CrawlSession:
             ConfigError: a setting is wrong, Redis cannot be used, or the arguments
                 contradict those that the crawl was begun with.
         """
-        link = await FrontierLink.connect(options, settings)
+        link = await FrontierConnection.connect(options, settings)
         session = cls(options, arguments, link, member or CrawlMember())
         try:
             with link.explaining():
@@ -329,7 +329,7 @@ class CrawlSession:
     async def add_seeds(self, seeds: Iterable[str]) -> int:
         """Queue seeds, which are requestable URLs; return how many were new."""
         new = 0
-        for group in in_groups(seeds, _SEEDS_AT_ONCE):
+        for group in in_batches(seeds, _SEEDS_AT_ONCE):
             await self._widen_scope(group)
             await self._prime(group)
             candidates = [self.intake.seed(seed) for seed in group]

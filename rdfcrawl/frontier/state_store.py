@@ -10,14 +10,14 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.frontier.groups import in_groups
+from rdfcrawl.frontier.batches import in_batches
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.outage import RedisRetry
+    from rdfcrawl.frontier.redis_retry import RedisRetry
 
 _AT_ONCE = 1000
 
@@ -41,7 +41,7 @@ class StateStore:
     async def put(self, source: str, table: str, entries: Mapping[str, str]) -> None:
         """Set entries of a table; a source is named by a URL."""
         name = self._name(source, table)
-        for group in in_groups(entries.items(), _AT_ONCE):
+        for group in in_batches(entries.items(), _AT_ONCE):
             await self._do(self._redis.hset, name, mapping=dict(group))
 
     async def get(self, source: str, table: str, key: str) -> str | None:
@@ -54,7 +54,7 @@ class StateStore:
         """Return entries in the order of their keys; None where there is none."""
         name = self._name(source, table)
         found: list[str | None] = []
-        for group in in_groups(keys, _AT_ONCE):
+        for group in in_batches(keys, _AT_ONCE):
             values = await self._do(self._redis.hmget, name, group)
             found += (None if value is None else value.decode() for value in values)
         return found
@@ -69,7 +69,7 @@ class StateStore:
     async def drop(self, source: str, table: str, keys: Iterable[str]) -> None:
         """Forget entries of a table."""
         name = self._name(source, table)
-        for group in in_groups(keys, _AT_ONCE):
+        for group in in_batches(keys, _AT_ONCE):
             await self._do(self._redis.hdel, name, *group)
 
     async def clear(self, source: str, table: str) -> None:

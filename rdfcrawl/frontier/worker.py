@@ -23,7 +23,7 @@ from rdfcrawl.frontier.claimer import VisitClaimer
 from rdfcrawl.frontier.committer import VisitCommitter
 from rdfcrawl.frontier.leases import BEAT_SECS, STARTED, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.outage import one_line
+from rdfcrawl.frontier.redis_retry import one_line
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
-    from rdfcrawl.frontier.outage import RedisRetry
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record, Visit
 
 logger = logging.getLogger(__name__)

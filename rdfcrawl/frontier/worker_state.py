@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import CrawlGone
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
-    from rdfcrawl.frontier.outage import RedisRetry
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Visit
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
-from rdfcrawl.frontier.link import FrontierLink, start_anew
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.frontier.shape import keep_settings
@@ -87,7 +87,7 @@ class WorkerPool:
             ConfigError: the frontier cannot be used.
         """
         began = monotonic()
-        link = await FrontierLink.connect(self._options, self._settings)
+        link = await FrontierConnection.connect(self._options, self._settings)
         try:
             with link.explaining():
                 first = await self._begin(link)
@@ -112,7 +112,7 @@ class WorkerPool:
             await link.close()
         return code
 
-    async def _begin(self, link: FrontierLink) -> CrawlSnapshot:
+    async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
         """Create or join the crawl for all workers; return the first snapshot."""
         frontier = link.frontier
         await frontier.open()

@@ -19,7 +19,7 @@ from rdfcrawl.errors import (
     Reason,
     passing_fault,
 )
-from rdfcrawl.frontier.groups import in_groups
+from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.pipelines.chunks import closing
 from rdfcrawl.records import (
     MAX_RETRIES,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+    from rdfcrawl.callbacks.document_callbacks import DocumentParsing
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
-    from rdfcrawl.callbacks.parsing import DocumentParsing
     from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
@@ -244,7 +244,7 @@ class RdfSpider(Spider):
         schemes = self.options.crawl.schemes.of_seeds
         typed = valid_seeds(iter_typed_seeds(self.arguments.seeds, schemes), refused)
         seeds = (seed for seed in typed if self.may_fetch(seed.url, refused))
-        for seed_group in in_groups(seeds, _SEEDS_AT_ONCE):
+        for seed_group in in_batches(seeds, _SEEDS_AT_ONCE):
             await self._add_seeds(seed_group)
         start_urls = valid_seeds(self.start_seeds(), refused)
         await session.add_seeds(u for u in start_urls if self.may_fetch(u, refused))
@@ -287,7 +287,7 @@ class RdfSpider(Spider):
 
     async def _add_sources(self, kind: Kind, urls: Iterable[str]) -> None:
         """Add sources that the operator named."""
-        for group in in_groups(urls, _SEEDS_AT_ONCE):
+        for group in in_batches(urls, _SEEDS_AT_ONCE):
             roots = [self.harvesters.root(kind, url) for url in group]
             await self.joined().add_sources(
                 [FollowUp(root, is_part_of_source=True) for root in roots]
@@ -385,7 +385,7 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.callbacks.looking import look_at
+        from rdfcrawl.callbacks.inspect_response import look_at
         from rdfcrawl.extraction.options import ExtractOptions
 
         return look_at(
@@ -412,7 +412,7 @@ class RdfSpider(Spider):
     def _parsing(self) -> DocumentParsing | None:
         if not self.parses_documents:
             return None
-        from rdfcrawl.callbacks.parsing import DocumentParsing
+        from rdfcrawl.callbacks.document_callbacks import DocumentParsing
 
         return DocumentParsing(
             self.crawler,
@@ -492,7 +492,7 @@ class RdfSpider(Spider):
         if kind.is_source or (kind.is_of_url and self._is_harvested(document)):
             await self._harvest(document, visit, response)
         elif kind is Kind.REQUEST:
-            from rdfcrawl.callbacks.answering import answer_request
+            from rdfcrawl.callbacks.request_callbacks import answer_request
 
             await answer_request(document, self)
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from rdfcrawl.frontier.groups import in_groups
+from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.records import Urgency
 from rdfcrawl.spiders.base import RdfSpider, refused_seeds, valid_seeds
 
@@ -51,7 +51,7 @@ class FrontierSpider(RdfSpider):
         given = iter_seeds(self.arguments.seeds, schemes)
         seeds = chain(given, self.start_seeds())
         urls = (u for u in valid_seeds(seeds, refused) if self.may_fetch(u, refused))
-        for group in in_groups(urls, _SEEDS_AT_ONCE):
+        for group in in_batches(urls, _SEEDS_AT_ONCE):
             requests = [(self._request_of(url), Urgency.SOON) for url in group]
             await self.joined().add_requests(requests)
         for document in refused_seeds(refused):

@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.frontier.binary import find_server, program_version
 from rdfcrawl.frontier.candidate import Candidate
 from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.intake import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.redis_program import find_server, program_version
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.worker import FrontierWorker
 from rdfcrawl.links import CrawlScope, LinkFilter
 from rdfcrawl.records import Kind, Record

@@ -24,7 +24,7 @@ from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.binary import find_server
+from rdfcrawl.frontier.redis_program import find_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import ROOT
 from tests.support.crawl_fixtures import Commands, CrawlResult

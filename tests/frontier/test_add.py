@@ -9,10 +9,10 @@ import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.adding import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
 from rdfcrawl.frontier.candidate import Candidate
+from rdfcrawl.frontier.candidate_adder import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
 from rdfcrawl.frontier.client import FILL_BY_INTSET_LIMIT, StateCounts
-from rdfcrawl.frontier.outage import is_outage
+from rdfcrawl.frontier.redis_retry import is_outage
 from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_state import (
     candidates,

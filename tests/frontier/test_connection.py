@@ -29,13 +29,13 @@ from redis.exceptions import (
 from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.connection import (
+from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
+from rdfcrawl.frontier.redis_client import (
     async_client,
     describe,
     server_facts,
 )
-from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
-from rdfcrawl.frontier.outage import LAST_SECS, RedisRetry, is_outage
+from rdfcrawl.frontier.redis_retry import LAST_SECS, RedisRetry, is_outage
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class TestKilledServer:
         self, server: EmbeddedServer, caplog: pytest.LogCaptureFixture, new_loop: Any
     ) -> None:
         """If the server is killed, then all goes on, and the log has two lines."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.outage")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
 
         async def crawl() -> int:
             client = async_client({}, server.url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.deferred import DeferredLinks, PutOff
-from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.tasks.pages import ListedPage

@@ -16,9 +16,9 @@ import redis
 
 import rdfcrawl
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.binary import _bundled, find_server, program_version
 from rdfcrawl.frontier.embedded import ensure_server
-from rdfcrawl.frontier.guardian import LOG, MAX_LOG_BYTES
+from rdfcrawl.frontier.redis_program import _bundled, find_server, program_version
+from rdfcrawl.frontier.redis_supervisor import LOG, MAX_LOG_BYTES
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:

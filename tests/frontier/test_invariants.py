@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rdfcrawl.frontier.binary import program_version
+from rdfcrawl.frontier.redis_program import program_version
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import registered_domain

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from rdfcrawl.frontier.intake import SEED_BAND
+from rdfcrawl.frontier.link_ingest import SEED_BAND
 from rdfcrawl.records import Record
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import (

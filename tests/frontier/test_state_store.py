@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from scrapy.settings import Settings
 
 from rdfcrawl.arguments import CrawlArguments
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.binary import program_version
 from rdfcrawl.frontier.options import CrawlOptions, WorkerOptions
-from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.redis_program import program_version
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.worker import FrontierWorker
 from tests.support.frontier_state import (

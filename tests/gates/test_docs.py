@@ -29,8 +29,8 @@ from rdfcrawl import settings as our_settings
 from rdfcrawl.arguments import ArgumentSet, CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
-from rdfcrawl.frontier.binary import find_server
-from rdfcrawl.frontier.connection import NAMES
+from rdfcrawl.frontier.redis_client import NAMES
+from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.pipelines.provenance import Status
 from tests.conftest import LOOPBACK_NETS
 from tests.support.pages import FENCES, PAGES, ROOT, blocks, page_path, read_page

@@ -21,7 +21,7 @@ from rdfcrawl.fetch.ftp.replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
-from rdfcrawl.frontier import adding
+from rdfcrawl.frontier import candidate_adder
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES, MAX_SAMPLES
@@ -114,7 +114,7 @@ NUMBERS = [
     (
         "frontier.md",
         "Calls are cut at # URIs and # keys",
-        [adding.MAX_URIS_PER_CALL, adding.MAX_KEYS_PER_CALL],
+        [candidate_adder.MAX_URIS_PER_CALL, candidate_adder.MAX_KEYS_PER_CALL],
     ),
     ("extraction.md", "at most # MiB, # contexts deep", [1, MAX_CONTEXT_DEPTH]),
     ("ftp.md", "read up to # entries", [FtpLimits().n_entries]),
@@ -165,7 +165,7 @@ def test_what_is_kept_over_a_budget() -> None:
     assert found is not None
     told = f"up to {int(found[1]):,} URIs of a host or domain and about a million of"
     assert told in read_page("spiders.md")
-    assert adding.MAX_REFUSED == 10**6
+    assert candidate_adder.MAX_REFUSED == 10**6
 
 
 def test_hosts_that_make_a_crowd() -> None:

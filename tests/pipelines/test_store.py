@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.outage import RedisRetry
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.pipelines.changes import StoredDigests
 from rdfcrawl.pipelines.kept_store import KeptStore

@@ -18,9 +18,9 @@ import pytest
 from redis.asyncio import Redis
 
 from rdfcrawl.frontier.client import Frontier, StateCounts
-from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.embedded import ensure_server
 from rdfcrawl.frontier.options import FrontierOptions
+from rdfcrawl.frontier.redis_client import server_facts
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.guard.policy import MAX_PORT
 from rdfcrawl.rdf.namespaces import RC

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.intake import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.whereabouts import away_partition
 from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter

@@ -25,10 +25,10 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rdfcrawl.frontier.binary import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.client import Frontier
-from rdfcrawl.frontier.connection import server_facts
 from rdfcrawl.frontier.options import FrontierOptions
+from rdfcrawl.frontier.redis_client import server_facts
+from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.scripts import LuaScripts
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import Reason
-from rdfcrawl.frontier.binary import find_server
+from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import kill_redis, worker_pids
 from tests.support.crawl_names import names_outage, scripted_names

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.binary import find_server
+from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.stores.reading import iter_pieces
 from rdfcrawl.stores.segment_file import list_segments
 from tests.support.crawl_fixtures import Commands, count_in_redis

@@ -12,8 +12,8 @@ import pytest
 from redis import Redis
 
 from rdfcrawl import settings as project_settings
-from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.frontier.client import StateCounts
+from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_kills import worker_pids
 from tests.support.redis_fixtures import RedisServer
 

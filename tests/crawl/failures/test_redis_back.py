@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.binary import find_server
 from rdfcrawl.frontier.client import StateCounts
+from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_fixtures import RedisServer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.binary import find_server
+from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.stores.reading import iter_quads
 from tests.support.redis_fixtures import RedisServer
 

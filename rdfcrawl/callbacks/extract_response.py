@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from scrapy.settings import BaseSettings, Settings
 
+from rdfcrawl.callbacks.inspect_response import document_of, no_chunks
 from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
-from rdfcrawl.callbacks.looking import document_of, no_chunks
 from rdfcrawl.callbacks.parsed_document import read_quads
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.fetch.options import FetchOptions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from rdfcrawl.callbacks.document_callbacks import iterate_output
 from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
-from rdfcrawl.callbacks.parsing import iterate_output
 from rdfcrawl.fetch.http.exchange import parse_content_type
 from rdfcrawl.fetch.retry_policy import fault_of_status
 from rdfcrawl.pipelines.extract import note_outcome

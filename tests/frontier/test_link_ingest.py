@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.frontier.intake import (
+from rdfcrawl.frontier.link_ingest import (
     LATER_BAND,
     LINK_BAND,
     SEED_BAND,

@@ -14,9 +14,9 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.client import Frontier
-from rdfcrawl.frontier.connection import async_client, describe, server_facts
 from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
-from rdfcrawl.frontier.outage import RedisRetry, one_line
+from rdfcrawl.frontier.redis_client import async_client, describe, server_facts
+from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.connection import ServerFacts
     from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
+    from rdfcrawl.frontier.redis_client import ServerFacts
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 _FIRST_TRIES, _OPENING_TRIES = 6, 30
 
 
-class FrontierLink:
+class FrontierConnection:
     """The frontier of a crawl with the connection to its Redis; not opened yet."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.addresses import AddressBook
+from rdfcrawl.frontier.dns_cache import AddressBook
 
 if TYPE_CHECKING:
     from tests.support.redis_fixtures import MakeFrontier

@@ -19,8 +19,8 @@ from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.binary import MIN_VERSION
-from rdfcrawl.frontier.outage import one_line
+from rdfcrawl.frontier.redis_program import MIN_VERSION
+from rdfcrawl.frontier.redis_retry import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

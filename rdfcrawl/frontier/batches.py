@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def in_groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield the items in order, `size` at a time; the last group may be smaller.
 
-    >>> list(in_groups("abc", 2))
+    >>> list(in_batches("abc", 2))
     [['a', 'b'], ['c']]
     """
     group: list[T] = []

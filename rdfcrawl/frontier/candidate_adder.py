@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from zlib import crc32
 
 from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
-from rdfcrawl.frontier.leased import record_of
+from rdfcrawl.frontier.claimed_visits import record_of
 from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
