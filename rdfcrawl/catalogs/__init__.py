@@ -1,6 +1,5 @@
-"""Catalogues of datasets, read as RDF: what to ask for, and what an answer says.
+"""Catalogues of datasets, read as RDF: requests, and the meaning of responses.
 
-Everything here is pure: a task becomes a request, a task and an answer become
-statements, further tasks and facts to remember. Who asks, waits and remembers is
-elsewhere.
+Everything here is pure: a task becomes a request; a task and a response become
+statements, further tasks and facts to remember.
 """

@@ -1,4 +1,4 @@
-r"""What documents say of datasets and of the ways to get them.
+r"""Statements of documents about datasets and access to their data.
 
     <d> void:dataDump <f> . <e> sd:endpoint <q> . <x> dcat:downloadURL <g> .
 
@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
 from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
+from rdfcrawl.rdf import namespaces
 from rdfcrawl.rdf.graphs import is_crawls
-from rdfcrawl.rdf.namespaces import (
-    DCAT,
-    DCTERMS,
-    RDF,
-    RDFS,
-    SCHEMA,
-    SCHEMA_HTTPS,
-    SD,
-    VOID,
-)
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SD, VOID
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.uri import BadUri
 
@@ -34,18 +26,18 @@ if TYPE_CHECKING:
 
 MAX_FACTS: Final = 100_000  # of one document
 
-_SCHEMA = (SCHEMA, SCHEMA_HTTPS)
+_SCHEMA = (namespaces.SCHEMA, namespaces.SCHEMA_HTTPS)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDistribution:
-    """A way to a dataset that a document names.
+    """A distribution of a dataset that a document names.
 
     Attributes:
-        dataset: IRI, or what stands for it within the document.
-        way: what is at the URL.
-        url: absolute, as it was found; not checked.
-        formats: what is said of the format: media types, names, IRIs.
+        dataset: IRI, or a substitute within the document.
+        way: kind of access.
+        url: absolute, as written; not checked.
+        formats: media types, names, IRIs.
     """
 
     dataset: str
@@ -56,14 +48,14 @@ class NamedDistribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDescriptions:
-    """What a document says of datasets.
+    """Descriptions of datasets in one document.
 
     Attributes:
-        named: ways to them, in the order they came.
-        links: pages that belong to them, or that may have their data in them.
-        spaces: of a dataset, the prefixes that its URIs have.
-        n_left_out: URLs of data that are said not to be RDF.
-        services: names among `named` that are no datasets, but services.
+        named: distributions, in the order of the document.
+        links: pages about datasets, or pages that may contain data.
+        spaces: dataset -> prefixes of its URIs.
+        n_left_out: URLs of data that is declared not to be RDF.
+        services: names among `named` of services that belong to no dataset.
     """
 
     named: tuple[NamedDistribution, ...] = ()
@@ -73,11 +65,11 @@ class DatasetDescriptions:
     services: frozenset[str] = frozenset()
 
     def with_service(self, own: str, replaced: Iterable[str]) -> DatasetDescriptions:
-        """Return the same with the endpoint that the document is the description of.
+        """Return the same with the endpoint that the document itself describes.
 
         Args:
-            own: its URL, which is that of the document; empty if there is none.
-            replaced: URLs that are no endpoints, or names for `own`.
+            own: URL of the endpoint and of the document; empty if there is none.
+            replaced: URLs that are no endpoints, or other names of `own`.
         """
         gone = set(replaced)
         named = [
@@ -90,11 +82,11 @@ class DatasetDescriptions:
         return replace(self, named=tuple(named), services=self.services | {own})
 
     def without(self, way: AccessMethod) -> DatasetDescriptions:
-        """Return the same, without the datasets' ways of a kind."""
+        """Return the same without one kind of access."""
         return replace(self, named=tuple(x for x in self.named if x.way is not way))
 
 
-# Predicates that name a URL, and those that say more of it.
+# Predicates that name a URL, and predicates that describe the URL.
 _WAYS: Final = {
     VOID + "dataDump": AccessMethod.DUMP,
     VOID + "sparqlEndpoint": AccessMethod.SPARQL,
@@ -120,38 +112,40 @@ _PARTS: Final = frozenset(
     | {each + "distribution" for each in _SCHEMA}
 )
 _SERVED: Final = DCAT + "servesDataset"
-_LABELS: Final = frozenset({RDF + "value", RDFS + "label"})  # of formats
+_LABELS: Final = (namespaces.RDF + "value", namespaces.RDFS + "label")  # of formats
 
-# What every such predicate has in it: a chunk without any of these is not looked at.
-# Long ones are found faster.
-_MARKS: Final = (
-    SD.encode(),
-    VOID.encode(),
-    DCAT.encode(),
-    b"://schema.org/",
-)
+# Chunks without any of these have none of the predicates; long ones are found faster.
+_MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
 )  # fmt: skip
 _OBJECT: Final = rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
+
+
+def _any_of(predicates: Iterable[str]) -> bytes:
+    return b"|".join(re.escape(each.encode()) for each in predicates)
+
+
 _find = re.compile(
-    rb"\n(<[^>]*+>|_:[^ ]*+) <(%s)> %s"
-    % (b"|".join(re.escape(each.encode()) for each in _PREDICATES), _OBJECT)
+    rb"\n(<[^>]*+>|_:[^ ]*+) <(%s)> %s" % (_any_of(_PREDICATES), _OBJECT)
 ).findall
 _find_labels = re.compile(
-    rb"\n(_:[^ ]*+) <(?:%s)> %s"
-    % (b"|".join(re.escape(each.encode()) for each in _LABELS), _OBJECT)
+    rb"\n(_:[^ ]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
 ).findall
 _is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
 _MAX_PARTS: Final = 3  # dataset, distribution, service
+_ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
+    TargetKind.DUMP: AccessMethod.DUMP,
+    TargetKind.SPARQL: AccessMethod.SPARQL,
+}
 
 
 @dataclass(slots=True)
 class AccessScan:
-    """Gathers the ways to datasets from the statements of one document.
+    """Collects descriptions of datasets from the statements of one document.
 
     Attributes:
-        urls: named by any way so far, UTF-8: they are no ordinary links.
+        urls: of distributions so far, UTF-8: these are no ordinary links.
     """
 
     urls: set[bytes] = field(default_factory=set)
@@ -212,16 +206,11 @@ class AccessScan:
             if not predicate.startswith(SD):
                 self._datasets.add(subject)
 
-    def found(self, document_url: str) -> list[NamedDistribution]:
-        """Return the ways; see `read`."""
-        return list(self.read(document_url).named)
-
     def read(self, document_url: str) -> DatasetDescriptions:
-        """Return what was said of datasets.
+        """Return the descriptions of datasets.
 
-        A data service is an endpoint if something says that it speaks SPARQL. A file
-        is a dump if its format or name say that it is RDF; a page, if nobody says
-        what it is.
+        A data service is an endpoint if it is declared to support SPARQL. A file is a
+        dump if its format or name says so; of unknown format, a page.
 
         Args:
             document_url: names the datasets that have no IRI, with a fragment.
@@ -233,19 +222,14 @@ class AccessScan:
             for subject, url, way in self._named
         ]
         links = dict(self._pages)
-        left_out: dict[str, None] = {}
+        left_out: set[str] = set()
         for subject, url, predicate in self._iter_files():
             kind = self._kind(subject, url)
-            if kind is TargetKind.DUMP:
-                accesses.append(
-                    self._access(subject, AccessMethod.DUMP, url, document_url)
-                )
-            elif kind is TargetKind.SPARQL:
-                accesses.append(
-                    self._access(subject, AccessMethod.SPARQL, url, document_url)
-                )
+            if kind in _ACCESS_OF_KIND:
+                way = _ACCESS_OF_KIND[kind]
+                accesses.append(self._access(subject, way, url, document_url))
             elif kind is not None and kind not in FETCHED:
-                left_out[url] = None
+                left_out.add(url)
             elif kind is not None and (
                 predicate not in _CONTENTS or subject in self._whole
             ):
@@ -262,12 +246,12 @@ class AccessScan:
                 self._name(subject, document_url): tuple(spaces)
                 for subject, spaces in self._spaces.items()
             },
-            n_left_out=len(left_out.keys() - taken),
+            n_left_out=len(left_out - taken),
             services=frozenset(self._iter_services(document_url)),
         )
 
     def _iter_services(self, document_url: str) -> Iterator[str]:
-        """Yield the names of what is known as a service alone, and as no dataset's."""
+        """Yield the names of described services that belong to no dataset."""
         described = {
             subject for subject, _, way in self._named if way is AccessMethod.SPARQL
         }
@@ -276,16 +260,16 @@ class AccessScan:
             yield self._name(subject, document_url)
 
     def _iter_files(self) -> Iterator[tuple[str, str, str]]:
-        """Yield files; where a distribution has its own, no page about it."""
+        """Yield files; no `accessURL` where a distribution has a `downloadURL`."""
         direct = {who for (who, _), name in self._files.items() if name == _DOWNLOAD}
         for (subject, url), predicate in self._files.items():
             if predicate != _ACCESS or subject not in direct:
                 yield subject, url, predicate
 
     def _kind(self, subject: str, url: str) -> TargetKind | None:
-        """Return what is behind a URL; None if it is none that is asked for.
+        """Return what is behind a URL; None if the URL cannot be requested.
 
-        An endpoint is one only if it is said to be one.
+        An endpoint has to be declared: a path such as `/sparql` is not enough.
         """
         kinds = []
         for text in self._formats_of(subject) or ("",):
@@ -329,20 +313,17 @@ def _decoded(term: bytes) -> str:
 
 
 def _text(term: str) -> str:
-    """Return what a literal or an IRI says; a few escapes are all that occurs here."""
+    """Return the text of a literal or an IRI, unescaping single characters."""
     return re.sub(r"\\(.)", r"\1", term[1:-1])
 
 
 def ways_by_dataset(
     named: Iterable[NamedDistribution],
 ) -> dict[str, tuple[DatasetAccess, ...]]:
-    """Return the ways to each dataset, the one to try first at first.
+    """Return the access methods of each dataset, in the order to try.
 
-    All dumps of a dataset are parts of it: most often they are. Those that differ in
-    their format alone are mirrors of one part.
-
-    Args:
-        named: ways of one document.
+    All dumps of a dataset are taken for parts of it, as most often they are. Dumps
+    that differ in format alone are mirrors of one part.
 
     Source: Semantic Sitemaps section 2.2: a dump before an endpoint.
     """
@@ -351,14 +332,10 @@ def ways_by_dataset(
         urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
     ways = {}
     for dataset, of_way in urls.items():
-        dumps, endpoints = (
-            of_way.get(AccessMethod.DUMP),
-            of_way.get(AccessMethod.SPARQL),
-        )
         found = []
-        if dumps:
+        if dumps := of_way.get(AccessMethod.DUMP):
             found.append(DatasetAccess(AccessMethod.DUMP, group_alternatives(dumps)))
-        if endpoints:
+        if endpoints := of_way.get(AccessMethod.SPARQL):
             found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
         ways[dataset] = tuple(found)
     return ways

@@ -1,6 +1,6 @@
-"""Files that have the same data in several formats: told by their names.
+"""Files with the same data in several formats, recognized by their names.
 
-all.nt.gz, all.ttl, all.rdf: the first is taken, the others only if it fails
+Of all.nt.gz, all.ttl and all.rdf the first is taken, the others only if that fails.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _parameter = re.compile(r"(?i:(?<=[?&])(?:_?format|output|f)=([^&#]*))").search
 
 
 def group_alternatives(urls: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the URLs, those of the same data together, the best of them first.
+    """Return the URLs in groups with the same data, the best of each group first.
 
-    They are of the same data if they differ only in what names their format and
-    packing: the ends of the path, or a parameter `format` or `output`.
+    URLs of the same data differ only in format and packing: in the end of the path,
+    or in a parameter `format` or `output`.
 
     >>> group_alternatives(["http://a/x.rdf", "http://a/x.nt.gz", "http://a/y.nt"])
     (('http://a/x.nt.gz', 'http://a/x.rdf'), ('http://a/y.nt',))
@@ -42,7 +42,7 @@ def group_alternatives(urls: Iterable[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _split(url: str) -> tuple[str, tuple[int, int]]:
-    """Return what a URL has in common with alternatives, and its rank among them."""
+    """Return the part of a URL that alternatives share, and its rank among them."""
     try:
         parts = urlsplit(url)
     except ValueError:

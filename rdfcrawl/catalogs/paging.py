@@ -1,4 +1,4 @@
-"""Pages of collections: what the statements of a page say of the other pages.
+"""Pages of collections, by the statements of a page about the other pages.
 
     <?page=1> hydra:next <?page=2> .        <1> tree:relation [ tree:node <2> ] .
 
@@ -10,6 +10,7 @@ Sources: Hydra Core Vocabulary section 5.2 and its older `PagedCollection`
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -27,41 +28,36 @@ if TYPE_CHECKING:
 
 MAX_PAGES: Final = 100_000  # of one collection
 MAX_RELATIONS: Final = 20_000  # of one page
+_HYDRA, _TREE, _LDES = HYDRA.encode(), TREE.encode(), LDES.encode()
 _DATASET: Final = f"{DCAT}Dataset".encode()
-_TYPE: Final = RDF_TYPE.encode()
 
 _find = re.compile(
     rb"\n(<[^>]*+>|_:[^ ]*+) "
     rb"<(%s(?:next|nextPage|view|member)|%s(?:view|relation|node)|%simmutable)> "
     rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
-    % (re.escape(HYDRA.encode()), re.escape(TREE.encode()), re.escape(LDES.encode()))
+    % (*map(re.escape, (_HYDRA, _TREE, _LDES)),)
 ).findall
 _find_types = re.compile(
     rb"\n(<[^>]*+>|_:[^ ]*+) <%s> "
     rb"<(%s(?:PartialCollectionView|PagedCollection)|%sNode|%s)> "
-    % (
-        re.escape(_TYPE),
-        re.escape(HYDRA.encode()),
-        re.escape(TREE.encode()),
-        re.escape(_DATASET),
-    )
+    % (*map(re.escape, (RDF_TYPE.encode(), _HYDRA, _TREE, _DATASET)),)
 ).findall
 _is_immutable = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE).search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagingFacts:
-    """What a document says of itself as a page.
+    """Statements of a document about itself as a page of a collection.
 
     Attributes:
-        is_page: it is a page of a collection.
-        following: of Hydra, as written: the next page; most often one.
-        nodes: of TREE, as requested: all that its relations lead to.
-        views: of TREE, as requested: first pages of the collections it describes.
-        is_immutable: it says that it never changes.
-        n_members: datasets and members of collections in it.
-        digest: of their names, in whatever order; empty if there are none.
-        is_cut: it has more relations than are read.
+        is_page: the document is a page of a collection.
+        following: next pages by Hydra, as written; most often one.
+        nodes: targets of TREE relations, as requested.
+        views: first pages of the TREE collections in the document, as requested.
+        is_immutable: the page is declared never to change.
+        n_members: datasets and members of collections in the document.
+        digest: of the members' names, in whatever order; empty if there are none.
+        is_cut: the document has more relations than are read.
     """
 
     is_page: bool = False
@@ -76,7 +72,7 @@ class PagingFacts:
 
 @dataclass(slots=True)
 class PagingScan:
-    """Gathers what statements say of pages while they pass by."""
+    """Collects statements about pages of collections."""
 
     _next: dict[tuple[bytes, bytes], None] = field(default_factory=dict)
     _views: set[bytes] = field(default_factory=set)  # of Hydra
@@ -92,9 +88,7 @@ class PagingScan:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next statements: whole lines of canonical N-Quads."""
-        is_paged = (
-            HYDRA.encode() in chunk or TREE.encode() in chunk or LDES.encode() in chunk
-        )
+        is_paged = _HYDRA in chunk or _TREE in chunk or _LDES in chunk
         if not is_paged and _DATASET not in chunk:
             return
         self._has_any = True
@@ -108,13 +102,13 @@ class PagingScan:
             self._take(subject, predicate, target)
 
     def facts(self, *urls: str) -> PagingFacts:
-        """Return what was found of a page.
+        """Return the facts about a page.
 
-        Statements of other pages do not count. Where none has its own name, as it is
-        behind a proxy or called by another name, those of the only one do.
+        Statements about other pages do not count, unless they name one page alone
+        and none is about `urls`: the page has another name, as behind a proxy.
 
         Args:
-            urls: that the page was asked for by, the last after redirects.
+            urls: of the page, the last after redirects.
         """
         if not self._has_any:  # as most documents
             return PagingFacts()
@@ -129,7 +123,7 @@ class PagingScan:
             is_page=is_page,
             following=tuple(x.decode("utf-8", "replace") for x in next_pages),
             nodes=_requestable(targets, urls[-1]),
-            views=_requestable([x[1:-1] for x in views if x[:1] == b"<"], urls[-1]),
+            views=_requestable((x[1:-1] for x in views if x[:1] == b"<"), urls[-1]),
             is_immutable=any(_bare(x) in own for x in self._immutable),
             n_members=self._n_members,
             digest=f"{self._n_members}:{self._sum:032x}" if self._sum else "",
@@ -138,7 +132,7 @@ class PagingScan:
 
     def _take(self, subject: bytes, predicate: bytes, target: bytes) -> None:
         name = predicate.rpartition(b"#")[2]
-        is_hydra = predicate.startswith(HYDRA.encode())
+        is_hydra = predicate.startswith(_HYDRA)
         if name == b"member":
             self._add_member(target)
         elif len(self._relations) + len(self._nodes) >= 2 * MAX_RELATIONS:
@@ -166,7 +160,7 @@ class PagingScan:
 
 
 def is_immutable(cache_control: str) -> bool:
-    """Tell whether a header `Cache-Control` says that an answer never changes.
+    """Return whether a `Cache-Control` header declares a response immutable.
 
     >>> is_immutable("public, max-age=31536000, immutable")
     True
@@ -177,44 +171,31 @@ def is_immutable(cache_control: str) -> bool:
 def _of_page(
     pairs: dict[tuple[bytes, bytes], None], own: set[bytes], views: set[bytes]
 ) -> list[bytes]:
-    """Return what a page itself leads to, of what is said of any page."""
+    """Return the targets of a page, of the pairs of all pages."""
     found = [target for subject, target in pairs if _bare(subject) in own]
     if not found:
-        pairs_of_views = [one for one in pairs if one[0] in views]
-        candidates = pairs_of_views or list(pairs)
+        candidates = [one for one in pairs if one[0] in views] or list(pairs)
         if len({subject for subject, _ in candidates}) == 1:
             found = [target for _, target in candidates]
     return list(dict.fromkeys(found))
 
 
 def _bare(term: bytes) -> bytes:
-    """Return an IRI without scheme and fragment, in which names of a page differ."""
+    """Return an IRI without scheme and fragment, in which a page's names differ."""
     return term.partition(b"://")[2].rstrip(b">").partition(b"#")[0] or term
 
 
-def _requestable(targets: list[bytes], base: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for target in targets:
-        try:
-            found[requestable(target.decode("utf-8", "replace"), base)] = None
-        except BadUri:
-            continue
-    return tuple(found)
+def _requestable(targets: Iterable[bytes], base: str) -> tuple[str, ...]:
+    named = (target.decode("utf-8", "replace") for target in targets)
+    return tuple(requestable_pages(named, base))
 
 
 def requestable_pages(named: Iterable[str], url: str) -> list[str]:
-    """Return the pages that a page names, as requested, each once.
-
-    Args:
-        named: as written.
-        url: of the page, after redirects.
-    """
+    """Return pages as requested, each once; `url` is of the naming page."""
     found: dict[str, None] = {}
     for one in named:
-        try:
+        with suppress(BadUri):
             found[requestable(one, url)] = None
-        except BadUri:
-            continue
     return list(found)
 
 
@@ -227,19 +208,19 @@ def choose_next(
     n_pages: int,
     max_pages: int = MAX_PAGES,
 ) -> str:
-    """Return the page to go on with; empty at the end of the catalogue.
+    """Return the next page; empty at the end of the catalogue.
 
-    Portals behind a proxy name pages of `localhost` or of `http`: where path and
-    portal are plainly the same, the page's own host is taken, and it is counted.
+    Portals behind a proxy name pages of `localhost` or of `http`: where the path is
+    the same, the page's own host is taken, and counted as `REPAIRED`.
 
     Args:
         named: of `requestable_pages`.
         url: of the page, after redirects.
-        log: takes `PAGING_LOOP` where a page was there before, `CROSS_SITE` where it
-            is of another site, `REPAIRED` and `TOO_MANY_ENTRIES`.
-        visited: URLs of all pages before this one, and of this one.
-        n_pages: how many these are.
-        max_pages: at most so many are read.
+        log: takes `PAGING_LOOP` for a page that was visited before, `CROSS_SITE` for a
+            page of another site, `REPAIRED` and `TOO_MANY_ENTRIES`.
+        visited: URLs of all pages up to this one.
+        n_pages: number of these pages.
+        max_pages: bound on the pages of a collection.
     """
     for one in named:
         target = _on_own_host(one, url, log)
@@ -255,7 +236,7 @@ def choose_next(
 
 
 def _on_own_host(target: str, url: str, log: FaultLog) -> str:
-    """Return the page on the host of this one; empty if it is of another site."""
+    """Return the page on the host of `url`; empty for a page of another site."""
     if is_same_origin(target, url):
         return target
     own, other = urlsplit(url), urlsplit(target)

@@ -15,15 +15,15 @@ _escaped = re.compile(r"\\(.)").sub
 
 
 def space_of(text: str) -> str:
-    """Return the prefix that `void:uriSpace` states; empty if it is of no URLs.
+    """Return the prefix that `void:uriSpace` states; empty if it is not usable.
 
-    A prefix without a path is of other hosts as well, and so of no use.
+    A prefix without a path would include other hosts.
     """
     return text if _is_prefix(text) else ""
 
 
 def space_of_pattern(pattern: str) -> str:
-    r"""Return the prefix that `void:uriRegexPattern` stands for; empty if it is more.
+    r"""Return the prefix that `void:uriRegexPattern` means; empty for other patterns.
 
     >>> space_of_pattern(r"^http://a\.example/r/.*")
     'http://a.example/r/'

@@ -86,15 +86,10 @@ def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
         is_source = response.media_type in _LOOKED_AT
         head = head_of(response, _HEAD_BYTES) if is_source else b""
         is_page = response.media_type in PAGE_TYPES
-        if head and is_page and (url := _portal(document, head)):
+        if head and is_page and (url := portal.recognize(document.url, head)):
             yield Kind.CKAN, url
     if head and is_source and (url := _endpoint(document, head)):
         yield Kind.SPARQL, url
-
-
-def _portal(document: Document, body: bytes) -> str:
-    hint = portal.recognize(document.url, body)
-    return hint.url if hint else ""
 
 
 def _endpoint(document: Document, head: bytes) -> str:

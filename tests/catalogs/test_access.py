@@ -63,23 +63,27 @@ def test_way_to_a_dataset_is_found(
     turtle: str, expected: list[tuple[str, AccessMethod, str]]
 ) -> None:
     """If a document names a way to a dataset, then it is found with its dataset."""
-    found = [(x.dataset, x.way, x.url) for x in scan(turtle).found(PAGE)]
+    found = [(x.dataset, x.way, x.url) for x in scan(turtle).read(PAGE).named]
     wanted = [(_iri(d), way, _iri(url)) for d, way, url in expected]
     assert sorted(found) == sorted(wanted)
 
 
 def test_dataset_without_a_name_is_named_after_its_document() -> None:
     """If a dataset is a blank node, then two documents' do not meet."""
-    (access,) = scan("[] void:dataDump :all.nt .").found(PAGE)
+    (access,) = scan("[] void:dataDump :all.nt .").read(PAGE).named
     assert access.dataset.startswith(PAGE + "#")
 
 
 def test_formats_come_with_the_way() -> None:
     """If a distribution says its format, then the way to it has it."""
-    (access,) = scan(
-        ":x dcat:downloadURL :f ; dcat:mediaType"
-        " <http://www.iana.org/assignments/media-types/text/turtle> ."
-    ).found(PAGE)
+    (access,) = (
+        scan(
+            ":x dcat:downloadURL :f ; dcat:mediaType"
+            " <http://www.iana.org/assignments/media-types/text/turtle> ."
+        )
+        .read(PAGE)
+        .named
+    )
     assert access.formats == (
         "http://www.iana.org/assignments/media-types/text/turtle",
     )
@@ -125,16 +129,20 @@ def test_what_is_behind_a_url_is_told_by_what_is_said_of_it(
 
 def test_endpoint_of_a_distribution_is_one_if_it_is_said_so() -> None:
     """If the format of a distribution is SPARQL, then it is an endpoint."""
-    (access,) = scan(':x dcat:accessURL :q ; dct:format "SPARQL" .').found(PAGE)
+    (access,) = scan(':x dcat:accessURL :q ; dct:format "SPARQL" .').read(PAGE).named
     assert access.way is AccessMethod.SPARQL
 
 
 def test_service_of_a_distribution_is_of_its_dataset() -> None:
     """If a dataset has a distribution with a service, then the endpoint is its."""
-    (access,) = scan(
-        """:d dcat:distribution [ dcat:accessService [ dcat:endpointURL :q ;
+    (access,) = (
+        scan(
+            """:d dcat:distribution [ dcat:accessService [ dcat:endpointURL :q ;
         dct:conformsTo <http://www.w3.org/TR/sparql11-protocol/> ] ] ."""
-    ).found(PAGE)
+        )
+        .read(PAGE)
+        .named
+    )
     assert access.dataset == _iri(":d")
 
 
@@ -164,7 +172,7 @@ def test_damaged_bytes_do_no_harm() -> None:
             data[dice.randrange(len(data))] = dice.randrange(256)
         found = AccessScan()
         found.feed(bytes(data))
-        ways_by_dataset(found.found(PAGE))
+        ways_by_dataset(found.read(PAGE).named)
 
 
 def test_named_urls_are_no_ordinary_links() -> None:

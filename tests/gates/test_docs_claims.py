@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.catalogs.ckan.deletions import DeletionLimits
+from rdfcrawl.catalogs.ckan.deletions import SMALL
 from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
 from rdfcrawl.errors import LOSSES, Reason
 from rdfcrawl.extraction.outcome import MAX_MEMBERS
@@ -98,7 +98,7 @@ NUMBERS = [
         "up to # of a dataset, of up to # KiB each",
         [MAX_SAMPLES, MAX_SAMPLE_BYTES / KIB],
     ),
-    ("sources.md", "A portal of more than # datasets", [DeletionLimits().small]),
+    ("sources.md", "A portal of more than # datasets", [SMALL]),
     ("faults.md", "# s to connect", [_fetch.connect_secs]),
     (
         "faults.md",

@@ -1,16 +1,17 @@
-"""Who publishes a dataset, who made it, and whom to ask about it."""
+"""Publishers, creators and contacts of a dataset."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.ckan.fields import (
-    AGENT_FIELDS,
-    AGENTS,
-    CONTACT_FIELDS,
-    MappedField,
+from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, AGENTS, CONTACT_FIELDS
+from rdfcrawl.catalogs.ckan.values import (
+    PackageFields,
+    is_empty,
+    iter_objects,
+    iter_texts,
+    text_of,
 )
-from rdfcrawl.catalogs.ckan.values import PackageFields, is_empty, iter_objects, text_of
 from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
@@ -27,7 +28,7 @@ _FLAT: Final = ("uri", "name", "email", "url", "type", "identifier", "phone")
 def iter_agents(
     fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the lines of publisher, organization, creators and contacts."""
+    """Yield statements about publisher, organization, creators and contacts."""
     publishers = list(_iter_said(fields, "publisher"))
     organization = next(iter_objects(fields.get("organization")), None)
     for one in publishers:
@@ -50,7 +51,7 @@ def iter_agents(
 
 
 def _iter_said(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
-    """Yield agents of a role: objects of a list, flat keys, or a bare name."""
+    """Yield the agents of a role: objects of a list, flat keys, or a bare name."""
     value = fields.get(role)
     objects = list(iter_objects(value))
     if objects:
@@ -80,11 +81,7 @@ def _iter_contacts(fields: PackageFields) -> Iterator[Mapping[str, Any]]:
 
 
 def _says_something(agent: Mapping[str, Any]) -> bool:
-    return any(
-        not is_empty(value)
-        for key, value in agent.items()
-        if key in {"uri", "name", "email", "url"}
-    )
+    return not all(is_empty(agent.get(key)) for key in ("uri", "name", "email", "url"))
 
 
 def _agent(
@@ -115,7 +112,6 @@ def _organization(
     }
     said |= {key: fields.get(key) for key in ("email", "url", "identifier")}
     yield from iter_fields(PackageFields(said), AGENT_FIELDS, node, writer)
-    yield from iter_fields(fields, _ORGANIZATION_FIELDS, node, writer)
-
-
-_ORGANIZATION_FIELDS: Final = (MappedField(("description",), f"{DCTERMS}description"),)
+    for text, language in iter_texts(fields.get("description")):
+        if label := writer.literal(text, language=language):
+            yield terms.statement(node, f"<{DCTERMS}description>", label)

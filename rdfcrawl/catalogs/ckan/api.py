@@ -34,11 +34,11 @@ Method = Literal["GET", "POST"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalScope:
-    """The part of a portal that is harvested; empty is all of it.
+    """The part of a portal that is harvested; empty is the whole portal.
 
     Attributes:
-        organization: name or id of one.
-        group: name of one.
+        organization: name or id.
+        group: name.
         q: a query as people type it.
         fq: a filter query in Solr's syntax.
     """
@@ -50,7 +50,7 @@ class PortalScope:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether the whole portal is harvested."""
         return not (self.organization or self.group or self.q.strip() or self.fq)
 
     def filters(self) -> list[str]:
@@ -73,7 +73,7 @@ WHOLE: Final = PortalScope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanRequest:
-    """What is to be sent; `headers` may hold a key, so they are not shown."""
+    """A request; `headers` may hold a key, so its representation omits them."""
 
     url: str
     method: Method = "GET"
@@ -83,10 +83,10 @@ class CkanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAddress:
-    """Where a portal is, and how it is asked.
+    """URL of a portal, and the requests of a harvest.
 
     Attributes:
-        url: of its front page, without the final slash: `https://h` or, mounted
+        url: of the front page, without the final slash: `https://h` or, mounted
             under a path, `https://h/data`.
         scope: the part that is harvested.
         key: API key or token; only ever sent to `url`.
@@ -98,13 +98,12 @@ class PortalAddress:
 
     @property
     def catalogue_urls(self) -> tuple[str, ...]:
-        """Where ckanext-dcat has the catalogue, if the portal has it at all.
+        """Alternative URLs of the catalogue in ckanext-dcat; the fastest to read first.
 
-        One of them is enough; a portal without it answers 404.
+        A portal without ckanext-dcat answers 404.
 
         Source: the documentation of ckanext-dcat, "RDF endpoints".
         """
-        # Best first: what is read fastest.
         return tuple(f"{self.url}/catalog.{name}" for name in ("ttl", "rdf", "jsonld"))
 
     def action(
@@ -112,8 +111,7 @@ class PortalAddress:
     ) -> CkanRequest:
         """Return the request of one action.
 
-        It is a GET, which caches may answer; a POST where the URL would be longer
-        than what is requested, as the API takes both.
+        A GET, which caches may answer; a POST if the URL would be too long.
         """
         url = f"{self.url}/api/3/action/{name}"
         headers = [("Accept", "application/json")]
@@ -136,11 +134,11 @@ class PortalAddress:
         modified_from: str = "",
         clauses: Iterable[str] = (),
     ) -> CkanRequest:
-        """Return the request of a page of `package_search`, the scope included.
+        """Return the request of a page of `package_search`, restricted to the scope.
 
         Args:
             rows: size of the page; portals may give fewer (`MAX_ROWS`, often 100).
-            start: rows to leave out before it.
+            start: rows before the page.
             sort: order in Solr's syntax; empty leaves it to the portal.
             modified_from: least `metadata_modified`, as `solr_time` writes it.
             clauses: more of `fq`.
@@ -158,7 +156,7 @@ class PortalAddress:
         return self.action("package_search", parameters)
 
     def search_ids(self, ids: Iterable[str], *, rows: int) -> CkanRequest:
-        """Return the request for those of some datasets that there are."""
+        """Return the request for the existing ones of some datasets."""
         alternatives = " OR ".join(map(phrase, ids))
         plain = PortalAddress(url=self.url, key=self.key)
         return plain.search(rows=rows, clauses=[f"+id:({alternatives})"])
@@ -178,16 +176,16 @@ class PortalAddress:
 
     def page(self, section: str, name: str) -> str:
         """Return the URL of a page, as `page("dataset", id)`."""
-        return f"{self.url}/{section}/{quote(name, safe='~', errors='replace')}"
+        return f"{self.url}/{section}/{path_segment(name)}"
 
 
 def portal_url(url: str) -> str:
-    """Return the URL that `PortalAddress` wants, of any URL within the portal.
+    """Return the URL of the portal, from any URL within it.
 
-    What CKAN itself appends is cut off: the API, pages of datasets, catalogues.
+    CKAN's own paths are cut off: the API, pages of datasets, catalogues.
 
     Raises:
-        BadUri: it is not one that is requested.
+        BadUri: the URL cannot be requested.
 
     >>> portal_url("https://h.example/data/api/3/action/package_list?limit=1")
     'https://h.example/data'
@@ -204,12 +202,17 @@ def portal_url(url: str) -> str:
 
 
 def is_api_url(url: str) -> bool:
-    """Tell whether a URL is one of the action API: nothing else has such a path."""
+    """Return whether a URL has a path of the action API, which nothing else has."""
     try:
         path = requestable(url, schemes=SCHEMES).partition("?")[0]
     except BadUri:
         return False
     return re.search(r"/api/(?:3/)?action/[a-z_]+/?\Z|/api/3/?\Z", path) is not None
+
+
+def path_segment(name: str) -> str:
+    """Return a name as one segment of a path."""
+    return quote(name, safe="~", errors="replace")
 
 
 def phrase(text: str) -> str:

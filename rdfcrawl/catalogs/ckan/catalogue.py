@@ -1,7 +1,7 @@
-"""A portal as the `dcat:Catalog` that its datasets are in.
+"""A portal as the `dcat:Catalog` of its datasets.
 
-CKAN tells title, description and language of a site (`status_show`). It does not tell
-who publishes the catalogue: that is the site, by its own name.
+CKAN gives title, description and language of a site (`status_show`), but no publisher:
+that is the site itself, by its title.
 
 Source: CKAN, "Action API reference", `status_show`; DCAT-AP 3.0, "Catalogue", of which
 title, description and publisher are mandatory.
@@ -34,20 +34,19 @@ ACTION: Final = "status_show"
 
 
 def catalogue_url(portal: PortalAddress) -> str:
-    """Return the URL of what tells of a portal: the name of its catalogue's graph."""
+    """Return the URL of a portal's status, which names the catalogue's graph."""
     return portal.action(ACTION).url
 
 
 def iter_catalogue(
     status: Mapping[str, Any], portal: PortalAddress, log: FaultLog
 ) -> Iterator[str]:
-    """Yield the lines of a catalogue, without graph, for `checking.iter_checked`.
+    """Yield the statements of a catalogue, without graph, as `mapping` does.
 
     Args:
-        status: of `status_show`; empty if the portal does not tell it. What has no
-            title is called by its host.
-        portal: the catalogue is `<portal>/`, as `mapping.iter_statements` has it.
-        log: as there.
+        status: of `status_show`, or empty; the host stands in for a missing title.
+        portal: its `<url>/` is the catalogue.
+        log: as in `mapping.iter_statements`.
     """
     fields = PackageFields(status)
     writer = DatasetWriter(log, MappingLimits())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan import vocabularies
+from rdfcrawl.catalogs.ckan.api import path_segment
 from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, ValueShape
 from rdfcrawl.catalogs.ckan.places import iter_retention
 from rdfcrawl.catalogs.ckan.values import PackageFields, iter_objects
@@ -19,39 +20,24 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 _ALGORITHM: Final = f"{SPDX}checksumAlgorithm_"
-_ALGORITHMS: Final = {
-    name.replace("_", ""): name
-    for name in [
-        "md2",
-        "md4",
-        "md5",
-        "md6",
-        "sha1",
-        "sha224",
-        "sha256",
-        "sha384",
-        "sha512",
-        "sha3_256",
-        "sha3_384",
-        "sha3_512",
-        "blake2b256",
-        "blake2b384",
-        "blake2b512",
-        "adler32",
-    ]
-}
+_ALGORITHMS: Final = vocabularies.parse_pairs(
+    "md2 md4 md5 md6 sha1 sha224 sha256 sha384 sha512 sha3_256 sha3_384 sha3_512"
+    " blake2b256 blake2b384 blake2b512 adler32"
+)
 _LENGTHS: Final = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha512"}
 
 
 def iter_distributions(
     resources: Any, dataset: str, page: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the lines of all resources, one after the other.
+    """Yield the statements about all resources of a dataset, in their order.
+
+    A value that is no resource is counted as `BAD_TERM`.
 
     Args:
-        resources: of the dataset; what is no resource is counted as `BAD_TERM`.
-        dataset: term of it.
-        page: URL of its page in the portal, under which resources have theirs.
+        resources: of the dataset, as the API gives them.
+        dataset: the term of the dataset.
+        page: URL of the dataset's page, below which resources have their pages.
         writer: of the dataset.
     """
     if not isinstance(resources, list):
@@ -79,7 +65,7 @@ def _distribution(
 ) -> Iterator[str]:
     fields = PackageFields(resource)
     own_id = fields.text("id")
-    own_page = f"{page}/resource/{vocabularies.escaped(own_id)}" if own_id else ""
+    own_page = f"{page}/resource/{path_segment(own_id)}" if own_id else ""
     node = writer.node(fields.get("uri"), own_page)
     if node in nodes:  # two resources with one IRI are still two
         node = writer.node(own_page)
@@ -97,9 +83,9 @@ def _distribution(
 
 
 def _urls(fields: PackageFields, node: str, writer: DatasetWriter) -> Iterator[str]:
-    """Yield where a file is: `url` is its access, unless another is stated.
+    """Yield the access URL, which is `url` unless stated, and the download URL.
 
-    DCAT-AP 3.0, "access URL": mandatory; if there is only a download URL, it is that.
+    DCAT-AP 3.0, "access URL": mandatory; the download URL is used if it stands alone.
     """
     url, download = fields.text("url"), fields.text("download_url")
     access = fields.text("access_url") or url or download

@@ -1,14 +1,14 @@
-"""Reading an answer of the action API: `{"success": …, "result": …}`.
+"""Responses of the action API: `{"success": …, "result": …}`.
 
-The datasets of a page are found first and read one by one afterwards, so that a page
-of any number of them takes the memory of its text and of one dataset.
+The datasets of a page are located first and decoded one by one afterwards, so that a
+page takes the memory of its text and of one dataset.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
@@ -28,12 +28,12 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanAnswer:
-    """What a portal answered.
+    """A response of a portal.
 
     Attributes:
         status: of HTTP; 0 if there was no answer in time.
         body: decoded; at most `MAX_ANSWER_BYTES` of it are read.
-        url: final one, after redirects.
+        url: after redirects.
     """
 
     status: int
@@ -42,7 +42,7 @@ class CkanAnswer:
 
 
 class RequestRefused(SourceFault):
-    """The portal answered, and will not do what it was asked.
+    """The portal answered, and refuses the request.
 
     Attributes:
         status: of HTTP.
@@ -56,11 +56,7 @@ class RequestRefused(SourceFault):
 
 
 class DamagedAnswer(SourceFault):
-    """The answer is none of the API: a page, cut off, or of another shape.
-
-    Attributes:
-        is_cut: its end is missing.
-    """
+    """The body is none of the API: a page, cut off (`is_cut`), or of another shape."""
 
     def __init__(self, detail: str, *, is_cut: bool = False) -> None:
         super().__init__(Reason.BAD_ANSWER, detail[: Fault.MAX_DETAIL])
@@ -72,18 +68,16 @@ class PackageText:
     """One dataset in the text of an answer, not yet read.
 
     Attributes:
-        id: that it keeps for ever; its name if it has none.
-        name: that its URL has.
+        id: permanent; the name if there is none.
+        name: as in the URL of the dataset.
         modified: `metadata_modified` as the portal wrote it, or empty.
         state: `active`, `deleted`, …; `active` if the portal does not say.
-        type: `dataset`, or what the portal calls it.
     """
 
     id: str
     name: str
     modified: str
     state: str
-    type: str
     _text: str = field(repr=False, compare=False)
     _begin: int = field(repr=False, compare=False)
 
@@ -111,11 +105,11 @@ class DatasetPage:
 
 
 def read_result(answer: CkanAnswer) -> Any:
-    """Return what `result` has.
+    """Return the value of `result`.
 
     Raises:
-        Refused: the portal says that it failed.
-        Damaged: it is no answer of the API.
+        RequestRefused: the portal says that the request failed.
+        DamagedAnswer: the body is none of the API.
     """
     text = _text(answer)
     try:
@@ -123,18 +117,18 @@ def read_result(answer: CkanAnswer) -> Any:
     except _UNREADABLE as error:
         _raise_unreadable(answer, text, error)
     result = _opened(answer, envelope)
-    _check_status(answer, "")
+    _check_status(answer)
     return result
 
 
 def read_page(answer: CkanAnswer) -> DatasetPage:
-    """Return the datasets of an answer of `package_search`, or of a plain list.
+    """Return the datasets of a response of `package_search`, or of a plain list.
 
-    What was read before the text ends or breaks is kept: see `DatasetPage.damage`.
+    Rows before the text ends or breaks are kept: see `DatasetPage.damage`.
 
     Raises:
-        Refused: the portal says that it failed.
-        Damaged: it is no answer of the API, and nothing was read.
+        RequestRefused: the portal says that the request failed.
+        DamagedAnswer: the body is none of the API, and nothing was read.
     """
     text = _text(answer)
     walk = _Walk(text)
@@ -145,13 +139,11 @@ def read_page(answer: CkanAnswer) -> DatasetPage:
         if not walk.packages:
             _raise_unreadable(answer, text, error)
         damage = f"cut off or broken after {walk.n_rows} rows: {error}"
-    if damage:
-        _check_status(answer, "")
-    else:
+    if not damage:
         _opened(answer, walk.members)
-        _check_status(answer, "")
-        if not walk.has_rows:
-            raise DamagedAnswer("result has no list of datasets")
+    _check_status(answer)
+    if not (damage or walk.has_rows):
+        raise DamagedAnswer("result has no list of datasets")
     count = walk.count
     is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
     return DatasetPage(
@@ -163,33 +155,24 @@ def read_page(answer: CkanAnswer) -> DatasetPage:
 
 
 def read_package(answer: CkanAnswer) -> PackageText:
-    """Return the dataset of an answer of `package_show`.
+    """Return the dataset of a response of `package_show`.
 
     Raises:
-        Refused: there is none, or it is not shown.
-        Damaged: it is no answer of the API.
+        RequestRefused: there is none, or the portal does not show it.
+        DamagedAnswer: the body is none of the API.
     """
     package = _package(read_result(answer), "", 0)
     if package is None:
         raise DamagedAnswer("result is no dataset")
     text = answer.body.decode("utf-8-sig", "replace")
-    begin = _Walk(text).result_begin()
-    return PackageText(
-        package.id,
-        package.name,
-        package.modified,
-        package.state,
-        package.type,
-        text,
-        begin,
-    )
+    return replace(package, _text=text, _begin=_Walk(text).result_begin())
 
 
 def read_names(answer: CkanAnswer) -> list[str]:
-    """Return the names of an answer of `package_list`.
+    """Return the names of a response of `package_list`.
 
     Raises:
-        Refused, Damaged: see `read_result`; also if it is no list of texts.
+        RequestRefused, DamagedAnswer: see `read_result`; also for no list of texts.
     """
     result = read_result(answer)
     if not isinstance(result, list):
@@ -201,7 +184,7 @@ def read_names(answer: CkanAnswer) -> list[str]:
 
 
 class _Walk:
-    """Goes through the text of an answer, over each dataset without keeping it."""
+    """Walks through the text of a response without keeping decoded datasets."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -219,12 +202,11 @@ class _Walk:
             self.members = {"": _DECODER.raw_decode(self.text, at)[0]}
             return
         for key, begin in self._members(at):
-            if key != "result":
-                self.members[key], self._end = _DECODER.raw_decode(self.text, begin)
-            elif self.text.startswith("{", begin):
+            first = self.text[begin : begin + 1] if key == "result" else ""
+            if first == "{":
                 self.members[key] = {}
                 self._result(begin)
-            elif self.text.startswith("[", begin):
+            elif first == "[":
                 self.members[key] = []
                 self._rows(begin)
             else:
@@ -294,7 +276,7 @@ class _Walk:
 
 
 def _package(value: Any, text: str, begin: int) -> PackageText | None:
-    """Return the dataset that a row is; None if it is none."""
+    """Return the dataset of a row; None if the row has neither name nor id."""
     if not isinstance(value, dict):
         return None
     name, own_id = _word(value.get("name")), _word(value.get("id"))
@@ -305,7 +287,6 @@ def _package(value: Any, text: str, begin: int) -> PackageText | None:
         name or own_id,
         _word(value.get("metadata_modified")),
         _word(value.get("state")) or "active",
-        _word(value.get("type")) or "dataset",
         text,
         begin,
     )
@@ -316,7 +297,7 @@ def _word(value: Any) -> str:
 
 
 def _text(answer: CkanAnswer) -> str:
-    """Return the text, unless it is plainly no JSON."""
+    """Return the text of a body, unless it is plainly no JSON."""
     if len(answer.body) > MAX_ANSWER_BYTES:
         raise SourceFault(Reason.TOO_LARGE, f"more than {MAX_ANSWER_BYTES} bytes")
     text = answer.body.decode("utf-8-sig", "replace")
@@ -348,7 +329,7 @@ def _raise_unreadable(answer: CkanAnswer, text: str, error: BaseException) -> No
 
 
 def _opened(answer: CkanAnswer, envelope: Any) -> Any:
-    """Return `result` of an envelope that says it is one of success."""
+    """Return `result` of an envelope that states success."""
     if isinstance(envelope, dict) and envelope.keys() == {""}:
         envelope = envelope[""]  # of `_Walk`: no object
     if not isinstance(envelope, dict):
@@ -370,24 +351,22 @@ def _opened(answer: CkanAnswer, envelope: Any) -> Any:
     return envelope["result"]
 
 
-def _check_status(answer: CkanAnswer, kind: str) -> None:
+def _check_status(answer: CkanAnswer) -> None:
     if answer.status >= 400 or not answer.status:
-        raise RequestRefused(
-            answer.status, kind, "an answer of success with this status"
-        )
+        detail = "an answer of success with this status"
+        raise RequestRefused(answer.status, "", detail)
 
 
 def _kind(value: Any) -> str:
     """Return what JSON calls the type of a value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case str():
-            return "a text"
-        case int() | float():
-            return "a number"
-        case list():
-            return "a list"
-    return "an object"
+    return "null" if value is None else _KINDS[type(value)]
+
+
+_KINDS: Final = {
+    bool: "a boolean",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}

@@ -10,19 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rdfcrawl.rdf.namespaces import (
-    ADMS,
-    DCAT,
-    DCATAP,
-    DCATUS,
-    DCTERMS,
-    DPV,
-    FOAF,
-    HEALTH,
-    OWL,
-    PROV,
-    VCARD,
-)
+from rdfcrawl.rdf import namespaces
+from rdfcrawl.rdf.namespaces import DCTERMS, HEALTH, PROV
 
 
 class ValueShape(StrEnum):
@@ -49,13 +38,9 @@ class ValueShape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MappedField:
-    """A property and where it is said.
+    """A property, and the keys of the members or extras that state its value.
 
-    Attributes:
-        keys: of the members or extras; the first that has a value counts.
-        predicate: IRI of the property.
-        shape: what the value becomes.
-        is_list: there may be several values.
+    The first of the keys that has a value counts; with `is_list` it has several.
     """
 
     keys: tuple[str, ...]
@@ -64,159 +49,131 @@ class MappedField:
     is_list: bool = False
 
 
-def _field(
-    keys: str, predicate: str, shape: ValueShape = ValueShape.TEXT
-) -> MappedField:
-    return MappedField(tuple(keys.split()), predicate, shape)
+def _parse_table(text: str) -> tuple[MappedField, ...]:
+    """Return the fields of a table; each line has property, shape and keys.
+
+    A shape with `*` is that of a list; prefixes are the names in `rdf.namespaces`.
+    """
+    fields = []
+    for line in text.strip().splitlines():
+        if not line.startswith("#"):
+            name, shape, *keys = line.split()
+            prefix, _, local = name.partition(":")
+            predicate = getattr(namespaces, prefix) + local
+            kind = ValueShape[shape.rstrip("*")]
+            fields.append(MappedField(tuple(keys), predicate, kind, shape[-1] == "*"))
+    return tuple(fields)
 
 
-def _list(
-    keys: str, predicate: str, shape: ValueShape = ValueShape.IRI_OR_TEXT
-) -> MappedField:
-    return MappedField(tuple(keys.split()), predicate, shape, is_list=True)
+DATASET_FIELDS: Final = _parse_table("""
+# CKAN itself
+DCTERMS:title TEXT title_translated title
+DCTERMS:description TEXT notes_translated notes description
+DCAT:landingPage IRI url landing_page landingPage
+OWL:versionInfo TEXT version
+DCAT:version TEXT version
+DCTERMS:issued DATE issued release_date date_released metadata_created
+DCTERMS:modified DATE modified date_modified last_updated metadata_modified
+# DCAT-AP
+DCTERMS:identifier TEXT* identifier guid id
+ADMS:identifier IDENTIFIER* alternate_identifier alternative_identifier other_identifier
+ADMS:versionNotes TEXT version_notes
+DCTERMS:accrualPeriodicity FREQUENCY frequency accrual_periodicity \
+    accrualPeriodicity frequency-of-update update_frequency
+DCTERMS:type IRI_OR_TEXT* dcat_type
+DCTERMS:language LANGUAGE* language metadata-language
+DCAT:theme CONCEPT* theme themes
+DCTERMS:conformsTo STATEMENT* conforms_to conformsTo
+FOAF:page IRI_OR_TEXT* documentation page
+DCTERMS:relation IRI_OR_TEXT* related_resource
+DCTERMS:references IRI_OR_TEXT* references
+DCTERMS:hasVersion IRI_OR_TEXT* has_version
+DCTERMS:isVersionOf IRI_OR_TEXT* is_version_of
+DCTERMS:hasPart IRI_OR_TEXT* has_part
+DCTERMS:isPartOf IRI_OR_TEXT* is_part_of
+DCTERMS:source IRI_OR_TEXT* source
+ADMS:sample IRI_OR_TEXT* sample
+DCTERMS:accessRights STATEMENT* access_rights accessRights
+DCTERMS:rights STATEMENT* rights
+DCTERMS:provenance STATEMENT* provenance lineage
+ADMS:status IRI_OR_TEXT status
+# DCAT-AP 2 and 3
+DCAT:temporalResolution DURATION temporal_resolution
+DCAT:spatialResolutionInMeters DECIMAL* spatial_resolution_in_meters
+DCTERMS:isReferencedBy IRI_OR_TEXT* is_referenced_by
+DCATAP:applicableLegislation IRI_OR_TEXT* applicable_legislation
+DCATAP:hvdCategory CONCEPT* hvd_category
+PROV:wasGeneratedBy IRI_OR_TEXT* was_generated_by
+DCATAP:availability IRI_OR_TEXT availability
+# HealthDCAT-AP
+HEALTH:analytics IRI_OR_TEXT* analytics
+HEALTH:hasCodeValues IRI_OR_TEXT* code_values
+HEALTH:hasCodingSystem IRI_OR_TEXT* coding_system
+HEALTH:healthCategory IRI_OR_TEXT* health_category
+HEALTH:healthTheme IRI_OR_TEXT* health_theme
+DPV:hasLegalBasis IRI_OR_TEXT* legal_basis
+DPV:hasPersonalData IRI_OR_TEXT* personal_data
+DPV:hasPurpose IRI_OR_TEXT* purpose
+HEALTH:populationCoverage TEXT* population_coverage
+HEALTH:publisherNote TEXT* publisher_note
+HEALTH:trustedDataHolder BOOLEAN trusted_data_holder
+HEALTH:minTypicalAge COUNT min_typical_age
+HEALTH:maxTypicalAge COUNT max_typical_age
+HEALTH:numberOfRecords COUNT number_of_records
+HEALTH:numberOfUniqueIndividuals COUNT number_of_unique_individuals
+# DCAT-US 3
+DCATUS:liabilityStatement STATEMENT* liability
+""")
 
+RESOURCE_FIELDS: Final = _parse_table("""
+DCTERMS:title TEXT name_translated name
+DCTERMS:description TEXT description_translated description
+DCTERMS:identifier TEXT* identifier
+ADMS:status IRI_OR_TEXT status
+DCTERMS:license LICENCE license license_url license_id
+DCTERMS:rights STATEMENT* rights
+DCTERMS:accessRights STATEMENT* access_rights
+FOAF:page IRI_OR_TEXT* documentation page
+DCTERMS:language LANGUAGE* language
+DCTERMS:conformsTo STATEMENT* conforms_to conformsTo
+DCTERMS:issued DATE issued created
+DCTERMS:modified DATE modified last_modified metadata_modified
+DCAT:byteSize COUNT size byte_size
+DCATAP:availability IRI_OR_TEXT availability
+DCAT:compressFormat MEDIA_TYPE compress_format
+DCAT:packageFormat MEDIA_TYPE package_format
+DCATAP:applicableLegislation IRI_OR_TEXT* applicable_legislation
+DCAT:temporalResolution DURATION temporal_resolution
+DCAT:spatialResolutionInMeters DECIMAL spatial_resolution_in_meters
+""")
 
-DATASET_FIELDS: Final = (
-    # CKAN itself
-    _field("title_translated title", f"{DCTERMS}title"),
-    _field("notes_translated notes description", f"{DCTERMS}description"),
-    _field("url landing_page landingPage", f"{DCAT}landingPage", ValueShape.IRI),
-    _field("version", f"{OWL}versionInfo"),
-    _field("version", f"{DCAT}version"),
-    _field(
-        "issued release_date date_released metadata_created",
-        f"{DCTERMS}issued",
-        ValueShape.DATE,
-    ),
-    _field(
-        "modified date_modified last_updated metadata_modified",
-        f"{DCTERMS}modified",
-        ValueShape.DATE,
-    ),
-    # DCAT-AP
-    _list("identifier guid id", f"{DCTERMS}identifier", ValueShape.TEXT),
-    _list(
-        "alternate_identifier alternative_identifier other_identifier",
-        f"{ADMS}identifier",
-        ValueShape.IDENTIFIER,
-    ),
-    _field("version_notes", f"{ADMS}versionNotes"),
-    _field(
-        "frequency accrual_periodicity accrualPeriodicity frequency-of-update "
-        "update_frequency",
-        f"{DCTERMS}accrualPeriodicity",
-        ValueShape.FREQUENCY,
-    ),
-    _list("dcat_type", f"{DCTERMS}type"),
-    _list("language metadata-language", f"{DCTERMS}language", ValueShape.LANGUAGE),
-    _list("theme themes", f"{DCAT}theme", ValueShape.CONCEPT),
-    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
-    _list("documentation page", f"{FOAF}page"),
-    _list("related_resource", f"{DCTERMS}relation"),
-    _list("references", f"{DCTERMS}references"),
-    _list("has_version", f"{DCTERMS}hasVersion"),
-    _list("is_version_of", f"{DCTERMS}isVersionOf"),
-    _list("has_part", f"{DCTERMS}hasPart"),
-    _list("is_part_of", f"{DCTERMS}isPartOf"),
-    _list("source", f"{DCTERMS}source"),
-    _list("sample", f"{ADMS}sample"),
-    _list("access_rights accessRights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
-    _list("rights", f"{DCTERMS}rights", ValueShape.STATEMENT),
-    _list("provenance lineage", f"{DCTERMS}provenance", ValueShape.STATEMENT),
-    _field("status", f"{ADMS}status", ValueShape.IRI_OR_TEXT),
-    # DCAT-AP 2 and 3
-    _field("temporal_resolution", f"{DCAT}temporalResolution", ValueShape.DURATION),
-    _list(
-        "spatial_resolution_in_meters",
-        f"{DCAT}spatialResolutionInMeters",
-        ValueShape.DECIMAL,
-    ),
-    _list("is_referenced_by", f"{DCTERMS}isReferencedBy"),
-    _list("applicable_legislation", f"{DCATAP}applicableLegislation"),
-    _list("hvd_category", f"{DCATAP}hvdCategory", ValueShape.CONCEPT),
-    _list("was_generated_by", f"{PROV}wasGeneratedBy"),
-    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
-    # HealthDCAT-AP
-    _list("analytics", f"{HEALTH}analytics"),
-    _list("code_values", f"{HEALTH}hasCodeValues"),
-    _list("coding_system", f"{HEALTH}hasCodingSystem"),
-    _list("health_category", f"{HEALTH}healthCategory"),
-    _list("health_theme", f"{HEALTH}healthTheme"),
-    _list("legal_basis", f"{DPV}hasLegalBasis"),
-    _list("personal_data", f"{DPV}hasPersonalData"),
-    _list("purpose", f"{DPV}hasPurpose"),
-    _list("population_coverage", f"{HEALTH}populationCoverage", ValueShape.TEXT),
-    _list("publisher_note", f"{HEALTH}publisherNote", ValueShape.TEXT),
-    _field("trusted_data_holder", f"{HEALTH}trustedDataHolder", ValueShape.BOOLEAN),
-    _field("min_typical_age", f"{HEALTH}minTypicalAge", ValueShape.COUNT),
-    _field("max_typical_age", f"{HEALTH}maxTypicalAge", ValueShape.COUNT),
-    _field("number_of_records", f"{HEALTH}numberOfRecords", ValueShape.COUNT),
-    _field(
-        "number_of_unique_individuals",
-        f"{HEALTH}numberOfUniqueIndividuals",
-        ValueShape.COUNT,
-    ),
-    # DCAT-US 3
-    _list("liability", f"{DCATUS}liabilityStatement", ValueShape.STATEMENT),
-)
+SERVICE_FIELDS: Final = _parse_table("""
+DCTERMS:title TEXT title_translated title
+DCTERMS:description TEXT description_translated description
+DCAT:endpointURL IRI* endpoint_url
+DCAT:endpointDescription IRI_OR_TEXT* endpoint_description
+DCAT:servesDataset IRI* serves_dataset
+DCATAP:availability IRI_OR_TEXT availability
+DCTERMS:license LICENCE license
+DCTERMS:accessRights STATEMENT* access_rights
+DCTERMS:conformsTo STATEMENT* conforms_to
+""")
 
-RESOURCE_FIELDS: Final = (
-    _field("name_translated name", f"{DCTERMS}title"),
-    _field("description_translated description", f"{DCTERMS}description"),
-    _list("identifier", f"{DCTERMS}identifier", ValueShape.TEXT),
-    _field("status", f"{ADMS}status", ValueShape.IRI_OR_TEXT),
-    _field("license license_url license_id", f"{DCTERMS}license", ValueShape.LICENCE),
-    _list("rights", f"{DCTERMS}rights", ValueShape.STATEMENT),
-    _list("access_rights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
-    _list("documentation page", f"{FOAF}page"),
-    _list("language", f"{DCTERMS}language", ValueShape.LANGUAGE),
-    _list("conforms_to conformsTo", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
-    _field("issued created", f"{DCTERMS}issued", ValueShape.DATE),
-    _field(
-        "modified last_modified metadata_modified",
-        f"{DCTERMS}modified",
-        ValueShape.DATE,
-    ),
-    _field("size byte_size", f"{DCAT}byteSize", ValueShape.COUNT),
-    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
-    _field("compress_format", f"{DCAT}compressFormat", ValueShape.MEDIA_TYPE),
-    _field("package_format", f"{DCAT}packageFormat", ValueShape.MEDIA_TYPE),
-    _list("applicable_legislation", f"{DCATAP}applicableLegislation"),
-    _field("temporal_resolution", f"{DCAT}temporalResolution", ValueShape.DURATION),
-    _field(
-        "spatial_resolution_in_meters",
-        f"{DCAT}spatialResolutionInMeters",
-        ValueShape.DECIMAL,
-    ),
-)
+AGENT_FIELDS: Final = _parse_table("""
+FOAF:name TEXT name_translated name title
+FOAF:mbox MAIL email mail
+FOAF:homepage IRI url homepage
+DCTERMS:type IRI_OR_TEXT type
+DCTERMS:identifier TEXT* identifier
+""")
 
-SERVICE_FIELDS: Final = (
-    _field("title_translated title", f"{DCTERMS}title"),
-    _field("description_translated description", f"{DCTERMS}description"),
-    _list("endpoint_url", f"{DCAT}endpointURL", ValueShape.IRI),
-    _list("endpoint_description", f"{DCAT}endpointDescription"),
-    _list("serves_dataset", f"{DCAT}servesDataset", ValueShape.IRI),
-    _field("availability", f"{DCATAP}availability", ValueShape.IRI_OR_TEXT),
-    _field("license", f"{DCTERMS}license", ValueShape.LICENCE),
-    _list("access_rights", f"{DCTERMS}accessRights", ValueShape.STATEMENT),
-    _list("conforms_to", f"{DCTERMS}conformsTo", ValueShape.STATEMENT),
-)
-
-AGENT_FIELDS: Final = (
-    _field("name_translated name title", f"{FOAF}name"),
-    _field("email mail", f"{FOAF}mbox", ValueShape.MAIL),
-    _field("url homepage", f"{FOAF}homepage", ValueShape.IRI),
-    _field("type", f"{DCTERMS}type", ValueShape.IRI_OR_TEXT),
-    _list("identifier", f"{DCTERMS}identifier", ValueShape.TEXT),
-)
-
-CONTACT_FIELDS: Final = (
-    _field("name_translated name", f"{VCARD}fn"),
-    _field("email mail", f"{VCARD}hasEmail", ValueShape.MAIL),
-    _field("url", f"{VCARD}hasURL", ValueShape.IRI),
-    _field("identifier", f"{VCARD}hasUID", ValueShape.IRI_OR_TEXT),
-    _field("phone telephone", f"{VCARD}hasTelephone"),
-)
+CONTACT_FIELDS: Final = _parse_table("""
+VCARD:fn TEXT name_translated name
+VCARD:hasEmail MAIL email mail
+VCARD:hasURL IRI url
+VCARD:hasUID IRI_OR_TEXT identifier
+VCARD:hasTelephone TEXT phone telephone
+""")
 
 # Agents beside the publisher: key of the list, or prefix of flat keys
 AGENTS: Final = (

@@ -1,7 +1,7 @@
 """A dataset of CKAN as DCAT-AP: the statements of one document.
 
-Properties come from the table in `fields`; here are those that are more than one
-value: licence, keywords, groups, series, relationships.
+Most properties come from the table in `fields`; licence, keywords, groups, series and
+relationships have several values each, and functions here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NO_DATASETS: Final = frozenset({"harvest", "showcase", "application"})
 
 
 def document_url(package: Mapping[str, Any], portal: PortalAddress) -> str:
-    """Return the URL of a dataset's page by its id: what its graph is to be named.
+    """Return the URL of a dataset's page, which names its graph.
 
     Empty if the dataset has neither id nor name.
     """
@@ -60,18 +60,18 @@ def iter_statements(
     *,
     limits: MappingLimits = DEFAULT_MAPPING_LIMITS,
 ) -> Iterator[str]:
-    """Yield the lines of a dataset, without graph, for `checking.iter_checked`.
+    """Yield the statements of a dataset, without graph, for `checking.iter_checked`.
 
-    The dataset is named by its `uri` if it has one, as in the DCAT that the portal
-    itself would give, else by `document_url`; a distribution by its `uri`, else by
-    its page below that URL. Texts without language are plain literals.
+    The name of the dataset is its `uri`, as in the portal's own DCAT, or else its
+    `document_url`; that of a distribution its `uri`, or else its page below that URL.
+    Texts without language are plain literals.
 
     Args:
         package: of `package_show` or `package_search`, of any version of CKAN.
-        portal: that the dataset is of.
-        log: takes `BAD_TERM` for each value that is not what its field is for (it
-            becomes a literal, or is left out), `REPAIRED` for IRIs with characters
-            escaped, `LITERAL_TOO_LONG` and `TOO_MANY_ENTRIES`.
+        portal: of the dataset.
+        log: takes `BAD_TERM` for each value that does not fit its field (written as a
+            literal, or left out), `REPAIRED` for IRIs with escaped characters,
+            `LITERAL_TOO_LONG` and `TOO_MANY_ENTRIES`.
         limits: bounds.
     """
     page = document_url(package, portal)
@@ -111,17 +111,11 @@ def _licence(
     fields: PackageFields, dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
     """Yield the licence: a URL, an id and a title, any of which may be absent."""
-    url, own_id = fields.get("license_url"), fields.text("license_id")
-    title = fields.text("license_title")
-    other = fields.text("license", "licence")
+    own_id, other = fields.text("license_id"), fields.text("license", "licence")
     known = vocabularies.licence(own_id)
-    node = (
-        writer.iri(url)
-        or writer.iri(own_id)
-        or writer.iri(other)
-        or (f"<{known}>" if known else "")
-    )
-    title = title or ("" if writer.iri(other) else other)
+    said = (fields.get("license_url"), own_id, other)
+    node = next(filter(None, map(writer.iri, said)), f"<{known}>" if known else "")
+    title = fields.text("license_title") or ("" if writer.iri(other) else other)
     if own_id == "notspecified" and not node:
         return  # CKAN's word for none
     if not (node or title or own_id):
@@ -138,29 +132,26 @@ def _licence(
 def _keywords(
     fields: PackageFields, dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    predicate = f"<{DCAT}keyword>"
-    said: set[str] = set()
-    for key in ("tags_translated", "keywords", "tag_string"):
-        value = fields.get(key)
-        values = [value] if is_translated(value) else list(iter_values(value))
-        if key == "tag_string" and isinstance(value, str):
-            values = [part.strip() for part in value.split(",") if part.strip()]
-        if key == "tag_string" and fields.get("tags"):
-            continue
-        for one in values:
-            for text, language in iter_texts(one):
-                said.add(text)
-                keyword = writer.literal(text, language=language)
-                yield terms.statement(dataset, predicate, keyword)
     tags = fields.get("tags")
+    values: list[Any] = []
+    for key in ("tags_translated", "keywords"):
+        value = fields.get(key)
+        values += [value] if is_translated(value) else iter_values(value)
+    tag_string = fields.get("tag_string")
+    if not tags and isinstance(tag_string, str):
+        values += [part.strip() for part in tag_string.split(",") if part.strip()]
+    elif not tags:
+        values += iter_values(tag_string)
+    said = [text for value in values for text in iter_texts(value)]
+    known = {text for text, _ in said}
     for tag in tags if isinstance(tags, list) else ():
         name = tag
         if isinstance(tag, dict):
             name = tag.get("display_name") or tag.get("name")
-        for text, language in iter_texts(name):
-            if text not in said:
-                keyword = writer.literal(text, language=language)
-                yield terms.statement(dataset, predicate, keyword)
+        said += [each for each in iter_texts(name) if each[0] not in known]
+    for text, language in said:
+        keyword = writer.literal(text, language=language)
+        yield terms.statement(dataset, f"<{DCAT}keyword>", keyword)
 
 
 def _groups(
@@ -185,16 +176,14 @@ def _groups(
 def _relations(
     fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Other datasets of the portal: series, and relationships of CKAN."""
+    """Yield links to other datasets of the portal: series, and CKAN's relationships."""
     for own_id in iter_values(fields.get("in_series")):
         if other := _dataset_of(own_id, portal, writer):
             yield terms.statement(dataset, f"<{DCAT}inSeries>", other)
     for entry in iter_objects(fields.get("series_navigation")):
-        for key, name in (
-            *(("first", "first"), ("last", "last")),
-            *(("previous", "prev"), ("next", "next")),
-        ):
+        for key in ("first", "last", "previous", "next"):
             if other := _dataset_of(entry.get(key), portal, writer):
+                name = "prev" if key == "previous" else key
                 yield terms.statement(dataset, f"<{DCAT}{name}>", other)
     for entry in iter_objects(fields.get("relationships_as_subject")):
         predicate = RELATIONSHIPS.get(text_of(entry.get("type")))
@@ -206,10 +195,9 @@ def _relations(
 
 
 def _dataset_of(value: Any, portal: PortalAddress, writer: DatasetWriter) -> str:
-    """Return the term of another dataset: of an IRI, id, name or an object of it."""
+    """Return the term of another dataset, from an IRI, id, name or object."""
     if isinstance(value, dict):
-        iri = writer.iri(value.get("uri"))
-        if iri:
+        if iri := writer.iri(value.get("uri")):
             return iri
         value = text_of(value.get("id")) or text_of(value.get("name"))
     text = text_of(value)

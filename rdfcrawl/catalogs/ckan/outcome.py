@@ -1,4 +1,4 @@
-"""What an answer of a portal brings, and how far a harvest may go."""
+"""Outcome of a portal's response, and the limits of a harvest."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class DatasetListing(StrEnum):
-    """What a harvest knows of the datasets that there still are."""
+    """How the datasets that still exist were listed."""
 
-    NAMES = "names"  # the portal's list: look up the name
-    SWEEP = "sweep"  # all that was met on the way: look up the id
+    NAMES = "names"  # by the portal: look up the name
+    SWEEP = "sweep"  # met on the way: look up the id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +23,14 @@ class PlanLimits:
     """Bounds on the walk through one portal.
 
     Attributes:
-        n_pages: of one walk; what is left is `TOO_MANY_ENTRIES`.
-        n_backs: times it goes back where rows moved; then it goes on, with
-            `INCOMPLETE`.
-        least_rows: a page is not made smaller than this when a portal fails; one
-            that is cut off or too large is, down to one row.
-        n_names: names in a page of a listing, and
-        n_shown: where each of them is a request.
-        lost_share: of the rows expected may be missing (deleted meanwhile) before
-            the order by time is not believed any more; as few as 5 may always.
+        n_pages: of one walk; the rest is `TOO_MANY_ENTRIES`.
+        n_backs: steps back where rows moved; afterwards they are `INCOMPLETE`.
+        least_rows: of a page when a portal fails; a page that is cut off or too large
+            shrinks to one row.
+        n_names: names in a page of a listing.
+        n_shown: the same where each name is a request.
+        lost_share: of the expected rows that may be missing (deleted meanwhile) while
+            the order by time is still believed; 5 rows always may.
     """
 
     n_pages: int = 100_000
@@ -47,20 +46,19 @@ DEFAULT_PLAN_LIMITS: Final = PlanLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanOutcome:
-    """What an answer brings; all of it may be taken in twice.
+    """Outcome of a response; processing it twice changes nothing.
 
     Attributes:
         packages: datasets to be written, each as a document of its own.
-        present: ids of datasets that a sweep met, written or not; to be marked as
-            met by this run.
-        deleted: ids of datasets that are gone: tombstones.
-        names: that a listing has, to be marked as listed by this run.
-        tasks: to be done next, in this order.
+        present: ids of datasets that a sweep met, written or not.
+        deleted: ids of datasets that become tombstones.
+        names: in a listing.
+        tasks: next ones, in this order.
         newest: greatest `metadata_modified`, as `solr_time`; keep the maximum.
-        count: of datasets in the scope, where the answer says so.
-        is_swept: the walk is at its end; all has been given out.
-        listing: identifiers can be compared now, by this; None if they cannot.
-        catalogue: what the portal tells of itself; None if that was not asked.
+        count: of datasets in the scope, where the response has it.
+        is_swept: the walk is at its end.
+        listing: a complete listing, by which deletions can be found; else None.
+        catalogue: description of the portal; None if it was not requested.
     """
 
     packages: tuple[PackageText, ...] = ()

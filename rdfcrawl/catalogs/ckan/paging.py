@@ -1,4 +1,4 @@
-"""One page of datasets: what is in it, whether it may be believed, which is next."""
+"""One page of datasets: its content, its credibility, and the next page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FEW: Final = 5  # datasets that may be deleted between two pages of any portal
 
 
 def sort_of(task: CkanTask) -> str:
-    """Return the order that the rows of a search are asked for in."""
+    """Return the `sort` parameter of a search."""
     if task.order is CkanOrder.KEYSET:
         return _BY_TIME
     if task.order is CkanOrder.PLAIN:
@@ -42,15 +42,7 @@ def sort_of(task: CkanTask) -> str:
 
 
 class PageWork:
-    """The work on one page.
-
-    Args:
-        task: `SEARCH` or `CURRENT`.
-        portal: that answers.
-        log: takes what is wrong.
-        n_known: datasets remembered of it.
-        limits: bounds.
-    """
+    """Evaluates one page of a `SEARCH` or `CURRENT` task; see `plan.advance`."""
 
     def __init__(
         self,
@@ -68,7 +60,7 @@ class PageWork:
         )
 
     def advance(self, answer: CkanAnswer) -> CkanOutcome:
-        """Return what the page brings; raises what `plan.advance` does."""
+        """Return the outcome of the page; raises what `plan.advance` does."""
         try:
             page = read_page(answer)
         except RequestRefused as refusal:
@@ -125,17 +117,15 @@ class PageWork:
         return not (self.task.since and modified and modified < self.task.since)
 
     def _has_names(self) -> bool:
-        task = self.task
-        is_search = task.step is CkanStep.SEARCH
-        return is_search and self.portal.scope.is_whole and not task.is_listing
+        is_search = self.task.step is CkanStep.SEARCH
+        return is_search and self.portal.scope.is_whole and not self.task.is_listing
 
     def _after_sweep(self) -> tuple[CkanTask, ...]:
         task = self.task
         if not (task.finds_deleted and self._has_names()):
             return ()
         rows = self.limits.n_names
-        listing = CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows)
-        return (listing,)
+        return (CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows),)
 
     # -- whether it may be believed ------------------------------------------------
 
@@ -145,9 +135,9 @@ class PageWork:
             raise DamagedAnswer(f"no datasets at all, where {self.n_known} are known")
 
     def _is_again(self, page: DatasetPage) -> bool:
-        """Tell whether it ends as the page before did: nothing new came.
+        """Return whether the page ends as the one before, without anything new.
 
-        Rows that were inserted do so, or a portal that heeds no offset.
+        The cause is inserted rows, or a portal that ignores offsets.
         """
         last, ids = self.task.last, [one.id for one in page.packages]
         return bool(last and self.task.start and ids[1:]) and ids[-1] == last
@@ -162,13 +152,13 @@ class PageWork:
         return self._outcome(page, following)
 
     def _is_only_page(self, page: DatasetPage) -> bool:
-        """Tell whether it is all there is, in whatever order."""
+        """Return whether the page has all rows, in whatever order."""
         task = self.task
         is_whole = page.count is not None and page.n_rows >= page.count
         return is_whole and not task.page and not task.start
 
     def _doubt(self, page: DatasetPage) -> str:
-        """Return why the order by time cannot be relied on; empty if it can."""
+        """Return why the order by time is not reliable; empty if it is."""
         if not self._is_keyset:
             return ""
         if page.count is None:
@@ -202,7 +192,7 @@ class PageWork:
         return "rows of one time move" if is_last and self._has_moved(page) else ""
 
     def _has_moved(self, page: DatasetPage) -> bool:
-        """Tell whether rows may have slipped to before the page."""
+        """Return whether rows may have moved to before the page."""
         if self._is_by_id(page):
             return bool(self.task.last) and page.packages[0].id > self.task.last
         return bool(page.packages) and self._lacks_last(page)
@@ -217,12 +207,12 @@ class PageWork:
         return bool(last) and all(one.id != last for one in page.packages)
 
     def _gone_back(self, page: DatasetPage) -> CkanOutcome:
-        """Keep the page, and begin again where rows cannot have moved from."""
+        """Keep the page, and go back to where no rows can have moved from."""
         task = self.task
-        if sort_of(task) == _NEWEST_FIRST:  # where rows only move to later pages
-            return self._outcome(page, self._next(page))
-        if task.n_backs >= self.limits.n_backs:
-            self.log.note(Reason.INCOMPLETE, "rows move while they are read")
+        is_harmless = sort_of(task) == _NEWEST_FIRST  # rows only move to later pages
+        if is_harmless or task.n_backs >= self.limits.n_backs:
+            if not is_harmless:
+                self.log.note(Reason.INCOMPLETE, "rows move while they are read")
             return self._outcome(page, self._next(page))
         # By id it shows whether that was far enough; a time is begun again.
         steps = 2 ** (1 + task.n_backs) if self._is_by_id(page) else 2
@@ -259,7 +249,7 @@ class PageWork:
         return self._counted(page, done)
 
     def _counted(self, page: DatasetPage, done: int) -> CkanTask:
-        """Return the next page by number; the last row comes once more."""
+        """Return the next page by number, which repeats the last row."""
         task = self.task
         is_again = page.n_rows > 1 and bool(page.packages)
         return replace(
@@ -294,11 +284,11 @@ class PageWork:
         )
 
     def _rows(self) -> int:
-        """Return the size of the next page: it grows again after a large dataset."""
+        """Return the size of the next page, which grows again after a large dataset."""
         return max(self.task.rows, min(self.task.most, self.task.rows * 2))
 
     def _is_before_since(self, page: DatasetPage) -> bool:
-        """Tell whether all that follows was modified earlier, newest first."""
+        """Return whether all later pages are older than `since`, newest first."""
         task = self.task
         if sort_of(task) != _NEWEST_FIRST or not page.packages:
             return False
@@ -324,7 +314,7 @@ class PageWork:
         return CkanOutcome(tasks=(self._without_search(),))
 
     def _weaker(self) -> CkanTask:
-        """Return the first page in an order that needs less of the portal."""
+        """Return the first page in an order that demands less of the portal."""
         task = self.task
         is_keyset = task.order is CkanOrder.KEYSET
         return CkanTask(
@@ -349,7 +339,7 @@ class PageWork:
         )
 
     def _smaller(self, fault: SourceFault) -> CkanOutcome:
-        """Ask for fewer rows; a single one that is too large is passed over."""
+        """Request fewer rows; skip a single row that is too large."""
         task = self.task
         reason, detail = fault.fault.reason, fault.fault.detail
         is_too_large = reason is Reason.TOO_LARGE
@@ -365,7 +355,7 @@ class PageWork:
         return CkanOutcome(tasks=(skipped,))
 
     def _damaged(self, page: DatasetPage) -> CkanOutcome:
-        """Keep the rows before the damage, and ask for fewer at once."""
+        """Keep the rows before the damage, and request smaller pages."""
         task = self.task
         self.log.note(Reason.BAD_ANSWER, page.damage)
         rows = max(1, min(task.rows // 4, page.n_rows))

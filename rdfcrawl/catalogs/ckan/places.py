@@ -1,4 +1,4 @@
-"""Where and when the data of a dataset are of."""
+"""Spatial and temporal coverage of a dataset."""
 
 from __future__ import annotations
 
@@ -49,18 +49,13 @@ _GEOMETRIES: Final = (
     (("bbox",), f"{DCAT}bbox"),
     (("centroid",), f"{DCAT}centroid"),
 )
-_BOUNDS: Final = (
-    "bbox-west-long",
-    "bbox-south-lat",
-    "bbox-east-long",
-    "bbox-north-lat",
-)
+_BOUNDS: Final = ("west-long", "south-lat", "east-long", "north-lat")
 
 
 def iter_spatial(
     fields: PackageFields, dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the lines of the places: IRIs, labels, GeoJSON, WKT, bounding boxes."""
+    """Yield statements about places: IRIs, labels, GeoJSON, WKT, bounding boxes."""
     for one in iter_objects(fields.get("spatial_coverage")):
         yield from _place(one, dataset, writer)
     flat = {
@@ -69,7 +64,7 @@ def iter_spatial(
         "bbox": fields.get("spatial_bbox"),
         "centroid": fields.get("spatial_centroid"),
     }
-    bounds = [fields.text(key) for key in _BOUNDS]
+    bounds = [fields.text(f"bbox-{key}") for key in _BOUNDS]
     if all(bounds) and is_empty(flat["bbox"]):
         flat["bbox"] = ",".join(bounds)
     spatial = decoded(fields.get("spatial", "spatial_geom"))
@@ -90,7 +85,7 @@ def iter_spatial(
 def iter_temporal(
     fields: PackageFields, dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the lines of the periods that the data cover, or are kept for."""
+    """Yield statements about the periods of coverage and of retention."""
     for one in iter_objects(fields.get("temporal_coverage")):
         yield from _period(one, dataset, f"{DCTERMS}temporal", writer)
     flat = {
@@ -108,13 +103,13 @@ def iter_temporal(
 def iter_retention(
     fields: PackageFields, subject: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the lines of how long data are kept, of a dataset or distribution."""
+    """Yield statements about the retention period of a dataset or distribution."""
     for one in iter_objects(fields.get("retention_period")):
         yield from _period(one, subject, f"{HEALTH}retentionPeriod", writer)
 
 
 def wkt_of(geometry: Any) -> str:
-    """Return a geometry of GeoJSON as WKT; empty if it is none, or too large.
+    """Return a GeoJSON geometry as WKT; empty if it is invalid or too large.
 
     >>> wkt_of({"type": "Point", "coordinates": [7.1, 50.7]})
     'POINT (7.1 50.7)'
@@ -153,7 +148,7 @@ def _is_geometry(value: Any) -> bool:
 
 
 def _sorted_out(place: Mapping[str, Any], writer: DatasetWriter) -> dict[str, Any]:
-    """Return a place whose geometry, if it is an IRI or a label, is called so."""
+    """Return a place, an IRI, box or label among its geometries under its own key."""
     found = dict(place)
     for key in ("geom", "text"):
         value = found.get(key)
@@ -193,20 +188,15 @@ def _place(
 
 
 def _geometries(value: Any, writer: DatasetWriter) -> Iterator[str]:
-    """Yield a geometry as WKT, and as GeoJSON if it is that."""
+    """Yield a geometry as WKT, and also as GeoJSON if the value is GeoJSON."""
     value = decoded(value)
     if is_empty(value):
         return
     text = text_of(value)
     if text and (box := _BOX(text)):
         west, south, east, north = box.groups()
-        ring = ", ".join(
-            f"{x} {y}"
-            for x, y in (
-                *((west, south), (east, south), (east, north)),
-                *((west, north), (west, south)),
-            )
-        )
+        south_edge = f"{west} {south}, {east} {south}"
+        ring = f"{south_edge}, {east} {north}, {west} {north}, {west} {south}"
         yield writer.literal(f"POLYGON (({ring}))", datatype=f"{GEOSPARQL}wktLiteral")
     elif text and _WKT(text):
         crs = r"<http://www.opengis.net/def/crs/EPSG/0/\1> "

@@ -1,12 +1,12 @@
-"""The way through a portal: a task becomes a request, its answer what comes next.
+"""Walk through a portal: from a task to its request, from its response to the next.
 
 A harvest walks `package_search` by the time of modification. Each page begins at the
-time of the last row before it, so that rows that move (a dataset changed meanwhile
-goes to the end) leave no gap; rows met twice are the same dataset and replace each
-other. Where a portal refuses that, the walk falls back: to counted rows in a stable
-order, to counted rows, to `package_list` with one request for each dataset, to
-`current_package_list_with_resources`. A page that is too large or cut off is asked
-for again with fewer rows.
+time of the row before it, so that moving rows (a dataset that changes meanwhile goes
+to the end) leave no gap; repeated rows are the same dataset and replace each other.
+Where a portal refuses that order, the walk falls back to counted rows in a stable
+order, to counted rows, to `package_list` with one request for each dataset, and to
+`current_package_list_with_resources`. A page that is too large or cut off is requested
+again with fewer rows.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def first_task(
     has_known: bool = False,
     rows: int = DEFAULT_ROWS,
 ) -> CkanTask:
-    """Return the task that begins a harvest.
+    """Return the first task of a harvest.
 
     Args:
-        portal: that is harvested.
-        since: `times.since_for_next` of the last success; empty for all.
-        has_known: datasets are remembered from before: find out which are deleted.
+        portal: to be harvested.
+        since: `times.since_for_next` of the last success; empty for everything.
+        has_known: earlier harvests remember datasets; find the deleted ones.
         rows: size of a page, at least 2, as pages overlap by a row; portals may
             give less.
     """
@@ -71,7 +71,7 @@ def first_task(
 
 
 def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
-    """Return what is to be sent for a task."""
+    """Return the request of a task."""
     match task.step:
         case CkanStep.SEARCH:
             return portal.search(
@@ -100,11 +100,11 @@ def advance(
     n_known: int = 0,
     limits: PlanLimits = DEFAULT_PLAN_LIMITS,
 ) -> CkanOutcome:
-    """Return what the answer to a task brings.
+    """Return the outcome of the response to a task.
 
     Args:
-        task: that was done.
-        answer: to the request of it; 429 and 503 are better waited out first.
+        task: of the request.
+        answer: the response; 429 and 503 are better waited out first.
         portal: as for the request.
         log: takes `BAD_ANSWER`, `TOO_LARGE`, `PAGING_LOOP`, `TOO_MANY_ENTRIES` and
             `INCOMPLETE`.
@@ -112,8 +112,8 @@ def advance(
         limits: bounds.
 
     Raises:
-        SourceFault: one of the same reasons, and there is no other way to ask: the
-            harvest has failed, and nothing may be called deleted for it.
+        SourceFault: for the same reasons, where no other request is left: the harvest
+            has failed, and no dataset counts as deleted.
     """
     match task.step:
         case CkanStep.SEARCH | CkanStep.CURRENT:
@@ -137,7 +137,7 @@ def advance(
 def _after_names(
     task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
 ) -> CkanOutcome:
-    """One request for each name; the next page comes after them."""
+    """Follow with one request for each name, and then the next page."""
     try:
         names = read_names(answer)
     except RequestRefused as refusal:
@@ -149,10 +149,10 @@ def _after_names(
     following = _next_names(task, names, log, limits)
     # Whatever their time: one that fails must not be taken for old the next time.
     shows = (CkanTask(step=CkanStep.SHOW, ids=(name,)) for name in names)
-    is_end = following is None
+    is_end = not following
     return CkanOutcome(
         names=tuple(names),
-        tasks=(*shows, *(() if following is None else (following,))),
+        tasks=(*shows, *following),
         is_swept=is_end,
         listing=DatasetListing.NAMES if is_end and task.finds_deleted else None,
     )
@@ -179,26 +179,25 @@ def _after_listing(
     following = _next_names(task, names, log, limits)
     return CkanOutcome(
         names=tuple(names),
-        tasks=() if following is None else (following,),
-        listing=DatasetListing.NAMES if following is None else None,
+        tasks=following,
+        listing=None if following else DatasetListing.NAMES,
     )
 
 
 def _next_names(
     task: CkanTask, names: list[str], log: FaultLog, limits: PlanLimits
-) -> CkanTask | None:
-    """Return the next page of names; a page may be shorter than it was asked for."""
+) -> tuple[CkanTask, ...]:
+    """Return the next page of names, if any; a page may be shorter than requested."""
     if not names or len(names) > task.rows:  # more than asked for: all there are
-        return None
+        return ()
     if names[0] == task.last:
         log.note(Reason.PAGING_LOOP, "the list of names takes no offset")
-        return None
+        return ()
     if task.page >= limits.n_pages:
         detail = f"more than {limits.n_pages} pages of names"
         raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
-    return replace(
-        task, start=task.start + len(names), last=names[0], page=task.page + 1
-    )
+    start = task.start + len(names)
+    return (replace(task, start=start, last=names[0], page=task.page + 1),)
 
 
 def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
@@ -209,18 +208,17 @@ def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
             raise
         log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, and not shown
         return CkanOutcome()
-    modified = solr_time(package.modified)
     if package.state == "deleted":
         return CkanOutcome(deleted=(package.id,))
     return CkanOutcome(
         packages=(package,) if package.state == "active" else (),
         present=(package.id,),
-        newest=modified,
+        newest=solr_time(package.modified),
     )
 
 
 def _catalogue(answer: CkanAnswer, log: FaultLog) -> dict[str, Any]:
-    """Return what a portal tells of itself; some tell it only to those who log in."""
+    """Return the status of a portal; empty if it requires a login."""
     try:
         status = read_result(answer)
     except SourceFault as fault:
@@ -230,7 +228,7 @@ def _catalogue(answer: CkanAnswer, log: FaultLog) -> dict[str, Any]:
 
 
 def _after_confirm(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
-    """Write the datasets again that answer, and take the others for deleted."""
+    """Write the datasets of a response again; the other requested ones are deleted."""
     try:
         page = read_page(answer)
     except SourceFault as fault:

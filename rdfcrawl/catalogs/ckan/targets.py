@@ -1,13 +1,14 @@
-"""What a distribution leads to: told from what is said of it, never by asking.
+"""Classification of the URLs of a dataset by metadata alone; nothing is requested.
 
-The format and media type of a resource are believed before its URL; a packing says
-how something is packed, not what it is. Files that are no RDF are known as such, so
-that nobody downloads the spreadsheets of a portal by mistake.
+The format and media type of a resource count more than its URL; a packing does not say
+what is packed. Files of other formats are recognized, so that the spreadsheets of a
+portal are not downloaded by mistake.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -44,27 +45,13 @@ class TargetKind(StrEnum):
 
 Reason = Literal["format", "media_type", "extension", "path", "service", "none"]
 
-# What is asked for unless a setting says otherwise
-FETCHED: Final = frozenset(
-    {
-        TargetKind.DUMP,
-        TargetKind.SPARQL,
-        TargetKind.SITEMAP,
-        TargetKind.PAGE,
-        TargetKind.UNKNOWN,
-    }
-)
+_NOT_FETCHED: Final = {TargetKind.ARCHIVE, TargetKind.API, TargetKind.FILE}
+FETCHED: Final = frozenset(TargetKind) - _NOT_FETCHED
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetTarget:
-    """A URL of a dataset, and what it is.
-
-    Attributes:
-        url: as it is requested.
-        kind: what it leads to.
-        reason: what told.
-    """
+    """A URL of a dataset as requested, its kind, and what gave the kind away."""
 
     url: str
     kind: TargetKind
@@ -95,10 +82,9 @@ _PACKED: Final = _words("""
 """)
 _API_WORDS: Final = _words("""
     api restapi rest webapi webservice service wms wfs wcs wmts csw wps sos ogcwms
-    ogcwfs ogcwcs ogcwmts
-    ogccsw ogcapi ogcapifeatures esrirest arcgisrest arcgisserver odata
-    soap wsdl oaipmh graphql openapi swagger wmssrvc wfssrvc wcssrvc wmtssrvc sossrvc
-    mapsrvc featureserver mapserver tms arcgisgeoservicesrestapi
+    ogcwfs ogcwcs ogcwmts ogccsw ogcapi ogcapifeatures esrirest arcgisrest arcgisserver
+    odata soap wsdl oaipmh graphql openapi swagger wmssrvc wfssrvc wcssrvc wmtssrvc
+    sossrvc mapsrvc featureserver mapserver tms arcgisgeoservicesrestapi
 """)
 _PAGE_WORDS: Final = _words("""
     html html5 htm xhtml webpage website web page url link www webseite site webapp
@@ -155,21 +141,23 @@ def classify(
 
     Args:
         url: absolute.
-        file_format: of the resource: a word, media type or IRI of either.
-        media_type: of the resource, or an IRI of one.
-        inner_type: media type of what is packed in it.
+        file_format: of the resource: a word, media type or the IRI of either.
+        media_type: of the resource, or its IRI.
+        inner_type: media type of the packed content.
 
     Raises:
-        BadUri: the URL is not one that is requested.
+        BadUri: the URL cannot be requested.
     """
     url = requestable(url)
     by_url = _by_url(url)
-    said: list[DatasetTarget] = []
-    if kind := _by_word(file_format):
-        said.append(DatasetTarget(url, kind, "format"))
-    said += [
-        DatasetTarget(url, kind, "media_type")
-        for text in (inner_type, media_type)
+    words: tuple[tuple[str, Reason], ...] = (
+        (file_format, "format"),
+        (inner_type, "media_type"),
+        (media_type, "media_type"),
+    )
+    said = [
+        DatasetTarget(url, kind, reason)
+        for text, reason in words
         if (kind := _by_word(text))
     ]
     told = [*said, by_url]
@@ -184,16 +172,16 @@ def classify(
 def iter_targets(
     package: Mapping[str, Any], portal: PortalAddress
 ) -> Iterator[DatasetTarget]:
-    """Yield where the data of a dataset are, each URL once, in the order of resources.
+    """Yield the places of a dataset's data, each URL once, in the order of resources.
 
-    The URL and the download of a resource are told by its format; its services are
-    APIs or SPARQL endpoints; a landing page or documentation is a page. What is no
-    URL to be requested is left out (the mapping counts it). The portal's own pages
-    are none of them.
+    The URL and the download of a resource are classified by its format; its services
+    are APIs or SPARQL endpoints; a landing page or documentation is a page. URLs that
+    cannot be requested (the mapping counts them) and the portal's own pages are left
+    out.
 
     Args:
         package: as `mapping.iter_statements` takes it.
-        portal: that it is of.
+        portal: of the package.
     """
     seen: set[str] = set()
     for target in _iter_all(package):
@@ -217,41 +205,29 @@ def _iter_all(package: Mapping[str, Any]) -> Iterator[DatasetTarget]:
 
 
 def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
-    file_format, media_type = fields.text("format"), fields.text("mimetype")
-    inner_type = fields.text("mimetype_inner")
+    said = {
+        "file_format": fields.text("format"),
+        "media_type": fields.text("mimetype"),
+        "inner_type": fields.text("mimetype_inner"),
+    }
     for key in ("download_url", "url", "access_url"):
-        yield from _classified(
-            fields.text(key),
-            file_format=file_format,
-            media_type=media_type,
-            inner_type=inner_type,
-        )
+        yield from _classified(fields.text(key), **said)
     for service in iter_objects(fields.get("access_services")):
         for url in iter_values(service.get("endpoint_url")):
             for target in _classified(text_of(url)):
-                kind = target.kind
-                if kind is not TargetKind.SPARQL:
-                    kind = TargetKind.API
+                is_endpoint = target.kind is TargetKind.SPARQL
+                kind = TargetKind.SPARQL if is_endpoint else TargetKind.API
                 yield DatasetTarget(target.url, kind, "service")
 
 
-def _classified(
-    url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
-) -> Iterator[DatasetTarget]:
+def _classified(url: str, **said: str) -> Iterator[DatasetTarget]:
     if url:
-        try:
-            yield classify(
-                url,
-                file_format=file_format,
-                media_type=media_type,
-                inner_type=inner_type,
-            )
-        except BadUri:
-            return
+        with suppress(BadUri):
+            yield classify(url, **said)
 
 
 def _by_word(text: str) -> TargetKind | None:
-    """Return what a format says; None if it says nothing."""
+    """Return the kind that a format stands for; None if the text says nothing."""
     text = text.strip().lower()
     if authority := _AUTHORITY(text):
         text = text[authority.end() :]

@@ -16,10 +16,10 @@ _TIME = re.compile(
 
 
 def solr_time(text: object) -> str:
-    """Return a time as the index of CKAN has it; empty if it is none.
+    """Return a time as CKAN's search index writes it; empty if the text is no time.
 
-    CKAN writes microseconds and no zone, and means UTC; the index has milliseconds,
-    so it is cut to these. Such texts compare as the times do.
+    CKAN writes microseconds without a zone, in UTC; the index has milliseconds. The
+    results sort as the times do.
 
     >>> solr_time("2024-02-29T12:00:00.123456")
     '2024-02-29T12:00:00.123Z'
@@ -31,7 +31,7 @@ def solr_time(text: object) -> str:
 
 
 def parse_time(text: object) -> datetime | None:
-    """Return a time in UTC, which it is in if it names no zone; None if it is none."""
+    """Return a time in UTC, the default zone; None if the text is no time."""
     match = _TIME(text.strip()) if isinstance(text, str) else None
     if match is None:
         return None
@@ -50,7 +50,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def date_time(text: str) -> str:
-    """Return a time as XML Schema writes it, its zone and fraction kept; else nothing.
+    """Return a time in XML Schema form, with zone and fraction; empty if it is none.
 
     >>> date_time("2024-02-29 12:00:00.5+0100")
     '2024-02-29T12:00:00.5+01:00'
@@ -69,16 +69,16 @@ def date_time(text: str) -> str:
 def since_for_next(
     started_ms: int, newest: str, *, margin_secs: float = MARGIN_SECS
 ) -> str:
-    """Return what the next incremental harvest asks from, as `solr_time` writes it.
+    """Return the start of the next incremental harvest, as `solr_time` writes it.
 
-    It is the earlier of two times, less the margin: of when this harvest began, by
-    our clock, and of the newest change it saw, by the portal's. So neither a clock
-    that is wrong nor a date in the future leaves anything out.
+    The earlier of two times, less the margin: the begin of this harvest by our clock,
+    and the newest change seen, by the portal's clock. So neither a wrong clock nor a
+    date in the future leaves anything out.
 
     Args:
-        started_ms: Unix time in ms when the harvest that succeeded was begun.
-        newest: `Outcome.newest` over all of its pages; empty if it saw none.
-        margin_secs: taken off.
+        started_ms: Unix time in ms at which the successful harvest began.
+        newest: `CkanOutcome.newest` over all pages; empty if there was none.
+        margin_secs: subtracted.
     """
     times = [datetime.fromtimestamp(started_ms / 1000, UTC)]
     seen = parse_time(newest)

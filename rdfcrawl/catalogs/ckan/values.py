@@ -1,7 +1,7 @@
-"""The values of a dataset's fields, in whatever form a portal stores them.
+"""Values of a dataset's fields, in whatever form a portal stores them.
 
 Fields stand at the top of a dataset or among its `extras`; lists and translations
-are JSON, or JSON within a text; numbers are texts as often as not.
+are JSON, or JSON within a text; numbers are often texts.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _HARVESTED = "dcat_"  # what older harvesters put before their keys
 
 
 class PackageFields:
-    """The fields of a dataset or resource: its members, then its extras.
+    """The fields of a dataset or resource: members first, then extras.
 
     Args:
         members: as the API gives them; `extras` may be a list of keys and values,
-            or an object as it was in versions 1 and 2.
+            or an object as in versions 1 and 2.
     """
 
     def __init__(self, members: Mapping[str, Any]) -> None:
@@ -38,35 +38,31 @@ class PackageFields:
         self._extras = dict(_iter_extras(members.get("extras")))
 
     def get(self, *keys: str) -> Any:
-        """Return the value of the first of the keys that has one; else None."""
+        """Return the value of the first key that has a value; else None."""
         for key in keys:
-            for members in (self._members, self._extras):
-                value = members.get(key)
+            for value in (
+                self._members.get(key),
+                self._extras.get(key),
+                self._extras.get(_HARVESTED + key),
+            ):
                 if not is_empty(value):
                     return value
-            value = self._extras.get(_HARVESTED + key)
-            if not is_empty(value):
-                return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first of the keys that has a text; else nothing."""
-        for key in keys:
-            text = text_of(self.get(key))
-            if text:
-                return text
-        return ""
+        """Return the text of the first key that has a text; else an empty string."""
+        return next(filter(None, (text_of(self.get(key)) for key in keys)), "")
 
 
 def is_empty(value: Any) -> bool:
-    """Tell whether a value says nothing."""
+    """Return whether a value says nothing."""
     if isinstance(value, str):
         return not value.strip() or value.strip() in {"[]", "{}", '""', "null"}
     return value is None or (isinstance(value, list | dict) and not value)
 
 
 def text_of(value: Any) -> str:
-    """Return a text, number or truth value as a text; nothing for other things."""
+    """Return a text, number or truth value as a text; empty for other values."""
     match value:
         case str():
             return value.strip()
@@ -80,23 +76,19 @@ def text_of(value: Any) -> str:
 
 
 def decoded(value: Any) -> Any:
-    """Return the list or object that a text is in JSON; else the value itself."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if text[:1] not in ("[", "{", '"'):
+    """Return the value of a text in JSON; any other value unchanged."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{", '"'):
         return value
     try:
-        found = json.loads(text)
+        return json.loads(value.strip())
     except (ValueError, RecursionError):
         return value
-    return found
 
 
 def iter_values(value: Any) -> Iterator[Any]:
-    """Yield what a field with several values has, at most `MAX_VALUES`.
+    """Yield the values of a list field, at most `MAX_VALUES`.
 
-    A text with commas is a list only if it is one of codes or IRIs: `en,fr`.
+    A text with commas is a list only of codes or of IRIs: `en,fr`.
     """
     value = decoded(value)
     if isinstance(value, list):
@@ -108,7 +100,7 @@ def iter_values(value: Any) -> Iterator[Any]:
 
 
 def iter_texts(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield texts with their languages, which are empty where none is stated.
+    """Yield texts with their languages, empty where none is stated.
 
     A translated field is an object of languages and texts, or lists of texts.
     """
@@ -128,13 +120,13 @@ def iter_texts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def is_translated(value: Any) -> bool:
-    """Tell whether a value is an object of languages and texts."""
+    """Return whether a value is an object of languages and texts."""
     value = decoded(value)
     return isinstance(value, dict) and bool(value) and all(map(_LANGUAGE, value))
 
 
 def iter_objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a field that has one or several of them."""
+    """Yield the objects of a field with one or several of them."""
     value = decoded(value)
     for one in value[:MAX_VALUES] if isinstance(value, list) else [value]:
         inner = decoded(one)

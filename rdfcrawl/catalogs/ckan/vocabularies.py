@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote
 
 from rdfcrawl.rdf.namespaces import MEDIA_TYPES
 
@@ -89,11 +88,8 @@ ko=KOR lb=LTZ mk=MKD nb=NOB nn=NNO no=NOR ru=RUS sq=SQI sr=SRP tr=TUR uk=UKR zh=
 ger=DEU fre=FRA dut=NLD gre=ELL cze=CES rum=RON slo=SLK ice=ISL alb=SQI baq=EUS
 mac=MKD chi=ZHO geo=KAT rm=ROH fa=FAS id=IND
 """
-_THEMES: Final = frozenset(
-    (
-        *("AGRI", "ECON", "EDUC", "ENER", "ENVI", "GOVE", "HEAL"),
-        *("INTR", "JUST", "OP_DATPRO", "REGI", "SOCI", "TECH", "TRAN"),
-    )
+_THEMES: Final = (
+    "AGRI ECON EDUC ENER ENVI GOVE HEAL INTR JUST OP_DATPRO REGI SOCI TECH TRAN"
 )
 _CC: Final = "http://creativecommons.org/"
 _ODC: Final = "http://opendatacommons.org/licenses/"
@@ -117,13 +113,10 @@ _LICENCES: Final = {
 }
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Return the words of a table above with the names they stand for."""
-    table = {}
-    for entry in text.split():
-        word, _, name = entry.partition("=")
-        table[word_of(word)] = name or word
-    return table
+def parse_pairs(text: str) -> dict[str, str]:
+    """Return words and what they stand for: `word=NAME`, or a name alone."""
+    entries = (entry.partition("=") for entry in text.split())
+    return {word_of(word): name or word for word, _, name in entries}
 
 
 def word_of(text: str) -> str:
@@ -135,27 +128,28 @@ def word_of(text: str) -> str:
     return _NO_WORD.sub("", text.lower())
 
 
-_FILE_TYPE_OF: Final = _pairs(_FILE_TYPES)
-_LANGUAGE_OF: Final = _pairs(_LANGUAGES)
+_FILE_TYPE_OF: Final = parse_pairs(_FILE_TYPES)
+_LANGUAGE_OF: Final = parse_pairs(_LANGUAGES)
+_THEME_CODES: Final = frozenset(parse_pairs(_THEMES).values())
 _LANGUAGE_CODES: Final = frozenset(_LANGUAGE_OF.values())
 
 
 def frequency(text: str) -> str:
-    """Return the IRI of a frequency; empty if the text is not known to be one."""
-    code = _FREQUENCY_OF.get(word_of(text), "")
-    if not code and text.strip().upper() in _FREQUENCIES:
-        code = text.strip().upper()
+    """Return the IRI of an update frequency; empty if the text is not known."""
+    upper = text.strip().upper()
+    own = upper if upper in _FREQUENCIES else ""
+    code = _FREQUENCY_OF.get(word_of(text), own)
     return f"{EU}frequency/{code}" if code else ""
 
 
 def file_type(text: str) -> str:
-    """Return the IRI of a file format; empty if the text is not known to be one."""
+    """Return the IRI of a file format; empty if the text is not known."""
     name = _FILE_TYPE_OF.get(word_of(text), "")
     return f"{EU}file-type/{name}" if name else ""
 
 
 def media_type(text: str) -> str:
-    """Return the IRI of a media type; empty if the text is not the form of one.
+    """Return the IRI of a media type; empty if the text does not have its form.
 
     >>> media_type("Text/CSV; charset=utf-8")
     'https://www.iana.org/assignments/media-types/text/csv'
@@ -167,23 +161,17 @@ def media_type(text: str) -> str:
 def language(text: str) -> str:
     """Return the IRI of a language code of ISO 639; empty if it is not known."""
     code = re.split("[-_]", text.strip().lower())[0]
-    name = _LANGUAGE_OF.get(code, "")
-    if not name and code.upper() in _LANGUAGE_CODES:
-        name = code.upper()
+    own = code.upper() if code.upper() in _LANGUAGE_CODES else ""
+    name = _LANGUAGE_OF.get(code, own)
     return f"{EU}language/{name}" if name else ""
 
 
 def theme(text: str) -> str:
-    """Return the IRI of a data theme of the EU; empty if the text is no code of one."""
+    """Return the IRI of an EU data theme; empty if the text is not its code."""
     code = text.strip().upper()
-    return f"{EU}data-theme/{code}" if code in _THEMES else ""
+    return f"{EU}data-theme/{code}" if code in _THEME_CODES else ""
 
 
 def licence(identifier: str) -> str:
-    """Return the IRI of a licence that CKAN knows by this id; else nothing."""
+    """Return the IRI of the licence with this CKAN id; empty if it is not known."""
     return _LICENCES.get(identifier.strip().lower().replace("_", "-"), "")
-
-
-def escaped(name: str) -> str:
-    """Return a name as one segment of a path."""
-    return quote(name, safe="~", errors="replace")

@@ -1,4 +1,4 @@
-"""Makes terms of a portal's values; what is no such term is counted, never broken."""
+"""RDF terms of a portal's values; unsuitable values are counted, never broken terms."""
 
 from __future__ import annotations
 
@@ -52,19 +52,14 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){1,128}").fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappingLimits:
-    """Bounds on what is written of one dataset.
-
-    Attributes:
-        resources: distributions.
-        literal_chars: of one text.
-    """
+    """Bounds on the statements of one dataset: distributions, characters of a text."""
 
     resources: int = 100_000
     literal_chars: int = 2**20
 
 
 class DatasetWriter:
-    """Makes the lines of one dataset.
+    """Makes the terms of one dataset.
 
     Args:
         log: takes `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
@@ -76,21 +71,18 @@ class DatasetWriter:
         self._n_blank = 0
 
     def new_blank(self) -> str:
-        """Return a node that stands for itself."""
+        """Return a new blank node."""
         self._n_blank += 1
         return terms.blank(f"ckan{self._n_blank}")
 
     def node(self, *iris: Any) -> str:
-        """Return the first that is an IRI as a term, or a new blank node."""
-        for one in iris:
-            if found := self.iri(one):
-                return found
-        return self.new_blank()
+        """Return the first valid IRI as a term, or a new blank node."""
+        return next(filter(None, map(self.iri, iris)), "") or self.new_blank()
 
     def iri(self, value: Any) -> str:
-        """Return an IRI as a term; nothing if the value is none.
+        """Return an IRI as a term; empty if the value is no IRI.
 
-        What may not stand in an IRI is escaped as browsers do, and counted.
+        Forbidden characters are escaped as browsers do, and counted.
         """
         text = text_of(value)
         if not text or not _IRI(text) or _TWO_URLS(text) or len(text) > MAX_CHARS:
@@ -108,14 +100,14 @@ class DatasetWriter:
         return found
 
     def literal(self, text: str, *, datatype: str = "", language: str = "") -> str:
-        """Return a literal as a term; nothing if it is too long."""
+        """Return a literal as a term; empty if the text is too long."""
         if len(text) > self.limits.literal_chars:
             self.log.note(Reason.LITERAL_TOO_LONG, f"{len(text)} characters")
             return ""
         return terms.literal(text, datatype=datatype, language=language)
 
     def mail(self, value: Any) -> str:
-        """Return the `mailto:` IRI of an address; a literal if it is none."""
+        """Return the `mailto:` IRI of an address; a literal of any other text."""
         text = re.sub(r"\A(?i:mailto:)\s*", "", text_of(value))
         if not text:
             return ""
@@ -127,7 +119,7 @@ class DatasetWriter:
         return self.unsuitable(text, "no mail address")
 
     def unsuitable(self, text: str, why: str) -> str:
-        """Return a literal where another term is due, and count it."""
+        """Return a literal in place of the term that is due, and count the fault."""
         self.log.note(Reason.BAD_TERM, f"{why}: {text[:200]}")
         return self.literal(text)
 
@@ -136,7 +128,7 @@ class DatasetWriter:
     def iter_objects(
         self, value: Any, shape: ValueShape
     ) -> Iterator[tuple[str, list[str]]]:
-        """Yield the terms of one value of a field, with lines that belong to them."""
+        """Yield the terms of one value, each with statements about the term."""
         match shape:
             case ValueShape.TEXT:
                 for text, language in iter_texts(value):
@@ -165,19 +157,12 @@ class DatasetWriter:
                 return self.iri(text) or self.unsuitable(text, "no IRI")
             case ValueShape.IRI_OR_TEXT:
                 return self.iri(text) or self.literal(text)
-            case (
-                ValueShape.COUNT
-                | ValueShape.DECIMAL
-                | ValueShape.DURATION
-                | ValueShape.BOOLEAN
-            ):
-                return self._lexical(text, shape)
             case ValueShape.MAIL:
                 return self.mail(text)
-        raise ValueError(shape)  # never: the others have lines of their own
+        return self._lexical(text, shape)
 
     def _named(self, text: str, shape: ValueShape) -> tuple[str, list[str]]:
-        """Return what a vocabulary has a name for; else a node with this label."""
+        """Return the vocabulary's term for a text; else a node with this label."""
         name, kind = _NAMED[shape]
         known = name(text)
         if iri := self.iri(text) or (f"<{known}>" if known else ""):
@@ -187,7 +172,7 @@ class DatasetWriter:
         return node, [terms.statement(node, TYPE, f"<{DCTERMS}{kind}>"), *label]
 
     def date(self, text: str) -> str:
-        """Return a date or time with its datatype; a literal if it is free text."""
+        """Return a date or time with its datatype; a plain literal of free text."""
         found = _DATE(text)
         if found:
             year, month, day = found.groups()
@@ -216,18 +201,17 @@ class DatasetWriter:
         return self.literal(lexical, datatype=XSD + datatype)
 
     def hex_binary(self, text: str) -> str:
-        """Return a checksum value, with its datatype if it is written so."""
+        """Return a checksum value, typed if the text is hexadecimal."""
         datatype = f"{XSD}hexBinary" if _HEX(text) else ""
         return self.literal(text, datatype=datatype)
 
     def _statement(self, value: Any) -> Iterator[tuple[str, list[str]]]:
-        """Yield a node with a label, where a text says what an IRI would."""
+        """Yield the IRI, or a node with a text as its label."""
         if iri := self.iri(value):
             yield iri, []
             return
         node = self.new_blank()
-        lines = self._labels(node, f"<{RDFS}label>", value)
-        if lines:
+        if lines := self._labels(node, f"<{RDFS}label>", value):
             yield node, lines
 
     def _concept(self, value: Any) -> Iterator[tuple[str, list[str]]]:
@@ -237,8 +221,7 @@ class DatasetWriter:
             yield iri, []
             return
         node = self.new_blank()
-        lines = self._labels(node, f"<{SKOS}prefLabel>", value)
-        if lines:
+        if lines := self._labels(node, f"<{SKOS}prefLabel>", value):
             yield node, [terms.statement(node, TYPE, f"<{SKOS}Concept>"), *lines]
 
     def _labels(self, node: str, predicate: str, value: Any) -> list[str]:
@@ -257,7 +240,7 @@ class DatasetWriter:
         yield node, [terms.statement(node, TYPE, f"<{ADMS}Identifier>"), notation]
 
 
-# Vocabularies, and the class of what they have no name for (DCAT-AP 3.0, ranges).
+# Vocabularies, and the class of terms outside of them (DCAT-AP 3.0, ranges).
 _NAMED: Final = {
     ValueShape.FREQUENCY: (vocabularies.frequency, "Frequency"),
     ValueShape.LANGUAGE: (vocabularies.language, "LinguisticSystem"),
@@ -280,7 +263,7 @@ def iter_fields(
     subject: str,
     writer: DatasetWriter,
 ) -> Iterator[str]:
-    """Yield the lines of those fields of a table that are said."""
+    """Yield statements for the fields of a table that have values."""
     for field in table:
         value = fields.get(*field.keys)
         if value is None:
@@ -297,5 +280,5 @@ def iter_fields(
 
 
 def only_terms(lines: Iterable[str]) -> Iterator[str]:
-    """Leave out lines whose object was not written, as it was too long."""
+    """Leave out statements whose object was too long to be written."""
     return (line for line in lines if not line.endswith(">  .\n"))

@@ -176,10 +176,9 @@ NO_GENERATOR = b"""<html><body data-site-root="/" data-locale-root="/en/">
 
 
 def test_a_portal_by_its_generator() -> None:
-    """If a page names CKAN as generator, then portal and version are told."""
-    hint = recognize("https://h.example/data/dataset/a", CKAN_2_9)
-    assert hint is not None
-    assert (hint.url, hint.version) == ("https://h.example/data", "2.9.5")
+    """If a page names CKAN as generator, then the portal is recognized."""
+    found = recognize("https://h.example/data/dataset/a", CKAN_2_9)
+    assert found == "https://h.example/data"
 
 
 @pytest.mark.parametrize(
@@ -192,20 +191,17 @@ def test_a_portal_by_its_generator() -> None:
 )
 def test_a_generator_in_any_spelling(meta: bytes) -> None:
     """If the meta element is written in another way, then it is still found."""
-    hint = recognize("https://h.example/", b"<html>" + meta)
-    assert hint is not None
-    assert hint.url == "https://h.example"
+    assert recognize("https://h.example/", b"<html>" + meta) == "https://h.example"
 
 
 def test_a_portal_by_its_templates() -> None:
     """If a page hides its generator, then three marks of the templates tell."""
-    hint = recognize("https://h.example/en/dataset/trees", NO_GENERATOR)
-    assert hint is not None
-    assert hint.url == "https://h.example"
+    assert (
+        recognize("https://h.example/en/dataset/trees", NO_GENERATOR)
+        == "https://h.example"
+    )
     two = NO_GENERATOR.replace(b"data-", b"x-")
-    assert recognize("https://h.example/", two) is None
-    cookie = {"set-cookie": "ckan=abc; Path=/"}
-    assert recognize("https://h.example/", two, cookie) is not None
+    assert recognize("https://h.example/", two) == ""
 
 
 @pytest.mark.parametrize(
@@ -215,9 +211,9 @@ def test_a_portal_by_its_templates() -> None:
 def test_a_root_that_is_not_the_pages_own_is_not_believed(root: bytes) -> None:
     """If a page names another site or place as its root, then its URL decides."""
     page = CKAN_2_9.replace(b"https://h.example/data/", root)
-    hint = recognize("https://h.example/data/dataset/a", page)
-    assert hint is not None
-    assert hint.url == "https://h.example/data"
+    assert (
+        recognize("https://h.example/data/dataset/a", page) == "https://h.example/data"
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,15 +228,16 @@ def test_a_root_that_is_not_the_pages_own_is_not_believed(root: bytes) -> None:
 )
 def test_other_pages_are_no_portal(page: bytes) -> None:
     """If a page only speaks of CKAN, then it is no portal."""
-    assert recognize("https://h.example/x", page) is None
+    assert recognize("https://h.example/x", page) == ""
 
 
 def test_an_api_url_tells_without_a_page() -> None:
     """If a URL is one of the action API, then nothing has to be looked at."""
-    hint = recognize("https://h.example/data/api/3/action/package_show?id=a")
-    assert hint is not None
-    assert hint.url == "https://h.example/data"
-    assert recognize("https://h.example/api/v1/things") is None
+    assert (
+        recognize("https://h.example/data/api/3/action/package_show?id=a")
+        == "https://h.example/data"
+    )
+    assert recognize("https://h.example/api/v1/things") == ""
 
 
 @given(st.binary(max_size=300), st.text(max_size=20))

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.catalogs.ckan.deletions import (
-    DeletionLimits,
     check_listing,
     check_missing,
     iter_confirmations,
@@ -51,7 +50,6 @@ def test_more_are_missing_than_can_have_been_deleted() -> None:
     with pytest.raises(SourceFault) as caught:
         check_missing(n_missing=51, n_known=100)
     assert caught.value.fault.reason is Reason.BAD_ANSWER
-    check_missing(n_missing=100, n_known=100, limits=DeletionLimits(share=1.0))
 
 
 @given(st.lists(st.text(min_size=1, max_size=100), max_size=60), st.booleans())
