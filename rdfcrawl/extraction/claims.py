@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl import formats
-from rdfcrawl.formats import PackingKind
+from rdfcrawl.unpack.members import ARCHIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rdfcrawl.formats import DecidedBy, FormatDecision
     from rdfcrawl.html.extractors import CustomExtractor
-
-_ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
 
 
 class ExtractorClaim(NamedTuple):
@@ -70,7 +68,7 @@ def claim(
 
 def _is_compressed(decision: FormatDecision) -> bool:
     """Tell whether the document is to be decompressed before it is read."""
-    return decision.packing is not None and decision.packing not in _ARCHIVES
+    return decision.packing is not None and decision.packing not in ARCHIVES
 
 
 def _is_ours(decision: FormatDecision, head: bytes) -> bool:

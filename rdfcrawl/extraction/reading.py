@@ -444,7 +444,7 @@ class DocumentReading:
         be the URL-encoded URI that the member describes. As everywhere, an archive
         cannot write into the graphs of another site.
         """
-        from rdfcrawl.unpack.names import graph_of_member  # noqa: PLC0415
+        from rdfcrawl.unpack.members import graph_of_member  # noqa: PLC0415
 
         job = self._job
         graph = graph_of_member(packed.names[-1]) if packed.names else None

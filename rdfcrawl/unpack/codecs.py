@@ -1,6 +1,6 @@
-"""Incremental decoders of compressed streams, piece by piece.
+"""Incremental decoders of compressed streams.
 
-They bound what comes out at once, not how much in all; that is the caller's.
+Each piece of output is bounded; the caller bounds the total.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PIECE_BYTES: Final = 256 * 1024  # longest piece handed out, so a bomb stays small
-_KEPT_BYTES: Final = (
-    256 * 1024
-)  # of a stream's begin, to decode it again up to an error
+    from rdfcrawl.unpack.limits import UnpackLimits
+
+PIECE_BYTES: Final = 256 * 1024  # longest piece of output, so a bomb stays small
+_KEPT_BYTES: Final = 256 * 1024  # first bytes, kept to decode them again up to an error
 _TRAILER_BYTES: Final = 32  # at least what follows the data of a stream
-_STEP_BYTES: Final = 32 * 1024  # decoded at once: what an error behind them loses
+_STEP_BYTES: Final = 32 * 1024  # decoded at once, and lost if an error follows
 _ANY: Final = bytes(range(256))
 
-# What the libraries raise for broken input; nothing but them runs where it is caught.
+# Raised by the libraries for broken input; only their code runs where these are caught.
 _BROKEN: Final[tuple[Any, ...]] = (  # the C modules' classes are typed loosely
     igzip_lib.error,
     brotli.error,
@@ -50,7 +50,7 @@ _MEMORY_WORDS: Final = ("memory usage limit", "too much memory")
 
 
 class BrokenStream(Exception):
-    """Bytes cannot be decoded, or need more memory than allowed (`needs_memory`)."""
+    """Raised for bytes that are invalid, or need too much memory (`needs_memory`)."""
 
     def __init__(self, detail: str, *, needs_memory: bool = False) -> None:
         super().__init__(detail)
@@ -58,45 +58,39 @@ class BrokenStream(Exception):
 
     @classmethod
     def of(cls, error: Exception) -> BrokenStream:
-        """Return what a library's error says."""
+        """Return the exception for an error of a library."""
         detail = str(error)[:200]
         lower = detail.lower()
         return cls(detail, needs_memory=any(each in lower for each in _MEMORY_WORDS))
 
 
 class StreamCodec(Protocol):
-    """One stream of one coding.
-
-    Attributes:
-        is_complete: the stream has ended where it should.
-        garbage: begin of what follows the end and is no further frame.
-    """
+    """Decoder of one stream."""
 
     @property
     def is_complete(self) -> bool:
-        """See above."""
+        """Whether the stream has ended where it should."""
 
     @property
     def garbage(self) -> bytes:
-        """See above."""
+        """First bytes after the end that begin no further frame."""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to, at most `PIECE_BYTES` at a time.
+        """Yield the decoded `data`, at most `PIECE_BYTES` at a time.
 
         Raises:
-            BrokenStream: it is broken here.
+            BrokenStream: the data is invalid.
         """
 
 
-class FramedStreams:
-    """Streams of one coding, one after another, decoded as one.
+class _FramedStreams:
+    """Decoder of consecutive streams of one coding.
 
     Args:
-        make: given the first bytes, returns a decompressor shaped like those of the
-            standard library (`bz2`, `lzma`).
-        follow: first bytes a further stream may have; zeros before it are padding,
-            anything else is garbage that ends the decoding. All: whatever follows
-            is a stream; none: nothing follows.
+        make: given the first bytes, returns a decompressor with the interface of `bz2`
+            and `lzma`.
+        follow: first bytes of further streams. Zeros before one are padding; other
+            bytes are garbage, at which decoding ends.
     """
 
     def __init__(self, make: Callable[[bytes], Any], *, follow: bytes = _ANY) -> None:
@@ -107,7 +101,6 @@ class FramedStreams:
         self.garbage = b""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
         if self._stream is None:
             data = self._begin(data)
         while (stream := self._stream) is not None:
@@ -126,7 +119,7 @@ class FramedStreams:
                 data = b""
 
     def _begin(self, data: bytes) -> bytes:
-        """Open the next stream, if there is one; return its bytes."""
+        """Open the next stream, if any; return its bytes."""
         if self.garbage:
             return b""
         if self.is_complete and self._follow is not _ANY:
@@ -143,13 +136,13 @@ class FramedStreams:
         return data
 
 
-class CarefulCodec:
-    """A codec that yields what it decodes up to an error; `make` returns it new.
+class _CarefulCodec:
+    """Wrapper of a codec that yields the output up to an error.
 
-    The libraries raise, and what they had decoded of the bytes given last is lost: all
-    of a short document. So the last bytes, which may be a checksum, are given one by
-    one, and a stream broken near its begin is decoded again in short parts. A stream
-    broken further on loses what was decoded last.
+    The libraries raise and discard the output of the latest input, which may be all of
+    a short document. So the last bytes, perhaps a checksum, are passed one by one, and
+    a stream with an error near its beginning is decoded again in short parts. An error
+    further on loses the latest output.
     """
 
     def __init__(self, make: Callable[[], StreamCodec]) -> None:
@@ -160,16 +153,13 @@ class CarefulCodec:
 
     @property
     def is_complete(self) -> bool:
-        """The stream has ended."""
         return self._codec.is_complete
 
     @property
     def garbage(self) -> bytes:
-        """Begin of what follows the end."""
         return self._codec.garbage
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
         self._n_in += len(data)
         try:
             for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
@@ -186,7 +176,7 @@ class CarefulCodec:
             self._kept.clear()
 
     def _again(self, data: bytes) -> Iterator[bytes]:
-        """Yield what comes between what was handed out and the error."""
+        """Yield the output between the last piece and the error."""
         codec, n_known = self._make(), self._n_out
         with suppress(BrokenStream):
             for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
@@ -200,8 +190,8 @@ def _parts(data: bytes, n_bytes: int) -> Iterator[bytes]:
     return (data[i : i + n_bytes] for i in range(0, len(data), n_bytes))
 
 
-class Brotli:
-    """br (RFC 7932); its windows are at most 16 MiB."""
+class _Brotli:
+    """Decoder of brotli, whose windows are at most 16 MiB."""
 
     # The library rounds its limit up to the end of a block, at most twice as much.
     _LIMIT: Final = _STEP_BYTES
@@ -212,11 +202,9 @@ class Brotli:
 
     @property
     def is_complete(self) -> bool:
-        """The stream has ended."""
         return bool(self._stream.is_finished())
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
         if self._stream.is_finished():
             self.garbage = self.garbage or data
             return
@@ -235,9 +223,9 @@ class Brotli:
 
 
 class Deflate64:
-    """Deflate64, of zip and 7z: deflate with windows of 64 KiB."""
+    """Decoder of Deflate64, in zip and 7z: deflate with windows of 64 KiB."""
 
-    # The library has no limit on its output; deflate grows by 1032 at most.
+    # The library does not limit its output; deflate grows by 1032 at most.
     _STEP: Final = PIECE_BYTES // 1032
 
     def __init__(self) -> None:
@@ -246,11 +234,11 @@ class Deflate64:
 
     @property
     def is_complete(self) -> bool:
-        """The stream has ended."""
+        """Whether the stream has ended."""
         return bool(self._stream.eof)
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
+        """Yield the decoded `data`; see `StreamCodec`."""
         for start in range(0, len(data), self._STEP):
             if self._stream.eof:
                 return
@@ -263,19 +251,19 @@ class Deflate64:
 
 
 class StoredCodec:
-    """No coding at all."""
+    """Decoder of uncompressed bytes."""
 
     is_complete = True
     garbage = b""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the bytes themselves."""
+        """Yield `data` itself."""
         if data:
             yield data
 
 
 class SizedStream:
-    """A stream that ends after so many bytes, whatever its coding says."""
+    """Wrapper of a codec that ends the stream after so many bytes."""
 
     garbage = b""
 
@@ -284,11 +272,11 @@ class SizedStream:
 
     @property
     def is_complete(self) -> bool:
-        """All bytes came."""
+        """Whether all bytes were decoded."""
         return not self._n_left
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
+        """Yield the decoded `data`; see `StreamCodec`."""
         if not self._n_left:
             return
         for piece in self._codec.pieces(data):
@@ -300,7 +288,7 @@ class SizedStream:
 
 
 def gzip() -> StreamCodec:
-    """Return a decoder of gzip, members in a row (RFC 1952 2.2); CRCs are checked."""
+    """Return a decoder of consecutive gzip members (RFC 1952 2.2), with their CRCs."""
     return _careful(
         lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
         follow=b"\x1f",
@@ -308,7 +296,7 @@ def gzip() -> StreamCodec:
 
 
 def deflate(*, is_bare: bool | None = None) -> StreamCodec:
-    """Return a decoder of deflate; bare (RFC 1951), wrapped (RFC 1950), or either."""
+    """Return a decoder of deflate, bare (RFC 1951) or in zlib format (RFC 1950)."""
 
     def make(data: bytes) -> Any:
         # RFC 1950 2.2: the low four bits of the first byte are 8, or it is bare.
@@ -320,13 +308,13 @@ def deflate(*, is_bare: bool | None = None) -> StreamCodec:
 
 
 def bzip2() -> StreamCodec:
-    """Return a decoder of bzip2, streams in a row."""
+    """Return a decoder of consecutive bzip2 streams."""
     return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
 
 
 def xz(memory_bytes: int) -> StreamCodec:
-    """Return a decoder of xz, streams in a row with padding."""
-    limit = memory_bytes + 2**20  # of all it allocates, not only the dictionary
+    """Return a decoder of consecutive xz streams with padding."""
+    limit = memory_bytes + 2**20  # for what is allocated beside the dictionary
     return _careful(
         lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
     )
@@ -340,34 +328,32 @@ def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
 
 
 def zstandard(window_log: int) -> StreamCodec:
-    """Return a decoder of zstd (RFC 8878), windows up to two to the `window_log`."""
+    """Return a decoder of zstd (RFC 8878) with windows up to 2**`window_log`."""
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log}
     return _careful(lambda _: zstd.ZstdDecompressor(options=options))
 
 
 def lz4_frames() -> StreamCodec:
-    """Return a decoder of lz4, frames in a row (LZ4 frame format 1.6)."""
+    """Return a decoder of consecutive lz4 frames (LZ4 frame format 1.6)."""
     return _careful(lambda _: lz4.frame.LZ4FrameDecompressor())
 
 
 def br() -> StreamCodec:
     """Return a decoder of brotli (RFC 7932)."""
-    return CarefulCodec(Brotli)
+    return _CarefulCodec(_Brotli)
 
 
 def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
-    return CarefulCodec(lambda: FramedStreams(make, follow=follow))
+    return _CarefulCodec(lambda: _FramedStreams(make, follow=follow))
 
 
-def codec_of(
-    packing: PackingKind, *, memory_bytes: int, window_log: int
-) -> StreamCodec:
-    """Return a decoder of a packing that is no archive."""
+def codec_of(packing: PackingKind, limits: UnpackLimits) -> StreamCodec:
+    """Return a decoder of a compressed stream."""
     make: dict[PackingKind, Callable[[], StreamCodec]] = {
         PackingKind.GZIP: gzip,
         PackingKind.BZIP2: bzip2,
-        PackingKind.XZ: lambda: xz(memory_bytes),
-        PackingKind.ZSTD: lambda: zstandard(window_log),
+        PackingKind.XZ: lambda: xz(limits.codec_memory_bytes),
+        PackingKind.ZSTD: lambda: zstandard(limits.window_log),
         PackingKind.BROTLI: br,
         PackingKind.LZ4: lz4_frames,
     }

@@ -1,4 +1,4 @@
-"""The documents in a packed thing, one after another."""
+"""Yield the documents in compressed files and archives, one after another."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.formats import PackingKind
 from rdfcrawl.unpack.codecs import codec_of
-from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
-from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
+from rdfcrawl.unpack.limits import PackingLayer, UnpackMeter
+from rdfcrawl.unpack.members import ARCHIVES
+from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch, ScratchTee
 from rdfcrawl.unpack.seven_zip import iter_seven_zip
 from rdfcrawl.unpack.streams import PieceStream, buffered, decoded, whole_if_short
 from rdfcrawl.unpack.tar import iter_tar
-from rdfcrawl.unpack.tee import ScratchTee
 from rdfcrawl.unpack.zip import iter_zip
 
 if TYPE_CHECKING:
@@ -29,21 +29,20 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.formats import FormatDecision
-    from rdfcrawl.unpack.archive import ArchiveEntry
     from rdfcrawl.unpack.limits import UnpackLimits
+    from rdfcrawl.unpack.members import ArchiveEntry
     from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
-# Something was not read, if one of these was noted.
+# Faults of documents that were not, or not completely, read.
 INCOMPLETE: Final = frozenset(
     {
         *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM, Reason.ENCRYPTED),
         *(Reason.TOO_MANY_MEMBERS, Reason.TOO_DEEP),
     }
 )
-_ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
-MEMORY_SCRATCH_BYTES: Final = 64 * 2**20  # where no other scratch is given
+_MEMORY_SCRATCH_BYTES: Final = 64 * 2**20
 
-# Files of archives that are no data, however the archive is called.
+# Members without RDF, even if the name of the archive promises RDF.
 _PROSE: Final = re.compile(
     r"(?:readme|licen[cs]e|copying|copyright|change(?:s|log)|notice|authors|"
     r"manifest|todo|news|install|makefile)(?![a-z])",
@@ -59,16 +58,16 @@ _NO_RDF: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedDocument:
-    """A document in a packed thing; read it before the next one is asked for.
+    """An unpacked document, to be read before the next one is taken.
 
     Attributes:
-        names: of the members that it is in, from the outside in; empty if there is
-            no archive around it.
-        name: all of them as one, different from those of the other documents.
-        file_name: of the innermost, or of what is unpacked; packings left out.
-        packings: what it is packed in, from the outside in.
-        source: its bytes; they end where something is wrong with them.
-        decision: what it is to be read as.
+        names: of the members around the document, from the outside in; empty if there
+            is no archive.
+        name: unique name made of all `names`.
+        file_name: of the innermost member, or of the URL; without packings.
+        packings: from the outside in.
+        source: the bytes, which end at a fault.
+        decision: on the format.
     """
 
     names: tuple[str, ...]
@@ -94,27 +93,27 @@ def iter_documents(
     log: FaultLog,
     is_read: Callable[[str, ByteSource, FormatDecision], bool] = _is_html,
 ) -> Iterator[PackedDocument]:
-    """Yield the documents in what is packed, in order, packings in it unfolded.
+    """Yield the documents in a compressed file or archive, in order.
 
-    A document's format is told by its own name and content. One without extension
-    inherits from the names around it, or from the media type. Members that are no
-    RDF are passed by and noted; folders, links and devices only counted.
+    The format of a document is detected by its name and content; without extension, by
+    the names around it or the media type. Members that are not RDF are skipped with a
+    fault; folders, links and devices are only counted.
 
     Args:
-        source: of what was published.
-        packing: what it is packed in.
-        url: where it was published.
-        media_type: of its Content-Type, or empty.
-        limits: on all of it.
-        scratch: for what must be read out of order; None: a little in memory.
-        log: takes the faults; one of `INCOMPLETE` says that something is not there.
-        is_read: given the file name and the begin of a member, tells whether extractors
-            read it, what is no serialization of RDF included.
+        source: the published bytes.
+        packing: of these.
+        url: of the source.
+        media_type: of the Content-Type, or empty.
+        limits: on all documents together.
+        scratch: for data to be read out of order; None: a little memory.
+        log: takes the faults, of which those in `INCOMPLETE` mean missing documents.
+        is_read: whether extractors read a member that is not RDF, given its file name
+            and first bytes.
 
     Raises:
         OSError: the source cannot be read.
     """
-    scratch = scratch or MemoryScratch(MEMORY_SCRATCH_BYTES)
+    scratch = scratch or MemoryScratch(_MEMORY_SCRATCH_BYTES)
     unpacking = _Unpacking(limits, scratch, log, is_read)
     with source.open() as file:
         layer = PackingLayer(UnpackMeter(limits), is_container=True)
@@ -126,13 +125,7 @@ def iter_documents(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Bytes that pass by.
-
-    Attributes:
-        file: gives them.
-        layer: that they come from.
-        reopen: gives them again; None if it cannot.
-    """
+    """A stream from a layer; `reopen` returns the bytes again, if possible."""
 
     file: io.BufferedReader
     layer: PackingLayer
@@ -141,12 +134,13 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where something is, and what the names around it tell.
+    """The names around a document, which may tell its format.
 
     Attributes:
-        hint: file name around it that tells a format, or the outermost one.
-        media_type: of the whole if it names a format of RDF, or empty.
-        own: file name of the member, or empty; packings that are undone left out.
+        hint: innermost file name around the document that tells a format, or the
+            outermost one.
+        media_type: of the source if it names a format of RDF, or empty.
+        own: file name of the member without decoded packings, or empty.
     """
 
     hint: str
@@ -158,13 +152,13 @@ class _Place:
     @classmethod
     def of(cls, url: str, media_type: str) -> _Place:
         declared = formats.format_of_media_type(media_type)
-        # A packed thing is not a page, whatever the server calls it.
+        # Packed bytes are not a page, whatever the server calls them.
         if declared is None or declared is formats.HTML:
             media_type = ""
         return cls(hint=url, media_type=media_type)
 
     def packed_in(self, packing: PackingKind) -> _Place:
-        """Return the place of what is in it."""
+        """Return the place of the content of a packing."""
         packings = (*self.packings, packing.value)
         if self.names:
             return replace(self, packings=packings, own=formats.name_inside(self.own))
@@ -178,8 +172,8 @@ class _Place:
         return replace(self, names=names, own=own)
 
     def decide(self, head: bytes) -> FormatDecision:
-        """Decide what it is, by its own name, its content, the names around it."""
-        if self.own.startswith("._"):  # what macOS knows of a file of this name
+        """Decide on the format by own name, content and the names around."""
+        if self.own.startswith("._"):  # metadata of macOS on a file of this name
             return formats.decide("", "", head)
         if self.own:
             decision = formats.decide("", self.own, head)
@@ -194,11 +188,11 @@ class _Place:
 
 
 class _Unpacking:
-    """One packed thing.
+    """The unpacking of one source.
 
     Attributes:
         n_found: documents.
-        n_noted: faults, those that follow from others included.
+        n_noted: faults, including those caused by others.
     """
 
     def __init__(
@@ -217,12 +211,12 @@ class _Unpacking:
     def walk(
         self, stream: _Stream, packing: PackingKind, place: _Place
     ) -> Iterator[PackedDocument]:
-        """Yield the documents in a stream that is packed."""
+        """Yield the documents in a packed stream."""
         place = place.packed_in(packing)
         if len(place.packings) > self._limits.depth:
             detail = " in ".join(reversed(place.packings))
             self._note(SourceFault(Reason.TOO_DEEP, detail), stream.layer)
-        elif packing in _ARCHIVES:
+        elif packing in ARCHIVES:
             yield from self._members(stream, packing, place)
         else:
             yield from self._offer(self._decompress(stream, packing, place), place)
@@ -238,17 +232,17 @@ class _Unpacking:
         file = PieceStream(pieces(stream.file, layer), note=self._note, layer=layer)
         if reopen is None:
             return _Stream(buffered(file), layer, None)
-        return _Stream(buffered(file), layer, partial(_again, reopen, pieces, layer))
+
+        def again() -> BinaryIO:
+            upstream = reopen()
+            return _again(layer, partial(pieces, upstream), upstream)
+
+        return _Stream(buffered(file), layer, again)
 
     def _decoded(
         self, packing: PackingKind, file: BinaryIO, layer: PackingLayer, *, what: str
     ) -> Iterator[bytes]:
-        codec = codec_of(
-            packing,
-            memory_bytes=self._limits.codec_memory_bytes,
-            window_log=self._limits.window_log,
-        )
-        return decoded(file.read, codec, layer, what=what)
+        return decoded(file.read, codec_of(packing, self._limits), layer, what=what)
 
     # -- archives ------------------------------------------------------------------
 
@@ -284,7 +278,7 @@ class _Unpacking:
         return iter_seven_zip(blob, layer, note)
 
     def _blob(self, stream: _Stream) -> SeekableBytes:
-        """Return the bytes so that they can be read in any order."""
+        """Return the bytes for reading in any order."""
         raw: object = stream.file.raw
         if isinstance(raw, io.BytesIO):
             return MemoryBlob(raw.getvalue())
@@ -298,19 +292,13 @@ class _Unpacking:
     def _member(self, entry: ArchiveEntry) -> _Stream:
         layer = entry.layer
         file = PieceStream(entry.pieces(layer), note=self._note, layer=layer)
-        if not entry.is_reopenable:
-            return _Stream(buffered(file), layer, None)
-
-        def again() -> BinaryIO:
-            own = PackingLayer(layer.meter.again())
-            return buffered(PieceStream(entry.pieces(own), note=_ignore, layer=own))
-
+        again = partial(_again, layer, entry.pieces) if entry.is_reopenable else None
         return _Stream(buffered(file), layer, again)
 
     # -- documents -----------------------------------------------------------------
 
     def _offer(self, stream: _Stream, place: _Place) -> Iterator[PackedDocument]:
-        """Yield what a stream is: a document, or those in it."""
+        """Yield the document in a stream, or the documents packed in it."""
         with stream.file as file:
             head = file.peek(formats.HEAD_BYTES)[: formats.HEAD_BYTES]
             decision = place.decide(head)
@@ -356,7 +344,7 @@ class _Unpacking:
         return ByteSource(stream=stream.file, reopen=stream.reopen)
 
     def _name(self, place: _Place) -> str:
-        """Return the names as one; an archive may have a name more than once."""
+        """Return a unique name; archives may repeat names."""
         name = "!/".join(place.names)
         if place.names:
             self._n_by_name[hash(name)] += 1
@@ -376,7 +364,7 @@ class _Unpacking:
 
     def _note(self, fault: SourceFault, layer: PackingLayer) -> None:
         self.n_noted += 1
-        # What is in something that was cut off is cut off too.
+        # The content of a stream that was cut off is cut off too.
         if fault.fault.reason is not Reason.BAD_ARCHIVE or not layer.is_within_cut():
             self._log.note(fault.fault.reason, fault.fault.detail)
 
@@ -388,16 +376,16 @@ def _as_buffered(file: BinaryIO) -> io.BufferedReader:
 
 
 def _again(
-    reopen: Callable[[], BinaryIO],
-    pieces: Callable[[BinaryIO, PackingLayer], Iterator[bytes]],
     layer: PackingLayer,
+    pieces: Callable[[PackingLayer], Iterator[bytes]],
+    upstream: BinaryIO | None = None,
 ) -> BinaryIO:
-    """Return a compressed stream once more, with the same limits."""
-    file, own = reopen(), PackingLayer(layer.meter.again())
+    """Return the bytes of a layer again, with the same limits."""
+    own = PackingLayer(layer.meter.again())
     return buffered(
-        PieceStream(pieces(file, own), note=_ignore, layer=own, upstream=file)
+        PieceStream(pieces(own), note=_ignore, layer=own, upstream=upstream)
     )
 
 
 def _ignore(fault: SourceFault, layer: PackingLayer) -> None:
-    """Take a fault that is noted already."""
+    """Ignore a fault that was noted in the first reading."""

@@ -1,25 +1,27 @@
-"""How much is unpacked of one thing."""
+"""Limits on unpacking, and the counters that enforce them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-RATIO_FREE_BYTES = 2**20  # what is short may compress as well as it likes
+from rdfcrawl.errors import Reason, SourceFault
+
+RATIO_FREE_BYTES = 2**20  # short content may compress as well as it likes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackLimits:
-    """Bounds on what one packed thing unpacks to; what came before one is kept.
+    """Limits on one packed document; output before a limit is kept.
 
     Attributes:
-        n_bytes: bytes that all its layers decode to together: `x.nt.gz` counts once,
-            `x.nt.gz` in a compressed zip twice. As the longest dump that is fetched.
+        n_bytes: output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a
+            compressed zip twice. As large as the longest dump that is fetched.
         ratio: decoded to encoded bytes, beyond the first 1 MiB decoded: of each
-            layer by itself, and of all layers together to what was published.
-        n_members: entries of all archives in it, folders and the like included.
-        depth: packings in one another; `x.tar.gz` has two.
-        seekable_bytes: longest archive in another packing that is put aside to be
-            read out of order (zip and 7z have their directories at the end).
+            layer, and of all layers to the published bytes.
+        n_members: entries of all archives, including folders.
+        depth: of nested packings; `x.tar.gz` has two.
+        seekable_bytes: longest packed archive that is spooled to be read out of order
+            (zip and 7z have their directories at the end).
         codec_memory_bytes: window or dictionary of one decoder. 128 MiB is what
             `zstd --ultra -22` asks for, and twice that of `xz -9` and `7z -mx=9`.
     """
@@ -33,5 +35,110 @@ class UnpackLimits:
 
     @property
     def window_log(self) -> int:
-        """The largest power of two within `codec_memory_bytes`, as its exponent."""
+        """Exponent of the largest power of two within `codec_memory_bytes`."""
         return min(31, max(10, self.codec_memory_bytes.bit_length() - 1))
+
+
+class UnpackMeter:
+    """Counts over all layers of one packed document.
+
+    Attributes:
+        n_in: published bytes read.
+        n_out: bytes that all layers decoded to.
+        is_over: a limit on the whole was passed: nothing more is read.
+    """
+
+    __slots__ = ("_n_members", "is_over", "limits", "n_in", "n_out")
+
+    def __init__(self, limits: UnpackLimits, *, n_in: int = 0) -> None:
+        self.limits = limits
+        self.n_in = n_in
+        self.n_out = 0
+        self._n_members = 0
+        self.is_over = False
+
+    def again(self) -> UnpackMeter:
+        """Return a meter for a second reading, with the same limits."""
+        return UnpackMeter(self.limits, n_in=self.n_in)
+
+    def count_member(self) -> None:
+        """Count an entry of an archive.
+
+        Raises:
+            SourceFault: `TOO_MANY_MEMBERS`.
+        """
+        self._n_members += 1
+        if self._n_members > self.limits.n_members:
+            self.is_over = True
+            detail = f"more than {self.limits.n_members}"
+            raise SourceFault(Reason.TOO_MANY_MEMBERS, detail)
+
+
+class PackingLayer:
+    """Counts of one packing, within its outer layers.
+
+    Args:
+        meter: of the whole.
+        outer: layer that this one reads from; None for the published bytes.
+        is_container: the layer only groups members, which are decoded one by one.
+
+    Attributes:
+        is_cut: the layer ended early, so that inner layers must end early too.
+    """
+
+    __slots__ = ("_hides", "_outer", "is_cut", "meter", "n_in", "n_out")
+
+    def __init__(
+        self,
+        meter: UnpackMeter,
+        outer: PackingLayer | None = None,
+        *,
+        is_container: bool = False,
+    ) -> None:
+        self.meter = meter
+        self._outer = outer
+        is_published = outer is None or not outer._hides  # noqa: SLF001
+        self._hides: bool = not (is_container and is_published)
+        self.n_in = 0
+        self.n_out = 0
+        self.is_cut = False
+
+    def inside(self, *, is_container: bool = False) -> PackingLayer:
+        """Return a layer that reads from this one."""
+        return PackingLayer(self.meter, self, is_container=is_container)
+
+    def is_within_cut(self) -> bool:
+        """Return whether this or an outer layer ended early."""
+        return self.is_cut or (self._outer is not None and self._outer.is_within_cut())
+
+    def take(self, n_bytes: int) -> None:
+        """Count encoded bytes."""
+        self.n_in += n_bytes
+        if self._outer is None or not self._outer._hides:  # noqa: SLF001
+            self.meter.n_in += n_bytes
+
+    def give(self, n_bytes: int) -> None:
+        """Count decoded bytes.
+
+        Raises:
+            SourceFault: `TOO_LARGE`, by bytes or ratio, of this layer or of all.
+        """
+        meter, limits = self.meter, self.meter.limits
+        self.n_out += n_bytes
+        meter.n_out += n_bytes
+        if meter.n_out > limits.n_bytes:
+            meter.is_over = True
+            detail = f"unpacks to more than {limits.n_bytes} bytes"
+            raise SourceFault(Reason.TOO_LARGE, detail)
+        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):
+            raise _bomb("ratio", self, limits)
+        if meter.n_out > max(RATIO_FREE_BYTES, meter.n_in * limits.ratio):
+            meter.is_over = True
+            raise _bomb("ratio over all", meter, limits)
+
+
+def _bomb(
+    what: str, counts: PackingLayer | UnpackMeter, limits: UnpackLimits
+) -> SourceFault:
+    told = f"{counts.n_in} bytes unpack to {counts.n_out}"
+    return SourceFault(Reason.TOO_LARGE, f"{what} over {limits.ratio:g}: {told}")

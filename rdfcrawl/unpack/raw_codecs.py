@@ -1,4 +1,4 @@
-"""Decoders by the properties that zip and 7z keep of them: LZMA, LZMA2, BCJ."""
+"""Create LZMA, LZMA2 and BCJ decoders from the properties in zip and 7z headers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.unpack.codecs import StreamCodec
 
 _LEAST_DICTIONARY: Final = 4096
-# Ids of 7z, old and new ones: filters of machine code, which some writers apply to
-# whatever they pack.
+# Old and new 7z ids of filters for machine code, which some writers apply to any data.
 _FILTERS: Final = {
     b"\x03\x03\x01\x03": lzma.FILTER_X86,
     b"\x04": lzma.FILTER_X86,
@@ -34,11 +33,9 @@ _CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 
 
 def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
-    """Return a decoder of LZMA.
+    """Return a decoder of LZMA with a dictionary of at most so many bytes.
 
-    Args:
-        properties: `(pb * 5 + lp) * 9 + lc` and the size of the dictionary.
-        max_bytes: largest dictionary.
+    `properties` are `(pb * 5 + lp) * 9 + lc` and the size of the dictionary.
 
     Raises:
         SourceFault: `BAD_ARCHIVE`, or `TOO_LARGE` for the dictionary.
@@ -47,7 +44,7 @@ def lzma1(properties: bytes, max_bytes: int) -> StreamCodec:
         raise _bad("LZMA")
     rest, lc = divmod(properties[0], 9)
     pb, lp = divmod(rest, 5)
-    if lc + lp > 4:  # as all decoders of today
+    if lc + lp > 4:  # as in all current decoders
         raise _bad("LZMA")
     size = _checked(int.from_bytes(properties[1:5], "little"), max_bytes)
     return codecs.raw_lzma(
@@ -69,21 +66,19 @@ def lzma2(properties: bytes, max_bytes: int) -> StreamCodec:
 
 
 def branch_filter(method: bytes, n_bytes: int) -> StreamCodec | None:
-    """Return what undoes a filter of machine code (BCJ); None if it is none.
+    """Return a decoder of a filter for machine code (BCJ); None for another method.
 
-    Args:
-        method: id of 7z.
-        n_bytes: that go through it.
+    `method` is an id of 7z; `n_bytes` is the length of the data.
     """
     found = _FILTERS.get(method)
     return None if found is None else _Filter(found, n_bytes)
 
 
 class _Filter:
-    """As many bytes come out as go in, the last ones late.
+    """Decoder of a filter, which delays the last bytes.
 
-    liblzma has filters before LZMA2 alone: so the bytes are given to it as chunks of
-    LZMA2 that are not compressed.
+    liblzma only supports filters in front of LZMA2, so that the bytes are passed to it
+    as uncompressed chunks of LZMA2.
     """
 
     is_complete = True
@@ -95,7 +90,6 @@ class _Filter:
         self._n_left = n_bytes
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to; see `StreamCodec`."""
         data = data[: self._n_left]
         self._n_left -= len(data)
         for start in range(0, len(data), _CHUNK_BYTES):

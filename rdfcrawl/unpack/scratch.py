@@ -1,102 +1,68 @@
-"""Spool what must be read out of order: in memory, or in one file."""
+"""Spool bytes that must be read out of order or twice: in memory, or in one file."""
 
 from __future__ import annotations
 
 import io
 import mmap
 import os
+from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.errors import PASSING, Reason, SourceFault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import BinaryIO
 
     Buffer = bytes | bytearray | memoryview
 
 BLOCK_BYTES: Final = 256 * 1024
 _FULL: Final = "no room to read it out of order"
-_SHARE: Final = 4  # who has put aside the fourth part of a disk is not its victim
+_SHARE: Final = 4  # whoever has filled a fourth of a disk is not the disk's victim
 
 
 class SeekableBytes(Protocol):
-    """Bytes that can be read in any order.
-
-    Attributes:
-        n_bytes: how many there are.
-    """
+    """Bytes that can be read in any order."""
 
     @property
     def n_bytes(self) -> int:
-        """See above."""
+        """Length."""
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from there; less at the end."""
+        """Return so many bytes from an offset; fewer at the end."""
 
     def close(self) -> None:
         """Free the bytes; closing twice does nothing."""
 
 
 class SpooledBytes(SeekableBytes, Protocol):
-    """Bytes that were put aside."""
+    """Bytes in a scratch space."""
 
     def append(self, data: Buffer) -> None:
-        """Add bytes to the blob that was begun last and is open (`TOO_LARGE`)."""
+        """Add bytes to the last blob that was begun and is open (`TOO_LARGE`)."""
 
     def map(self) -> memoryview:
-        """Return all bytes as one buffer; release it before `close`."""
-
-    def open(self) -> BinaryIO:
-        """Return the bytes as a stream from their begin."""
+        """Return all bytes as one buffer, to be released before `close`."""
 
 
-class ScratchSpace(Protocol):
-    """Where bytes are put aside.
+class ScratchSpace(ABC):
+    """A place to spool bytes.
 
     Attributes:
-        refusal: number of the error by which a disk has kept somebody from it who
-            could not do without, and which may pass; 0: there was none.
+        refusal: `errno` of a disk that refused bytes which were needed, and may take
+            them later; 0 if there was none.
     """
-
-    refusal: int
-
-    def begin(self) -> SpooledBytes:
-        """Return an empty place; close it."""
-
-    def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
-        """Spool the rest of a stream (`TOO_LARGE`); close what is returned."""
-
-
-class BlobStream(io.RawIOBase):
-    """A blob as a stream; wrap it into a `BufferedReader`."""
-
-    def __init__(self, blob: SeekableBytes) -> None:
-        self._blob = blob
-        self._at = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer; zero bytes mean the end."""
-        data = self._blob.read_at(self._at, len(buffer))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-class _Scratch:
-    """The base of both kinds of scratch space."""
 
     refusal = 0
 
+    @abstractmethod
     def begin(self) -> SpooledBytes:
-        raise NotImplementedError
+        """Return an empty blob, to be closed."""
 
     def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
-        """Put the rest of a stream aside; see `ScratchSpace`."""
+        """Spool the rest of a stream (`TOO_LARGE`); return the blob, to be closed."""
         held = self.begin()
         try:
             while data := stream.read(BLOCK_BYTES):
@@ -108,6 +74,19 @@ class _Scratch:
         return held
 
 
+class BlobReader:
+    """Reader of the part of a blob between two offsets."""
+
+    def __init__(self, blob: SeekableBytes, begin: int, end: int) -> None:
+        self._blob, self._at, self._end = blob, begin, min(end, blob.n_bytes)
+
+    def read(self, n_bytes: int) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        data = self._blob.read_at(self._at, max(0, min(n_bytes, self._end - self._at)))
+        self._at += len(data)
+        return data
+
+
 class MemoryBlob:
     """Bytes in memory."""
 
@@ -116,7 +95,7 @@ class MemoryBlob:
         self.n_bytes = len(self._data)
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from there; less at the end."""
+        """Return so many bytes from an offset; fewer at the end."""
         return bytes(self._data[offset : offset + n_bytes])
 
     def close(self) -> None:
@@ -124,7 +103,7 @@ class MemoryBlob:
 
 
 class FileBlob:
-    """A file that is open for reading; closes it."""
+    """A file that is open for reading, and is closed with the blob."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -132,7 +111,7 @@ class FileBlob:
         self.n_bytes = os.fstat(self._fd).st_size
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
-        """Return so many bytes from there; less at the end."""
+        """Return so many bytes from an offset; fewer at the end."""
         return _read_at(self._fd, offset, n_bytes)
 
     def close(self) -> None:
@@ -140,25 +119,21 @@ class FileBlob:
         self._file.close()
 
 
-class MemoryScratch(_Scratch):
-    """Puts aside in memory.
-
-    Args:
-        max_bytes: that are held at once.
-    """
+class MemoryScratch(ScratchSpace):
+    """Scratch space in memory, of so many bytes at once."""
 
     def __init__(self, max_bytes: int) -> None:
         self._n_free = max_bytes
 
     def begin(self) -> SpooledBytes:
-        """Return an empty place; close it."""
+        """Return an empty blob, to be closed."""
         return _HeldInMemory(self)
 
     def take(self, n_bytes: int) -> None:
-        """Take room; negative gives it back.
+        """Reserve bytes; a negative number frees them.
 
         Raises:
-            SourceFault: `TOO_LARGE` if there is not enough.
+            SourceFault: `TOO_LARGE`.
         """
         if n_bytes > self._n_free:
             raise SourceFault(Reason.TOO_LARGE, _FULL)
@@ -184,23 +159,20 @@ class _HeldInMemory:
     def map(self) -> memoryview:
         return memoryview(self._data)
 
-    def open(self) -> BinaryIO:
-        return _stream_of(self)
-
     def close(self) -> None:
         self._scratch.take(-len(self._data))
         self._data = bytearray()
 
 
-class FileScratch(_Scratch):
-    """Puts aside in one file, that is there already: nothing else is opened.
+class FileScratch(ScratchSpace):
+    """Scratch space in one open file; no other file is opened.
 
-    Places lie behind one another, as what is nested needs them: room is free again
-    when all that were begun later are closed too.
+    Blobs lie behind one another, as nested archives need them: space is free again
+    when all blobs that were begun later are closed too.
 
     Args:
-        fd: open for reading and writing; what is in it is overwritten.
-        max_bytes: longest that the file may get.
+        fd: open for reading and writing; its content is overwritten.
+        max_bytes: largest size of the file.
     """
 
     def __init__(self, fd: int, max_bytes: int) -> None:
@@ -209,30 +181,25 @@ class FileScratch(_Scratch):
         self._open: list[_HeldInFile] = []
 
     def begin(self) -> SpooledBytes:
-        """Return an empty place; close it."""
+        """Return an empty blob, to be closed."""
         held = _HeldInFile(self, self._end())
         self._open.append(held)
         return held
 
     def is_last(self, held: _HeldInFile) -> bool:
-        """Return whether nothing lies behind a blob."""
+        """Return whether no blob lies behind this one."""
         return bool(self._open) and self._open[-1] is held
 
     def drop(self, held: _HeldInFile) -> None:
-        """Forget a place, and give back the room that is free now."""
+        """Forget a blob; empty the file after the last one."""
         self._open = [each for each in self._open if each is not held]
         if not self._open and not held.is_mapped():
-            # The process may not be allowed to; then the room is used again.
+            # The process may not be allowed to; then the space is used again.
             with suppress(OSError):
                 os.ftruncate(self.fd, 0)
 
     def note(self, error: OSError, n_bytes: int) -> None:
-        """Take note of what the disk has refused.
-
-        Args:
-            error: says so.
-            n_bytes: were written before.
-        """
+        """Record what the disk refused after so many bytes were written."""
         facts = os.fstatvfs(self.fd)
         is_large = n_bytes * _SHARE > facts.f_blocks * facts.f_frsize
         if error.errno in PASSING and not is_large:
@@ -291,11 +258,75 @@ class _HeldInFile:
                 return True
         return False
 
-    def open(self) -> BinaryIO:
-        return _stream_of(self)
-
     def close(self) -> None:
         self._scratch.drop(self)
+
+
+class ScratchTee:
+    """Two readers of one stream: the first spools what the second may read.
+
+    Where the scratch space is full, the first reader goes on without, and there is no
+    second one.
+    """
+
+    def __init__(self, stream: BinaryIO, scratch: ScratchSpace) -> None:
+        self._stream = stream
+        self._scratch = scratch
+        self._refusal = 0
+        self._held = scratch.begin()
+        self._is_full = False
+
+    def first(self) -> io.BufferedReader:
+        """Return the stream; once."""
+        return _buffered(partial(self._read_at, is_first=True))
+
+    def again(self) -> io.BufferedReader:
+        """Return the stream from its beginning.
+
+        Raises:
+            SourceFault: `TOO_LARGE` if it was too long to be spooled.
+        """
+        if self._is_full:
+            self._scratch.refusal = self._scratch.refusal or self._refusal
+            raise SourceFault(Reason.TOO_LARGE, "too long to be read twice")
+        return _buffered(partial(self._read_at, is_first=False))
+
+    def close(self) -> None:
+        """Free the scratch space."""
+        self._held.close()
+
+    def _read_at(self, at: int, n_bytes: int, *, is_first: bool) -> bytes:
+        """Return bytes from an offset, pulled from the stream as needed."""
+        if self._is_full and is_first:
+            return self._stream.read(n_bytes)
+        if at < self._held.n_bytes:
+            return self._held.read_at(at, n_bytes)
+        data = self._stream.read(n_bytes)
+        try:
+            self._held.append(data)
+        except SourceFault:
+            self._is_full = True
+            if not is_first:
+                raise
+            # Nobody may ever want it again.
+            self._refusal, self._scratch.refusal = self._scratch.refusal, 0
+        return data
+
+
+class _OffsetStream(io.RawIOBase):
+    """A function that reads from an offset, as a stream."""
+
+    def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
+        self._read_at, self._at = read_at, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self._read_at(self._at, len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def _check_room(n_bytes: int, max_bytes: int | None) -> None:
@@ -303,8 +334,8 @@ def _check_room(n_bytes: int, max_bytes: int | None) -> None:
         raise SourceFault(Reason.TOO_LARGE, f"{_FULL}: more than {max_bytes} bytes")
 
 
-def _stream_of(held: SpooledBytes) -> BinaryIO:
-    return cast("BinaryIO", io.BufferedReader(BlobStream(held), BLOCK_BYTES))
+def _buffered(read_at: Callable[[int, int], bytes]) -> io.BufferedReader:
+    return io.BufferedReader(_OffsetStream(read_at), BLOCK_BYTES)
 
 
 def _read_at(fd: int, offset: int, n_bytes: int) -> bytes:

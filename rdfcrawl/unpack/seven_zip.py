@@ -1,4 +1,4 @@
-"""7z, file by file; many of them may be coded as one stream.
+"""Read 7z file by file; many files may be coded as one stream.
 
 Source: 7zFormat.txt and Methods.txt of the LZMA SDK (public domain).
 """
@@ -6,15 +6,17 @@ Source: 7zFormat.txt and Methods.txt of the LZMA SDK (public domain).
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.archive import ArchiveEntry
-from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
+from rdfcrawl.unpack.limits import PackingLayer, UnpackMeter
+from rdfcrawl.unpack.members import ArchiveEntry
 from rdfcrawl.unpack.raw_codecs import branch_filter, lzma1, lzma2
+from rdfcrawl.unpack.scratch import BlobReader
 from rdfcrawl.unpack.seven_zip_header import (
     ENCODED_HEADER,
     HEADER,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _SIGNATURE: Final = Struct("<6s2sIQQI")
 _MAGIC: Final = b"7z\xbc\xaf\x27\x1c"
 _AES: Final = b"\x06\xf1\x07\x01"
-# PPMd: the library for it writes where it should not when its input is broken.
+# PPMd: the library for it writes out of bounds if the input is broken.
 _UNREAD: Final = {b"\x03\x04\x01": "PPMd", b"": "BCJ2"}
 _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
 
@@ -45,7 +47,7 @@ _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
 def iter_seven_zip(
     blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
-    """Yield the files of a 7z archive in order; `note` takes faults of single files.
+    """Yield the files of an archive in order; `note` takes faults of single files.
 
     Raises:
         SourceFault: `BAD_ARCHIVE`, `CHECKSUM` or `ENCRYPTED` if the header cannot be
@@ -73,7 +75,7 @@ class _Archive:
         self._blob, self._layer = blob, layer
 
     def header(self) -> tuple[StreamTable, SevenZipFiles]:
-        """Return what is in the archive."""
+        """Return the streams and files of the archive."""
         start = self._blob.read_at(0, _SIGNATURE.size)
         if len(start) < _SIGNATURE.size or not start.startswith(_MAGIC):
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off")
@@ -105,85 +107,59 @@ class _Archive:
 
     def _coded_header(self, streams: StreamTable) -> tuple[bytes, int]:
         folder = next(self.folders(streams), None)
-        if folder is None or folder.n_bytes > MAX_HEADER_BYTES:
+        if folder is None or folder.coded.n_bytes > MAX_HEADER_BYTES:
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: bad coded header")
         limits = replace(
             self._layer.meter.limits, n_bytes=MAX_HEADER_BYTES, ratio=float("inf")
         )
         header = b"".join(folder.decode(PackingLayer(UnpackMeter(limits))))
-        return header, zlib.crc32(header) if folder.crc is None else folder.crc
+        crc = folder.coded.crc
+        return header, zlib.crc32(header) if crc is None else crc
 
     def folders(self, streams: StreamTable) -> Iterator[_OpenFolder]:
-        """Yield the folders that have files."""
+        """Yield the folders with files."""
         at = _SIGNATURE.size + streams.begin
         i_packed = i_file = 0
         for folder in streams.folders:
-            packed = streams.packed_sizes[i_packed : i_packed + folder.n_packed_streams]
-            i_packed += folder.n_packed_streams
+            begin = at
+            last_packed = i_packed + folder.n_packed_streams
+            at += sum(streams.packed_sizes[i_packed:last_packed])
+            i_packed = last_packed
             if folder.n_files:
                 last = i_file + folder.n_files
                 yield _OpenFolder(
                     folder,
-                    _Packed(self._blob, at, sum(packed)),
+                    partial(BlobReader, self._blob, begin, at),
                     streams.sizes[i_file:last],
                     streams.crcs[i_file:last],
                     self._layer.inside(),
                 )
                 i_file = last
-            at += sum(packed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """Where a folder's packed bytes are."""
-
-    blob: SeekableBytes
-    begin: int
-    n_bytes: int
-
-    def reader(self) -> Callable[[int], bytes]:
-        """Return a function that reads them from their begin."""
-        at, end = self.begin, min(self.begin + self.n_bytes, self.blob.n_bytes)
-
-        def read(n_bytes: int) -> bytes:
-            nonlocal at
-            data = self.blob.read_at(at, max(0, min(n_bytes, end - at)))
-            at += len(data)
-            return data
-
-        return read
 
 
 class _OpenFolder:
-    """A folder whose files are read one after another.
-
-    Attributes:
-        n_left: files that were not asked for.
-        n_bytes: of all of them.
-        crc: of all of them; None if it is not known.
-    """
+    """The files of a folder, one after another; `n_left` are still to come."""
 
     def __init__(
         self,
-        folder: SolidFolder,
-        packed: _Packed,
+        coded: SolidFolder,
+        open_packed: Callable[[], BlobReader],
         sizes: array[int],
         crcs: array[int],
         layer: PackingLayer,
     ) -> None:
-        self._folder, self._packed, self._layer = folder, packed, layer
+        self.coded, self._open_packed, self._layer = coded, open_packed, layer
         self._sizes, self._crcs = sizes, crcs
         self._file: _File | None = None
         self._stream: PieceReader | None = None
         self._is_broken = False
-        self.n_left = folder.n_files
-        self.n_bytes, self.crc = folder.n_bytes, folder.crc
+        self.n_left = coded.n_files
 
     def next_file(
         self, name: str, note: Callable[[SourceFault], None]
     ) -> ArchiveEntry | None:
-        """Return the next file; None if the folder is broken, which is noted once."""
-        i = self._folder.n_files - self.n_left
+        """Return the next file; None in a broken folder, which is noted once."""
+        i = self.coded.n_files - self.n_left
         self.n_left -= 1
         if self._is_broken:
             return None
@@ -195,14 +171,12 @@ class _OpenFolder:
             self._is_broken = True
             note(fault)
             return None
-        file = _File(self._stream, self._sizes[i], self._crcs[i], name)
-        self._file = file
-        is_alone = self._folder.n_files == 1
+        file = self._file = _File(self._stream, self._sizes[i], self._crcs[i], name)
         return ArchiveEntry(
             name=name,
             layer=self._layer,
             pieces=lambda layer: self._pieces(file, layer),
-            is_reopenable=is_alone,
+            is_reopenable=self.coded.n_files == 1,
         )
 
     def _skip(self) -> None:
@@ -217,20 +191,20 @@ class _OpenFolder:
             except SourceFault as fault:
                 self._is_broken = fault.fault.reason is not Reason.CHECKSUM
                 raise
-        else:  # once more
+        else:  # a second time
             yield from self.decode(layer)
 
     def decode(self, layer: PackingLayer) -> Iterator[bytes]:
-        """Return what the folder decodes to, from its begin.
+        """Return the decoded bytes of the folder, from the beginning.
 
         Raises:
-            SourceFault: `ENCRYPTED`; `BAD_ARCHIVE` if it is coded in ways that are
-                not known; `TOO_LARGE`.
+            SourceFault: `ENCRYPTED`; `BAD_ARCHIVE` for an unsupported coding;
+                `TOO_LARGE`.
         """
-        coders = self._folder.coders
+        coders = self.coded.coders
         if any(coder.method == _AES for coder in coders):
             raise SourceFault(Reason.ENCRYPTED, "7z")
-        read = self._packed.reader()
+        read = self._open_packed().read
         pieces: Iterator[bytes] = iter(())
         for coder in coders:
             codec = _codec(coder, layer.meter.limits)
@@ -240,22 +214,20 @@ class _OpenFolder:
 
 
 class _File:
-    """A file in a folder, while it passes by."""
+    """A file in a folder that is being read."""
 
     def __init__(self, stream: PieceReader, n_bytes: int, crc: int, name: str) -> None:
         self._stream, self._n_left, self._name = stream, n_bytes, name
         self._expected, self._crc = crc, 0
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield what was not read yet."""
+        """Yield the unread bytes."""
         while self._n_left:
             data = self._stream.read(min(self._n_left, codecs.PIECE_BYTES))
             if not data:
-                self._n_left = 0
-                self._expected = -1
-                raise SourceFault(
-                    Reason.BAD_ARCHIVE, f"7z: {self._name[:80]!r}: cut off"
-                )
+                self._n_left, self._expected = 0, -1
+                detail = f"7z: {self._name[:80]!r}: cut off"
+                raise SourceFault(Reason.BAD_ARCHIVE, detail)
             self._n_left -= len(data)
             self._crc = zlib.crc32(data, self._crc)
             yield data
@@ -265,10 +237,10 @@ class _File:
 
 
 def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
-    """Return a decoder that ends where the header says.
+    """Return the decoder of one step, which ends where the header says.
 
     Raises:
-        SourceFault: there is none, or it is too large.
+        SourceFault: `BAD_ARCHIVE` for an unsupported coding; `TOO_LARGE`.
     """
     max_bytes = limits.codec_memory_bytes
     codec: StreamCodec

@@ -1,7 +1,8 @@
-"""The header of a 7z archive, read in bounded memory.
+"""Read the header of a 7z archive in bounded memory.
 
-Source: 7zFormat.txt of the LZMA SDK (public domain); names of properties are its own.
-Numbers that are kept per file are kept in arrays, and file names as they came.
+Numbers per file are stored in arrays, file names undecoded.
+
+Source: 7zFormat.txt of the LZMA SDK (public domain), which also names the properties.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.unpack.names import clean_name
+from rdfcrawl.unpack.members import clean_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,14 +34,7 @@ _IS_FOLDER: Final = 0x10
 
 @dataclass(frozen=True, slots=True)
 class CoderStep:
-    """One step of decoding.
-
-    Attributes:
-        method: id of it.
-        properties: of it.
-        is_simple: has one input and one output.
-        n_bytes: it decodes to.
-    """
+    """One step of decoding; `is_simple` if it has one input and one output."""
 
     method: bytes
     properties: bytes
@@ -53,11 +47,9 @@ class SolidFolder:
     """Files that are coded as one stream.
 
     Attributes:
-        coders: in the order they decode in; empty if it is no simple chain.
-        n_packed_streams: it decodes from.
-        n_bytes: it decodes to.
-        crc: of that; None if it is not known.
-        n_files: in it.
+        coders: in the order of decoding; none is simple unless they form a chain.
+        n_bytes: decoded length.
+        crc: of the decoded bytes; None if unknown.
     """
 
     coders: list[CoderStep]
@@ -73,10 +65,8 @@ class StreamTable:
 
     Attributes:
         begin: of the packed streams, from the end of the signature header.
-        packed_sizes: of each packed stream.
-        folders: in order.
-        sizes: of each file in the folders, in order.
-        crcs: of each of these files; -1 if it is not known.
+        sizes: of all files in the folders.
+        crcs: of these files; -1 if unknown.
     """
 
     begin: int = 0
@@ -91,9 +81,9 @@ class SevenZipFiles:
     """The entries of an archive.
 
     Attributes:
-        n: how many.
+        n: number of entries.
         is_empty: for each, whether it has no data.
-        attributes: for each, of Windows, and of Unix above them.
+        attributes: for each, those of Windows, with those of Unix in the upper half.
     """
 
     n: int = 0
@@ -102,7 +92,7 @@ class SevenZipFiles:
     attributes: array[int] = field(default_factory=lambda: array("I"))
 
     def iter_names(self) -> Iterator[str]:
-        """Yield the names; those that are missing are empty."""
+        """Yield the names; missing names are empty."""
         at = 0
         for _ in range(self.n):
             end = at
@@ -125,18 +115,18 @@ class SevenZipFiles:
 
 
 class HeaderReader:
-    """Reads a header in memory; raises `BAD_ARCHIVE` and `TOO_MANY_MEMBERS`."""
+    """Reader of a header; raises `BAD_ARCHIVE` and `TOO_MANY_MEMBERS`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def kind(self) -> int:
-        """Return the next property's id."""
+        """Return the id of the next property."""
         return self._number()
 
     def archive(self) -> tuple[StreamTable, SevenZipFiles]:
-        """Return what is in a header, after its id."""
+        """Return the streams and files of a header, after its id."""
         streams, files = StreamTable(), SevenZipFiles()
         while (kind := self._number()) != _END:
             if kind == _ARCHIVE_PROPERTIES:
@@ -153,7 +143,7 @@ class HeaderReader:
         return streams, files
 
     def streams(self) -> StreamTable:
-        """Return what is coded, and where."""
+        """Return the coded streams."""
         streams = StreamTable()
         has_substreams = False
         while (kind := self._number()) != _END:
@@ -199,7 +189,7 @@ class HeaderReader:
                 folder.crc = crc if crc >= 0 else None
 
     def _folder(self) -> tuple[list[CoderStep], list[int], int, int]:
-        """Return the coders, the order they decode in, the streams out and in."""
+        """Return the coders, their order, the numbers of streams out and in."""
         n_coders = self._number()
         if not 0 < n_coders <= _MAX_CODERS:
             raise _bad("coders")
@@ -234,11 +224,10 @@ class HeaderReader:
             CoderStep(coders[i].method, coders[i].properties, True, sizes[i])
             for i in order
         ]
-        # Where there is no chain, whatever is in the folder is not read.
-        n_bytes = chain[-1].n_bytes if chain else max(sizes)
-        if not chain:
-            chain = [CoderStep(each.method, b"", False) for each in coders]
-        return SolidFolder(chain, n_packed, n_bytes)
+        if chain:
+            return SolidFolder(chain, n_packed, chain[-1].n_bytes)
+        unread = [CoderStep(each.method, b"", False) for each in coders]
+        return SolidFolder(unread, n_packed, max(sizes))
 
     def _substreams_info(self, streams: StreamTable) -> None:
         kind = self._number()
@@ -305,7 +294,7 @@ class HeaderReader:
                 )
         return files
 
-    # -- what all are made of ------------------------------------------------------
+    # -- primitives ----------------------------------------------------------------
 
     def _digests(self, n: int) -> array[int]:
         is_known = self._optional_bits(n)
@@ -330,8 +319,7 @@ class HeaderReader:
         n = self._number()
         if n > _MAX_ENTRIES:
             raise SourceFault(Reason.TOO_MANY_MEMBERS, f"7z: {n}")
-        # Each takes a bit at least.
-        if n > 8 * len(self._data):
+        if n > 8 * len(self._data):  # an entry takes a bit at least
             raise _bad("counts")
         return n
 
@@ -363,11 +351,10 @@ class HeaderReader:
 
 
 def _order(coders: list[CoderStep], pairs: dict[int, int]) -> list[int]:
-    """Return the coders from the packed stream on; empty if it is no chain.
+    """Return the order of coders from the packed stream on; empty without a chain.
 
-    Args:
-        coders: each has one output.
-        pairs: input stream -> output stream that feeds it.
+    `pairs` maps an input stream to the output stream that feeds it; each coder has one
+    output.
     """
     if not all(coder.is_simple for coder in coders) or len(pairs) != len(coders) - 1:
         return []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.unpack.codecs import StreamCodec
-    from rdfcrawl.unpack.meter import PackingLayer
+    from rdfcrawl.unpack.limits import PackingLayer
 
 INPUT_BYTES: Final = 64 * 1024
 _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
@@ -21,17 +21,16 @@ _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
 class PieceStream(io.RawIOBase):
     """Pieces of bytes as a raw stream.
 
-    A reader that was given half of a document reads that half: what is wrong with the
-    other one is noted, and is the end of the stream.
+    Half of a document can be read: a fault of the rest is noted, and ends the stream.
 
     Args:
         pieces: the bytes.
-        note: takes what ended them early, and the layer.
-        layer: that they come from; is cut then.
-        upstream: is closed with this one.
+        note: called with a fault and the layer.
+        layer: source of the pieces; is cut after a fault.
+        upstream: is closed with this stream.
 
     Attributes:
-        is_at_end: nothing more comes.
+        is_at_end: all pieces were taken.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class PieceStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the whole buffer, if there is so much; zero bytes mean the end."""
+        """Fill the whole buffer unless the stream ends; return the number of bytes."""
         n_filled, n_bytes = 0, len(buffer)
         while n_filled < n_bytes:
             if not self._ready:
@@ -67,7 +66,7 @@ class PieceStream(io.RawIOBase):
         return n_filled
 
     def close(self) -> None:
-        """Close what this one reads from as well, if it was given."""
+        """Close the upstream as well."""
         if not self.closed and self._upstream is not None:
             self._upstream.close()
         super().close()
@@ -86,14 +85,14 @@ class PieceStream(io.RawIOBase):
 
 
 class PieceReader:
-    """Reads pieces of bytes; what ends them early is raised."""
+    """Reader of pieces of bytes, whose faults are raised."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._ready = memoryview(b"")
 
     def read(self, n_bytes: int) -> bytes:
-        """Return some bytes, at most so many; none at the end."""
+        """Return the next bytes, at most so many; none at the end."""
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:
@@ -105,12 +104,12 @@ class PieceReader:
 
 
 def buffered(stream: io.RawIOBase) -> io.BufferedReader:
-    """Return a stream that can be peeked into by a whole piece."""
+    """Return a stream of which a whole piece can be peeked."""
     return io.BufferedReader(stream, PIECE_BYTES)
 
 
 def whole_if_short(stream: io.BufferedReader) -> bytes | None:
-    """Return all bytes if one piece has them; nothing is consumed."""
+    """Return all bytes if they are less than a piece; nothing is consumed."""
     raw = stream.raw
     head = stream.peek(1)
     if isinstance(raw, PieceStream) and len(head) < PIECE_BYTES and raw.is_at_end:
@@ -119,27 +118,27 @@ def whole_if_short(stream: io.BufferedReader) -> bytes | None:
 
 
 def decoded(
-    stream: Callable[[int], bytes],
+    read: Callable[[int], bytes],
     codec: StreamCodec,
     layer: PackingLayer,
     *,
     what: str,
     ends_itself: bool = False,
 ) -> Iterator[bytes]:
-    """Yield what a stream decodes to, metered.
+    """Yield decoded bytes, counted by a layer.
 
     Args:
-        stream: its function `read`.
-        codec: what it is decoded with.
-        layer: counts it.
-        what: name of the coding, for people.
-        ends_itself: what follows its end is something else.
+        read: of the encoded stream.
+        codec: decodes.
+        layer: counts.
+        what: name of the coding in faults.
+        ends_itself: bytes after the end of the coding belong to something else.
 
     Raises:
         SourceFault: `BAD_ARCHIVE`, `CHECKSUM`, `TOO_LARGE`.
     """
     try:
-        while data := stream(INPUT_BYTES):
+        while data := read(INPUT_BYTES):
             layer.take(len(data))
             for piece in codec.pieces(data):
                 layer.give(len(piece))
@@ -147,7 +146,7 @@ def decoded(
             if codec.garbage:
                 break
     except BrokenStream as error:
-        raise fault_of(error, what) from error
+        raise _fault_of(error, what) from error
     except MemoryError as error:
         raise SourceFault(Reason.TOO_LARGE, f"{what}: needs too much memory") from error
     if not codec.is_complete:
@@ -156,8 +155,7 @@ def decoded(
         raise SourceFault(Reason.BAD_ARCHIVE, f"{what}: other bytes after its end")
 
 
-def fault_of(error: BrokenStream, what: str) -> SourceFault:
-    """Return the fault that a codec's error is."""
+def _fault_of(error: BrokenStream, what: str) -> SourceFault:
     detail = f"{what}: {error}"
     if error.needs_memory:
         return SourceFault(Reason.TOO_LARGE, detail)

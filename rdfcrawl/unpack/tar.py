@@ -1,8 +1,10 @@
-"""tar as a stream: ustar, pax, GNU and what was before them.
+"""Read tar as a stream: ustar, pax, GNU and older archives.
+
+Headers are read in bounded memory; sparse files, links, folders and devices are left
+out.
 
 Source: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Header Block"; GNU tar
-manual, "Basic Tar Format". Headers are read in bounded memory; files with holes, links,
-folders and devices are passed by.
+manual, "Basic Tar Format".
 """
 
 from __future__ import annotations
@@ -11,15 +13,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.unpack.archive import ArchiveEntry
-from rdfcrawl.unpack.names import decode_name
+from rdfcrawl.unpack.members import ArchiveEntry, decode_name
 from rdfcrawl.unpack.scratch import BLOCK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from rdfcrawl.unpack.meter import PackingLayer
+    from rdfcrawl.unpack.limits import PackingLayer
 
 _RECORD: Final = 512
 _MAX_HEADER_BYTES: Final = 2**20  # of a pax header or a long name
@@ -29,7 +30,7 @@ _PAX: Final = re.compile(rb"([0-9]{1,10}) ([^=\n]+)=", re.ASCII)
 
 
 def iter_tar(stream: BinaryIO, layer: PackingLayer) -> Iterator[ArchiveEntry]:
-    """Yield the files of a tar; what is not read of one is skipped.
+    """Yield the files of an archive; unread bytes are skipped.
 
     Raises:
         SourceFault: `BAD_ARCHIVE` if broken or cut off, `TOO_MANY_MEMBERS`.
@@ -43,7 +44,7 @@ def iter_tar(stream: BinaryIO, layer: PackingLayer) -> Iterator[ArchiveEntry]:
 class _Tar:
     def __init__(self, stream: BinaryIO, layer: PackingLayer) -> None:
         self._stream, self._layer = stream, layer
-        self._n_left = 0  # of the data of the entry
+        self._n_left = 0  # unread data of the entry
         self._n_padding = 0
         self._shared: dict[bytes, bytes] = {}  # pax global header
         self._own: dict[bytes, bytes] = {}
@@ -51,10 +52,10 @@ class _Tar:
         self._n_headers = 0
 
     def next(self) -> ArchiveEntry | None:
-        """Return the next file, or None at the end."""
+        """Return the next file; None at the end."""
         while (header := self._header()) is not None:
             kind = header[156:157]
-            size = self._size(header)
+            size = _number(header[124:136], 8)
             if kind in (b"x", b"X"):
                 self._own |= _pax(self._meta(size))
             elif kind == b"g":
@@ -77,7 +78,8 @@ class _Tar:
         name = pax.get(b"path") or _name(header)
         if b"size" in pax:
             size = _number(pax[b"size"], 10)
-        self._begin(0 if kind in _HEADER_ONLY else size)
+        self._n_left = 0 if kind in _HEADER_ONLY else size
+        self._n_padding = -self._n_left % _RECORD
         has_holes = kind == b"S" or b"holes" in pax
         # Before ustar a folder was a file whose name ends with a slash.
         if kind not in _FILES or has_holes or name.endswith(b"/"):
@@ -90,9 +92,6 @@ class _Tar:
             pieces=lambda _: self._pieces(),
         )
 
-    def _begin(self, size: int) -> None:
-        self._n_left, self._n_padding = size, -size % _RECORD
-
     def _pieces(self) -> Iterator[bytes]:
         while self._n_left:
             data = self._stream.read(min(self._n_left, BLOCK_BYTES))
@@ -103,7 +102,7 @@ class _Tar:
             yield data
 
     def skip(self) -> None:
-        """Go to the next header."""
+        """Skip to the next header."""
         for _ in self._pieces():
             pass
         self._exactly(self._n_padding)
@@ -121,12 +120,11 @@ class _Tar:
         return self._exactly(size + -size % _RECORD)[:size]
 
     def _header(self) -> bytes | None:
-        """Return the next header; None at the end: two records of zeros, or none."""
+        """Return the next header; None at two records of zeros or the end of file."""
         while True:
             header = self._stream.read(_RECORD)
             if not header and (self._n_zeros or self._n_headers):
-                # Without an end mark: some writers leave it out.
-                return None
+                return None  # some writers leave the end mark out
             if len(header) < _RECORD:
                 raise SourceFault(Reason.BAD_ARCHIVE, "tar: cut off")
             if not any(header):
@@ -146,24 +144,20 @@ class _Tar:
         if _number(header[148:156], 8) not in (sum(blank), signed):
             raise SourceFault(Reason.BAD_ARCHIVE, "tar: no header where one should be")
 
-    @staticmethod
-    def _size(header: bytes) -> int:
-        return _number(header[124:136], 8)
-
     def _skip_sparse_headers(self, header: bytes) -> None:
-        """Old GNU sparse files: more records of holes while byte 504 of each is 1."""
+        """Skip the further headers of old GNU sparse files: byte 504 announces each."""
         is_extended = header[482]
-        n_records = 0
+        n_bytes = 0
         while is_extended:
-            n_records += 1
-            if n_records * _RECORD > _MAX_HEADER_BYTES:
+            n_bytes += _RECORD
+            if n_bytes > _MAX_HEADER_BYTES:
                 raise SourceFault(Reason.BAD_ARCHIVE, "tar: a header is too long")
             is_extended = self._exactly(_RECORD)[504]
 
 
 def _name(header: bytes) -> bytes:
     name = header[:100].partition(b"\0")[0]
-    # GNU's own magic "ustar  " has other things where ustar has the prefix.
+    # GNU's magic "ustar  " announces other fields in the place of the prefix.
     if header[257:263] == b"ustar\0":
         prefix = header[345:500].partition(b"\0")[0]
         if prefix:
@@ -189,7 +183,7 @@ def _number(field: bytes, base: int) -> int:
 
 
 def _pax(records: bytes) -> dict[bytes, bytes]:
-    r"""Return what counts of a pax header; "%d %s=%s\n" each."""
+    r"""Return path, size and holes from a pax header, a list of "%d %s=%s\n"."""
     found: dict[bytes, bytes] = {}
     at = 0
     while match := _PAX.match(records, at):

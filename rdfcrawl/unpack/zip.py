@@ -1,6 +1,6 @@
-"""zip, read by its directory; or, where that is lost, from its begin.
+"""Read zip by its directory; without one, from the beginning.
 
-Source: PKWARE APPNOTE.TXT 6.3.10; section numbers are of it.
+Source: PKWARE APPNOTE.TXT 6.3.10, whose section numbers are cited below.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.archive import ArchiveEntry
-from rdfcrawl.unpack.names import decode_name
+from rdfcrawl.unpack.members import ArchiveEntry, decode_name
 from rdfcrawl.unpack.raw_codecs import lzma1
-from rdfcrawl.unpack.scratch import BLOCK_BYTES
-from rdfcrawl.unpack.streams import INPUT_BYTES, decoded
+from rdfcrawl.unpack.scratch import BLOCK_BYTES, BlobReader
+from rdfcrawl.unpack.streams import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.unpack.codecs import StreamCodec
-    from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.meter import PackingLayer
+    from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits
     from rdfcrawl.unpack.scratch import SeekableBytes
 
 _LOCAL: Final = Struct("<4s5H3I2H")  # 4.3.7
@@ -45,13 +43,13 @@ _METHODS: Final = {  # 4.4.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Header:
-    """A header of a member.
+    """Header of a member.
 
     Attributes:
-        n_packed: bytes of data; None: until the data end by themselves.
-        n_bytes: of what is packed; None: not known.
-        crc: CRC-32 of what is packed; None: not known.
-        at: place of its local header.
+        n_packed: bytes of encoded data; None if the coding marks its end.
+        n_bytes: decoded bytes; None if unknown.
+        crc: CRC-32 of the decoded bytes; None if unknown.
+        at: offset of the local header.
     """
 
     name: str
@@ -66,7 +64,7 @@ class _Header:
 def iter_zip(
     blob: SeekableBytes, layer: PackingLayer, note: Callable[[SourceFault], None]
 ) -> Iterator[ArchiveEntry]:
-    """Yield the files of a zip as its directory has them; `note` takes their faults.
+    """Yield the files in the order of the directory; `note` takes faults of files.
 
     Raises:
         SourceFault: `BAD_ARCHIVE` if broken, `TOO_MANY_MEMBERS`.
@@ -87,7 +85,7 @@ class _Zip:
     def __init__(self, blob: SeekableBytes, layer: PackingLayer) -> None:
         self._blob, self._layer = blob, layer
         self._n_packed = 0
-        self._shift = 0  # of all places: a program may be before the archive
+        self._shift = 0  # of all offsets: a program may stand before the archive
         self._lost: SourceFault | None = None
 
     def headers(self) -> Iterator[_Header]:
@@ -104,12 +102,12 @@ class _Zip:
             yield header
 
     def check_end(self) -> None:
-        """Raise the fault of a directory that was lost."""
+        """Raise the fault of a missing directory."""
         if self._lost is not None:
             raise self._lost
 
     def entry(self, header: _Header) -> ArchiveEntry:
-        """Return a member.
+        """Return the file of a header.
 
         Raises:
             SourceFault: `ENCRYPTED`, `BAD_ARCHIVE`.
@@ -120,12 +118,12 @@ class _Zip:
         if header.method not in _METHODS or (
             header.n_packed is None and _METHODS[header.method] == "stored"
         ):
-            raise SourceFault(
-                Reason.BAD_ARCHIVE, f"zip: {name}: method {header.method}"
-            )
-        begin = self._data_of(header)
+            detail = f"zip: {name}: method {header.method}"
+            raise SourceFault(Reason.BAD_ARCHIVE, detail)
+        local = self._unpack(_LOCAL, header.at, b"PK\3\4")
+        begin = header.at + _LOCAL.size + local[9] + local[10]
         if header.n_packed is not None and self._lost is None:
-            # Members that share bytes make bombs without any ratio.
+            # Members that share bytes would make a bomb of a low ratio.
             self._n_packed += header.n_packed
             if self._n_packed > self._blob.n_bytes:
                 raise SourceFault(Reason.BAD_ARCHIVE, "zip: members overlap")
@@ -136,35 +134,30 @@ class _Zip:
             is_reopenable=True,
         )
 
-    def _data_of(self, header: _Header) -> int:
-        local = self._unpack(_LOCAL, header.at, b"PK\3\4")
-        return header.at + _LOCAL.size + local[9] + local[10]
-
     def _pieces(
         self, header: _Header, begin: int, layer: PackingLayer
     ) -> Iterator[bytes]:
         what = f"zip: {header.name[:80]!r}"
-        reader = _Reader(self._blob, begin, header.n_packed)
-        codec = _codec(header, reader, layer.meter.limits)
+        n_packed = header.n_packed
+        ends_itself = n_packed is None
+        end = self._blob.n_bytes if n_packed is None else begin + n_packed
+        read = BlobReader(self._blob, begin, end).read
+        codec = _codec(header, read, layer.meter.limits)
         crc, n_bytes = 0, 0
-        ends_itself = header.n_packed is None
-        for piece in decoded(
-            reader.read, codec, layer, what=what, ends_itself=ends_itself
-        ):
+        for piece in decoded(read, codec, layer, what=what, ends_itself=ends_itself):
             crc = zlib.crc32(piece, crc)
             n_bytes += len(piece)
             yield piece
         if header.n_bytes is not None and n_bytes != header.n_bytes:
-            raise SourceFault(
-                Reason.BAD_ARCHIVE, f"{what}: {n_bytes} bytes, not {header.n_bytes}"
-            )
+            detail = f"{what}: {n_bytes} bytes, not {header.n_bytes}"
+            raise SourceFault(Reason.BAD_ARCHIVE, detail)
         if header.crc is not None and crc != header.crc:
             raise SourceFault(Reason.CHECKSUM, what)
 
     # -- the directory -------------------------------------------------------------
 
     def _directory(self) -> tuple[int, int]:
-        """Return where the directory begins and ends."""
+        """Return begin and end of the directory."""
         n_bytes = self._blob.n_bytes
         tail_at = max(0, n_bytes - _END.size - 0xFFFF)  # a comment is as long
         tail = self._blob.read_at(tail_at, n_bytes - tail_at)
@@ -184,18 +177,17 @@ class _Zip:
     def _end64(self, end_at: int, size: int, offset: int) -> tuple[int, int, int]:
         locator_at = end_at - _LOCATOR64.size
         if locator_at < 0 or self._blob.read_at(locator_at, 4) != b"PK\6\7":
-            return end_at, size, offset  # there are just so many
+            return end_at, size, offset  # the numbers are as they are
         at = self._unpack(_LOCATOR64, locator_at, b"PK\6\7")[2]
-        if self._blob.read_at(at, 4) != b"PK\6\6":  # a program is before it
+        if self._blob.read_at(at, 4) != b"PK\6\6":  # after a program
             at = locator_at - _END64.size
         end64 = self._unpack(_END64, at, b"PK\6\6")
         return at, end64[8], end64[9]
 
     def _central(self, at: int, end: int) -> tuple[_Header, int]:
         fields = self._unpack(_CENTRAL, at, b"PK\1\2")
-        _, _, _, flags, method, _, _, crc, n_packed, n_bytes, n, n_extra, n_note = (
-            fields[:13]
-        )
+        flags, method = fields[3:5]
+        crc, n_packed, n_bytes, n, n_extra, n_note = fields[7:13]
         offset = fields[16]
         rest = self._blob.read_at(at + _CENTRAL.size, n + n_extra)
         after = at + _CENTRAL.size + n + n_extra + n_note
@@ -224,7 +216,7 @@ class _Zip:
     # -- without directory ---------------------------------------------------------
 
     def _scan(self) -> Iterator[_Header]:
-        """Yield the headers before the members, as far as they can be followed."""
+        """Yield the local headers, as far as they can be followed."""
         at = 0
         while self._blob.read_at(at, 4) == b"PK\3\4":
             try:
@@ -247,11 +239,11 @@ class _Zip:
                 at=at,
             )
             at += _LOCAL.size + n + n_extra
-            # Sizes that come after the data: the next header has to be looked for.
+            # If the sizes come after the data, the next header must be searched.
             at = at + n_packed if has_sizes else self._find_local(at)
 
     def _find_local(self, at: int) -> int:
-        """Return where the next local header seems to be; the end if there is none."""
+        """Return the offset of the next local header, as it seems; or of the end."""
         while data := self._blob.read_at(at, BLOCK_BYTES):
             found = data.find(b"PK\3\4")
             if found >= 0:
@@ -260,20 +252,9 @@ class _Zip:
         return at
 
 
-class _Reader:
-    """The packed bytes of a member."""
-
-    def __init__(self, blob: SeekableBytes, begin: int, n_bytes: int | None) -> None:
-        self._blob, self._at = blob, begin
-        self._end = blob.n_bytes if n_bytes is None else begin + n_bytes
-
-    def read(self, n_bytes: int = INPUT_BYTES) -> bytes:
-        data = self._blob.read_at(self._at, max(0, min(n_bytes, self._end - self._at)))
-        self._at += len(data)
-        return data
-
-
-def _codec(header: _Header, reader: _Reader, limits: UnpackLimits) -> StreamCodec:
+def _codec(
+    header: _Header, read: Callable[[int], bytes], limits: UnpackLimits
+) -> StreamCodec:
     codec: StreamCodec = codecs.StoredCodec()
     match _METHODS[header.method]:
         case "deflate":
@@ -287,10 +268,9 @@ def _codec(header: _Header, reader: _Reader, limits: UnpackLimits) -> StreamCode
         case "xz":
             codec = codecs.xz(limits.codec_memory_bytes)
         case "lzma":  # 5.8.8: version, size of the properties, properties
-            size = int.from_bytes(reader.read(4)[2:], "little")
-            codec = lzma1(reader.read(size), limits.codec_memory_bytes)
-            # It may have no end of its own.
-            if header.n_bytes is not None:
+            size = int.from_bytes(read(4)[2:], "little")
+            codec = lzma1(read(size), limits.codec_memory_bytes)
+            if header.n_bytes is not None:  # the stream may lack an end mark
                 codec = codecs.SizedStream(codec, header.n_bytes)
     return codec
 
@@ -306,10 +286,10 @@ def _extras(extra: bytes) -> Iterator[tuple[int, bytes]]:
 def _zip64(
     extra: bytes, n_bytes: int, n_packed: int, offset: int
 ) -> tuple[int, int, int]:
-    """Return the sizes and the place, of which some may be in the extra field."""
+    """Return sizes and offset, which may be in the extra field."""
     values = [n_bytes, n_packed, offset]
     for kind, field in _extras(extra):
-        if kind == _ZIP64_EXTRA:  # 4.5.3: only those that did not fit, in this order
+        if kind == _ZIP64_EXTRA:  # 4.5.3: numbers that did not fit, in this order
             at = 0
             for i, value in enumerate(values):
                 if value == _MAX32 and at + 8 <= len(field):

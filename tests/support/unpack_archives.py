@@ -10,13 +10,12 @@ import random
 import tarfile
 import zipfile
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import brotli  # type: ignore[import-untyped]
 import lz4.frame
-import py7zr
 from backports import zstd
-from py7zr import properties as seven
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
@@ -81,12 +80,22 @@ def tarred(members: Members, tar_format: int = tarfile.PAX_FORMAT) -> bytes:
     return out.getvalue()
 
 
-def seven_zipped(members: Members, filters: Any = None, **options: Any) -> bytes:
-    """Return a 7z archive, solid."""
+def seven_zipped(
+    members: Members, filters: list[dict[str, Any]] | None = None, **options: Any
+) -> bytes:
+    """Return a solid 7z archive; filters are named as in `SEVEN_ZIP_FILTERS`."""
+    import py7zr  # slow: only for whoever packs
+    from py7zr import properties
+
     out = io.BytesIO()
     if filters is None and "password" not in options:
         filters = SEVEN_ZIP_FILTERS["bcj and lzma2"]
-    with py7zr.SevenZipFile(out, "w", filters=filters, **options) as archive:
+    if filters is not None:
+        options["filters"] = [
+            each | {"id": getattr(properties, f"FILTER_{each['id']}")}
+            for each in filters
+        ]
+    with py7zr.SevenZipFile(out, "w", **options) as archive:
         for name, data in members.items():
             archive.writestr(data, name)
     return out.getvalue()
@@ -103,20 +112,17 @@ ZIP_METHODS = {
     "bzip2": zipfile.ZIP_BZIP2,
     "lzma": zipfile.ZIP_LZMA,
 }
-SEVEN_ZIP_FILTERS: dict[str, Any] = {
-    "bcj and lzma2": [
-        {"id": seven.FILTER_X86},
-        {"id": seven.FILTER_LZMA2, "preset": 1},
-    ],
-    "lzma2": [{"id": seven.FILTER_LZMA2, "preset": 1}],
-    "lzma": [{"id": seven.FILTER_LZMA}],
-    "bcj and lzma": [{"id": seven.FILTER_X86}, {"id": seven.FILTER_LZMA}],
-    "arm and bzip2": [{"id": seven.FILTER_ARM}, {"id": seven.FILTER_BZIP2}],
-    "bzip2": [{"id": seven.FILTER_BZIP2}],
-    "deflate": [{"id": seven.FILTER_DEFLATE}],
-    "deflate64": [{"id": seven.FILTER_DEFLATE64}],
-    "zstd": [{"id": seven.FILTER_ZSTD, "level": 3}],
-    "copy": [{"id": seven.FILTER_COPY}],
+SEVEN_ZIP_FILTERS: dict[str, list[dict[str, Any]]] = {
+    "bcj and lzma2": [{"id": "X86"}, {"id": "LZMA2", "preset": 1}],
+    "lzma2": [{"id": "LZMA2", "preset": 1}],
+    "lzma": [{"id": "LZMA"}],
+    "bcj and lzma": [{"id": "X86"}, {"id": "LZMA"}],
+    "arm and bzip2": [{"id": "ARM"}, {"id": "BZIP2"}],
+    "bzip2": [{"id": "BZIP2"}],
+    "deflate": [{"id": "DEFLATE"}],
+    "deflate64": [{"id": "DEFLATE64"}],
+    "zstd": [{"id": "ZSTD", "level": 3}],
+    "copy": [{"id": "COPY"}],
 }
 
 
@@ -128,6 +134,33 @@ def statements(n: int, seed: int = 0) -> bytes:
         % (i, rng.randrange(9), rng.getrandbits(64))
         for i in range(n)
     )
+
+
+NT = statements(6_000)
+TTL = b"@prefix e: <http://example.org/> .\ne:a e:b e:c .\n"
+MEMBERS = {"z/b.nt": NT, "a.ttl": TTL, "c.nt": NT[: len(NT) // 2], "empty.nt": b""}
+ARCHIVE_KINDS = (
+    *(f"zip {name}" for name in ZIP_METHODS),
+    *("zip streamed", "zip with a program before"),
+    *("tar ustar", "tar gnu", "tar pax"),
+    *(f"7z {name}" for name in SEVEN_ZIP_FILTERS),
+)
+
+
+@cache
+def packed_members(kind: str) -> bytes:
+    """Return `MEMBERS` in an archive of one of the `ARCHIVE_KINDS`."""
+    packing, _, how = kind.partition(" ")
+    match packing:
+        case "tar":
+            return tarred(MEMBERS, getattr(tarfile, f"{how.upper()}_FORMAT"))
+        case "7z":
+            return seven_zipped(MEMBERS, SEVEN_ZIP_FILTERS[how])
+    if how == "streamed":
+        return zipped(MEMBERS, is_streamed=True)
+    if how == "with a program before":
+        return b"#!/bin/sh\n" * 9 + zipped(MEMBERS)
+    return zipped(MEMBERS, ZIP_METHODS[how])
 
 
 @dataclass(frozen=True)

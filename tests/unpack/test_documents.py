@@ -19,7 +19,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.formats import PackingKind
 from rdfcrawl.unpack.documents import PackedDocument, iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
-from rdfcrawl.unpack.names import graph_of_member
+from rdfcrawl.unpack.members import graph_of_member
 from rdfcrawl.unpack.scratch import FileScratch, MemoryScratch
 from tests.support.unpack_archives import (
     ARCHIVES,
@@ -384,8 +384,7 @@ def test_scratch_keeps_what_is_put_aside(
     assert inner.read_at(inner.n_bytes + 5, 50) == b""
     with inner.map() as whole:
         assert whole == LONG_TTL
-    with outer.open() as stream:
-        assert stream.read() == NT
+    assert outer.read_at(0, len(NT)) == NT
     outer.close()
     assert inner.read_at(0, 9) == LONG_TTL[:9]
     inner.close()

@@ -42,8 +42,7 @@ from rdfcrawl.sitemaps.resourcesync.versions import (
     TrustedTimes,
 )
 from rdfcrawl.tasks.sync import SyncCapability, SyncMode
-from rdfcrawl.unpack.limits import UnpackLimits
-from rdfcrawl.unpack.meter import PackingLayer, UnpackMeter
+from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.unpack.streams import PieceStream, buffered
 from rdfcrawl.unpack.zip import iter_zip
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.steps import Step
     from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
     from rdfcrawl.tasks.sync import SyncTask
-    from rdfcrawl.unpack.archive import ArchiveEntry as Member
+    from rdfcrawl.unpack.members import ArchiveEntry as Member
     from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
 MANIFEST: Final = "manifest.xml"

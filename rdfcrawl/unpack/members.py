@@ -1,11 +1,20 @@
-"""Names of an archive's members: data, never paths."""
+"""Members of archives; their names are data, never paths."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from rdfcrawl.formats import PackingKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.unpack.limits import PackingLayer
+
+ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
 MAX_NAME_CHARS: Final = 1000
 
 _ENCODED_URI: Final = re.compile(
@@ -15,8 +24,25 @@ _NO_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\x7f-\x9f]')
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveEntry:
+    """A file in an archive that is being read.
+
+    Attributes:
+        name: as in the archive, shortened and without controls.
+        layer: counts the bytes that the file is decoded from and to.
+        pieces: starts reading, counted by a layer; may be called again, with
+            another layer, if `is_reopenable`.
+    """
+
+    name: str
+    layer: PackingLayer
+    pieces: Callable[[PackingLayer], Iterator[bytes]]
+    is_reopenable: bool = False
+
+
 def decode_name(octets: bytes, fallback: str = "latin-1") -> str:
-    """Return a name as text: UTF-8 where it is valid, else in the other charset."""
+    """Return a name as text: UTF-8 if valid, else in the other charset."""
     try:
         return clean_name(octets.decode())
     except UnicodeDecodeError:
@@ -24,12 +50,12 @@ def decode_name(octets: bytes, fallback: str = "latin-1") -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name that can be shown and stored; controls are U+FFFD."""
+    """Return a name that can be shown and stored; controls become U+FFFD."""
     return _CONTROLS.sub("\ufffd", name[:MAX_NAME_CHARS])
 
 
 def graph_of_member(name: str) -> str | None:
-    """Return the URI that a member's name is, URL-encoded; None if it is none.
+    """Return the URI that is URL-encoded in the name of a member, if there is one.
 
     Source: Semantic Sitemaps section 2.3: "each file name is the URL encoded
     URI/URL". Folders before the name do not count.
