@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
-    from rdfcrawl.arguments import CrawlArguments as CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments as CrawlArguments
     from rdfcrawl.callbacks.extract_response import ExtractedRdf as ExtractedRdf
     from rdfcrawl.callbacks.extract_response import extract as extract
     from rdfcrawl.callbacks.parsed_document import ParsedDocument as ParsedDocument
@@ -50,7 +50,7 @@ _HOMES = {
     "Addon": "addon",
     "CkanSpider": "spiders.ckan",
     "ConfigError": "errors",
-    "CrawlArguments": "arguments",
+    "CrawlArguments": "arguments.crawl",
     "CustomHarvester": "harvest.custom",
     "Document": "records",
     "DocumentContent": "extraction.content",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
 
@@ -177,7 +177,8 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     Raises:
         ConfigError: the guard would refuse one.
     """
-    from rdfcrawl.arguments import NAMED, check_schemes
+    from rdfcrawl.arguments.crawl import check_schemes
+    from rdfcrawl.arguments.parsers import NAMED
     from rdfcrawl.guard.operator import looked_up_refusal
 
     check_schemes(arguments, options.crawl.schemes.of_seeds)

@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.arguments import NAMED, CrawlArguments, arguments_of
+from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
+from rdfcrawl.arguments.parsers import NAMED
+from rdfcrawl.arguments.stored import BUDGETS, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links import CrawlExtent
-from rdfcrawl.remembered import BUDGETS, CrawlMember, agree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.errors import passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
@@ -28,7 +29,6 @@ from rdfcrawl.frontier.wildcard_dns import HostAddresses
 from rdfcrawl.frontier.worker import FrontierWorker
 from rdfcrawl.links import CrawlExtent, CrawlScope, EveryLink, LinkFilter
 from rdfcrawl.records import Urgency
-from rdfcrawl.remembered import CrawlMember
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.errors import StoreFault
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_turns import Sleepers

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments
+    from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document, Visit
-    from rdfcrawl.remembered import CrawlMember
     from rdfcrawl.reservations import Reservations
 
 

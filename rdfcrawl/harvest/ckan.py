@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
+from rdfcrawl.arguments.seeds import iter_seeds
 from rdfcrawl.bytesource import body_of, head_of
 from rdfcrawl.catalogs.ckan.api import WHOLE, PortalAddress, PortalScope, portal_url
 from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
@@ -36,7 +37,6 @@ from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.tasks.source import SourceTask
 

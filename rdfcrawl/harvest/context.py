@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.state_store import StateStore

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.arguments.seeds import iter_seeds
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.described import DescribedDatasets
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
@@ -14,7 +15,6 @@ from rdfcrawl.harvest.failed_files import FailedFiles
 from rdfcrawl.harvest.recognition import RecognizedSources
 from rdfcrawl.harvest.sites import SiteOffers
 from rdfcrawl.records import Kind
-from rdfcrawl.seeds import iter_seeds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

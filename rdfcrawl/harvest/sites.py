@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.arguments import VOID
+from rdfcrawl.arguments.parsers import VOID
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import FollowUp, Kind, Record

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.arguments import CrawlArguments
+    from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.extraction.sandbox import SandboxedReading

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.progress.forks import ForkedWorker, WorkerForks
     from rdfcrawl.progress.snapshot import CrawlSnapshot
-    from rdfcrawl.remembered import CrawlMember
 
     Worker = ForkedWorker | asyncio.subprocess.Process
 

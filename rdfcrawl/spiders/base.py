@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+    from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
+    from rdfcrawl.arguments.seeds import BadSeed, RefusedSeeds, Seed
+    from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.callbacks.document_callbacks import DocumentParsing
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.fetch.answer import HttpRequest
@@ -52,11 +54,9 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options import SpiderOptions
     from rdfcrawl.records import Visit
-    from rdfcrawl.remembered import CrawlMember
     from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.cache import RobotsCache
-    from rdfcrawl.seeds import BadSeed, RefusedSeeds, Seed
 
 logger = logging.getLogger(__name__)
 
@@ -88,8 +88,8 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
+        from rdfcrawl.arguments.stored import CrawlMember
         from rdfcrawl.harvest.registry import HarvesterRegistry
-        from rdfcrawl.remembered import CrawlMember
 
         super().__init__(*args, **kw)
         self.arguments = arguments
@@ -130,7 +130,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.arguments import check_schemes
+        from rdfcrawl.arguments.crawl import check_schemes
         from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.open_files import hold_to_open_files
         from rdfcrawl.fetch.schemes.options import build_fetchers
@@ -173,7 +173,7 @@ class RdfSpider(Spider):
     @classmethod
     def accepts(cls) -> ArgumentSet:
         """Return the arguments that the class takes, whatever its name."""
-        from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+        from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
 
         takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
         return ArgumentSet(
@@ -185,8 +185,8 @@ class RdfSpider(Spider):
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as it joins a crawl; `given` is the result of `given`."""
-        from rdfcrawl.arguments import NAMED
-        from rdfcrawl.remembered import CrawlMember
+        from rdfcrawl.arguments.parsers import NAMED
+        from rdfcrawl.arguments.stored import CrawlMember
 
         return CrawlMember(
             spider=cls.name,
@@ -209,7 +209,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: `DEPTH_LIMIT` is not a number, or an argument has no text.
         """
-        from rdfcrawl.arguments import MAX_DEPTH, texts_of
+        from rdfcrawl.arguments.parsers import MAX_DEPTH, texts_of
 
         passed = cls.accepts().passed  # from a script, they may be anything
         given = texts_of(
@@ -236,8 +236,8 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid ones."""
-        from rdfcrawl.arguments import NAMED
-        from rdfcrawl.seeds import RefusedSeeds, iter_seeds, iter_typed_seeds
+        from rdfcrawl.arguments.parsers import NAMED
+        from rdfcrawl.arguments.seeds import RefusedSeeds, iter_seeds, iter_typed_seeds
 
         session = self.joined()
         refused = RefusedSeeds()
@@ -295,7 +295,7 @@ class RdfSpider(Spider):
 
     def start_seeds(self) -> Iterator[str | BadSeed]:
         """Yield the `start_urls` of the class, as Scrapy's spiders do."""
-        from rdfcrawl.seeds import BadSeed
+        from rdfcrawl.arguments.seeds import BadSeed
         from rdfcrawl.uri import BadUri
         from rdfcrawl.uri.schemes import check_scheme, seed_url
 
@@ -641,7 +641,7 @@ def refused_seeds(refused: RefusedSeeds) -> Iterator[Document]:
 
 def valid_seeds(seeds: Iterator[T | BadSeed], refused: RefusedSeeds) -> Iterator[T]:
     """Yield the seeds that are URLs, and refuse the others."""
-    from rdfcrawl.seeds import BadSeed
+    from rdfcrawl.arguments.seeds import BadSeed
 
     for seed in seeds:
         if isinstance(seed, BadSeed):

@@ -44,7 +44,7 @@ class FrontierSpider(RdfSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield documents for invalid ones."""
-        from rdfcrawl.seeds import RefusedSeeds, iter_seeds
+        from rdfcrawl.arguments.seeds import RefusedSeeds, iter_seeds
 
         refused = RefusedSeeds()
         schemes = self.options.crawl.schemes.of_seeds

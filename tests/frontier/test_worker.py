@@ -15,7 +15,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 from scrapy.settings import Settings
 
-from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.arguments.crawl import CrawlArguments
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.options import CrawlOptions, WorkerOptions
 from rdfcrawl.frontier.redis_program import program_version

@@ -26,7 +26,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import get_project_settings
 
 from rdfcrawl import settings as our_settings
-from rdfcrawl.arguments import ArgumentSet, CrawlArguments
+from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.redis_client import NAMES

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.arguments.seeds import TYPES
 from rdfcrawl.catalogs.ckan.deletions import SMALL
 from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
 from rdfcrawl.errors import LOSSES, Reason
@@ -35,7 +36,6 @@ from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.robots.cache import RobotsOptions
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS
-from rdfcrawl.seeds import TYPES
 from rdfcrawl.sitemaps.entry import SitemapLimits
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.pages import ROOT, read_page

@@ -20,14 +20,13 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 ROWS = """
 console defaults errors rdf.namespaces signals
 codec extras faultlog formats reservations setting_values uri
-bytesource guard own_arguments stores tasks
+bytesource guard stores tasks
 records scrapy_settings unpack
-rdf relations request_turns seeds tasks.records
+rdf relations request_turns tasks.records
 html http_links links robots
 extraction sitemaps
 catalogs
 arguments
-remembered
 frontier
 fetch
 harvest middlewares
@@ -44,8 +43,8 @@ __main__
 PURE = """
 arguments bytesource catalogs codec errors faultlog formats frontier.blocked_hosts
 frontier.url_kind guard.policy html http_links links pipelines.provenance rdf records
-relations remembered request_turns reservations robots.parser robots.paths robots.policy
-seeds sitemaps stores.deflate tasks unpack uri
+relations request_turns reservations robots.parser robots.paths robots.policy sitemaps
+stores.deflate tasks unpack uri
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

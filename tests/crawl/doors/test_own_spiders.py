@@ -17,7 +17,7 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 
 from rdfcrawl import settings as project_settings
-from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.arguments.crawl import CrawlArguments
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.spiders.ckan import CkanSpider

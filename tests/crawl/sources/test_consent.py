@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.arguments.crawl import CrawlArguments
 from tests.crawl.sources.test_resourcesync import Source
 from tests.crawl.sources.test_sitemap import Site, dataset, dump_at, index, urlset
 from tests.support.ftp_servers import RealFtp

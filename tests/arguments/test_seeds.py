@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rdfcrawl.arguments.seeds import RefusedSeeds
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.seeds import RefusedSeeds
 
 
 def test_all_refused_seeds_are_counted() -> None:

@@ -1,12 +1,12 @@
-"""Tests of `rdfcrawl.remembered`."""
+"""Tests of `rdfcrawl.arguments.stored`."""
 
 from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.arguments import ArgumentSet
+from rdfcrawl.arguments.crawl import ArgumentSet
+from rdfcrawl.arguments.stored import AgreedArguments, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import AgreedArguments, CrawlMember, agree
 
 
 def member(takes: tuple[str, ...] = (), **given: str) -> CrawlMember:

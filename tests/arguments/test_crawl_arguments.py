@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.arguments import CrawlArguments
+from rdfcrawl.arguments.crawl import CrawlArguments
+from rdfcrawl.arguments.seeds import BadSeed, Seed, iter_seeds, iter_typed_seeds
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.links import CrawlExtent, LinkPolicy, LinkPosition
 from rdfcrawl.records import Kind
-from rdfcrawl.seeds import BadSeed, Seed, iter_seeds, iter_typed_seeds
 
 if TYPE_CHECKING:
     from pathlib import Path

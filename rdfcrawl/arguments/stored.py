@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.arguments import NAMED, ArgumentSet, CrawlArguments, inlined
+from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
+from rdfcrawl.arguments.parsers import NAMED, inlined, words_of
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def agree(
 
 
 def _names(text: str, kept: list[str]) -> frozenset[str]:
-    names = frozenset(filter(None, map(str.strip, text.split(","))))
+    names = frozenset(words_of(text))
     if ALL in names:
         return frozenset(kept)
     for name in sorted(names - set(kept)):

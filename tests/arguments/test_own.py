@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.own_arguments`, and of arguments that classes of spiders add."""
+"""Tests of `rdfcrawl.arguments.own`, and of arguments that classes of spiders add."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pytest
 
-from rdfcrawl.arguments import ArgumentSet, CrawlArguments, texts_of
+from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
+from rdfcrawl.arguments.parsers import texts_of
+from rdfcrawl.arguments.seeds import iter_seeds
+from rdfcrawl.arguments.stored import AgreedArguments, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.remembered import AgreedArguments, CrawlMember, agree
-from rdfcrawl.seeds import iter_seeds
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.sparql import SparqlSpider
 

@@ -1,0 +1,238 @@
+"""The arguments of a spider, read once from the strings behind `scrapy crawl -a`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path  # noqa: TC003 (for `get_type_hints`)
+from typing import TYPE_CHECKING, Final, Self, get_type_hints
+
+from rdfcrawl.arguments.own import parse_own
+from rdfcrawl.arguments.parsers import (
+    MAX_DEPTH,
+    NAMED,
+    PARSERS,
+    GivenUp,
+    Take,
+    texts_of,
+)
+from rdfcrawl.catalogs.sparql.userquery import UserQuery  # noqa: TC001 (see above)
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.links import CrawlExtent, LinkPolicy, UrlPatterns
+from rdfcrawl.records import CrawlBudget, Kind
+from rdfcrawl.uri import BadUri
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.schemes import check_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any
+
+MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
+# Those that not all spiders take; `RdfSpider.takes` says which one does.
+OF_SOURCES: Final = frozenset(
+    {
+        *("sites", "slice"),
+        *("sources", "audit"),
+        *("portals", "organization", "group", "q", "fq"),
+        *("endpoints", "graphs", "skip_graphs", "take", "query"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlArguments:
+    """What one crawl is to do; every field has the name of its `-a` argument.
+
+    Attributes:
+        seeds: URLs separated by commas, or `@FILE`; here, the URLs as they are
+            requested, or the file. Empty: the crawl continues.
+        follow: which IRIs are links; see `LinkPolicy.parse`. Default `abox`, and
+            `none` for the spiders of sources.
+        scope: `any` (default), `domain`, `host` or `prefix`: what a link has to
+            have in common with a seed.
+        domains: hosts, and those below them, that links must lie on; none is no limit.
+        depth: links followed from a seed, 0 to 255. The default 255 is no limit,
+            since a record's depth stops growing there.
+        max_per_host: URLs taken of one host; the default 0 is no limit.
+        max_hosts_per_domain: hosts of one registered domain of which URLs are taken,
+            10,000 by default; 0 is no limit.
+        max_per_domain: URLs taken of one registered domain; the default 0 is no limit.
+        allow: file of regular expressions; a link has to match one of them.
+        deny: file of regular expressions; a link must match none of them.
+        fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
+        reset: names of arguments whose values replace those that the crawl was begun
+            with, separated by commas, or `all`.
+        retry: ask once more for what was given up: `failed`, as its host failed, and
+            `dead`, as workers died of it; separated by commas.
+        harvest: kinds of sources that are harvested when a link or a document shows
+            one: `sitemap`, `resourcesync`, `ckan`, `sparql`, and `void`, what each
+            site says of its datasets at `/.well-known/void`; separated by commas, or
+            `all` or `none`. Default `ckan,sparql`. A source that is named by an
+            argument is harvested in any case.
+        trust: hosts that sites may speak for without their consent: `a.example`,
+            `a.example:8080`, `*.a.example` for those below it; separated by commas.
+        sites: of the spider `sitemap`: sites, or their sitemaps.
+        slice: of the spider `sitemap`: cut dumps into a graph for each resource.
+        sources: of the spider `resourcesync`: sites, or documents of ResourceSync.
+        audit: of the spider `resourcesync`: compare what is there with the lists of
+            resources, not only what the lists of changes say.
+        portals: of the spider `ckan`: front pages of portals.
+        organization, group, q, fq: of the spider `ckan`: which datasets of a portal,
+            in the words of its search.
+        endpoints: of the spider `sparql`.
+        graphs, skip_graphs: of the spider `sparql`: IRIs of the named graphs to take,
+            or to leave, separated by commas or `@FILE`; `default` is the default graph.
+        take: of the spider `sparql`: `all` statements (default), or the descriptions
+            of `datasets` alone.
+        query: of the spider `sparql`: file of a query to take the results of instead.
+
+    A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
+    own beside these; `RdfSpider.arguments_class` names it.
+    """
+
+    seeds: tuple[str, ...] | Path = ()
+    follow: LinkPolicy = field(default_factory=LinkPolicy)
+    scope: CrawlExtent = CrawlExtent.ANY
+    domains: frozenset[str] = frozenset()
+    depth: int = MAX_DEPTH
+    max_per_host: int = 0
+    max_hosts_per_domain: int = MAX_HOSTS_PER_DOMAIN
+    max_per_domain: int = 0
+    allow: UrlPatterns = field(default_factory=UrlPatterns)
+    deny: UrlPatterns = field(default_factory=UrlPatterns)
+    fresh: bool = False
+    reset: frozenset[str] = frozenset()
+    retry: tuple[GivenUp, ...] = ()
+    harvest: frozenset[Kind | str] = frozenset({Kind.CKAN, Kind.SPARQL})
+    trust: HostNames = NO_HOSTS
+    sites: tuple[str, ...] | Path = ()
+    slice: bool = False
+    sources: tuple[str, ...] | Path = ()
+    audit: bool = False
+    portals: tuple[str, ...] | Path = ()
+    organization: str = ""
+    group: str = ""
+    q: str = ""
+    fq: str = ""
+    endpoints: tuple[str, ...] | Path = ()
+    graphs: frozenset[str] = frozenset()
+    skip_graphs: frozenset[str] = frozenset()
+    take: Take = "all"
+    query: UserQuery | None = None
+
+    @property
+    def budget(self) -> CrawlBudget:
+        """The most that is taken of hosts and registered domains."""
+        return CrawlBudget(
+            self.max_per_host, self.max_hosts_per_domain, self.max_per_domain
+        )
+
+    @classmethod
+    def parse(
+        cls, arguments: Mapping[str, object], takes: Collection[str] = ()
+    ) -> Self:
+        """Read the arguments of a spider; absent ones and None have their default.
+
+        `_job`, which scrapyd gives to every spider, is accepted and ignored.
+
+        Args:
+            arguments: name and text of each.
+            takes: arguments that the spider has beside those of all spiders.
+
+        Raises:
+            ConfigError: an argument is unknown or has a wrong value, a seed is no
+                URL, or a file cannot be read. One line, with what is allowed.
+        """
+        given = texts_of(arguments)
+        own = cls.own()
+        names = [*arguments_of(takes), *own]
+        unknown = sorted(given.keys() - set(names))
+        if unknown:
+            raise ConfigError(
+                f"argument {unknown[0]}={given[unknown[0]]}: unknown; must be one of"
+                f" {', '.join(names)}"
+            )
+        if not set(NAMED).isdisjoint(takes):
+            given.setdefault("follow", "none")  # its sources are what is wanted
+        values = {
+            name: own[name](text) if name in own else PARSERS[name](name, text)
+            for name, text in given.items()
+        }
+        _check_reset(values.get("reset", ()), own)
+        try:
+            return cls(**values)
+        except ValueError as error:  # of `__post_init__`
+            raise ConfigError(f"arguments of {cls.__name__}: {error}") from error
+
+    @classmethod
+    def own(cls) -> dict[str, Callable[[str], Any]]:
+        """Return the parser of each argument that a subclass adds."""
+        if cls is CrawlArguments:
+            return {}
+        types = get_type_hints(cls)
+        return {
+            each.name: partial(parse_own, each.name, each, types[each.name])
+            for each in fields(cls)
+            if each.name not in PARSERS
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSet:
+    """The arguments that a class of spiders takes.
+
+    Attributes:
+        takes: of ours, those that it has beside those of all spiders.
+        class_: what they are read into; a subclass has further ones.
+        passed: names of further ones that its `__init__` takes, as Scrapy has it.
+    """
+
+    takes: tuple[str, ...] = ()
+    class_: type[CrawlArguments] = CrawlArguments
+    passed: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arguments that a crawl may keep."""
+        return [*arguments_of(self.takes), *self.class_.own()]
+
+    def parse(self, arguments: Mapping[str, object]) -> CrawlArguments:
+        """Read the arguments of a spider; see `CrawlArguments.parse`."""
+        ours = {n: value for n, value in arguments.items() if n not in self.passed}
+        return self.class_.parse(ours, self.takes)
+
+
+def arguments_of(takes: Collection[str]) -> list[str]:
+    """Return the names of our arguments that a spider takes.
+
+    Args:
+        takes: those beside the ones of all spiders.
+    """
+    return [name for name in PARSERS if name not in OF_SOURCES or name in takes]
+
+
+def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
+    """See that what the operator names is of schemes that are crawled.
+
+    Those in a file are looked at when it is read.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    for name in ("seeds", *NAMED):
+        urls = getattr(arguments, name)
+        try:
+            for url in urls if isinstance(urls, tuple) else ():
+                check_scheme(url, schemes)
+        except BadUri as error:
+            raise ConfigError(
+                f"argument {name}: {url}: {error.fault.detail}: must be"
+                f" {', '.join(sorted(schemes))}; FETCH_SCHEMES may add others"
+            ) from error
+
+
+def _check_reset(names: Collection[str], own: Collection[str]) -> None:
+    for unknown in sorted(set(names) - {*PARSERS, *own, "all"}):
+        shown = ",".join(sorted(names))
+        raise ConfigError(f"argument reset={shown}: there is no argument {unknown}")

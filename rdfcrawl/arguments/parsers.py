@@ -1,0 +1,296 @@
+"""The texts of the arguments of a spider, as `-a` gives them, and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+
+from rdfcrawl.arguments.own import BOOLEANS, text_of
+from rdfcrawl.arguments.seeds import check_seed_file, iter_seeds
+from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.links import (
+    CrawlExtent,
+    LinkPolicy,
+    UrlPatterns,
+    load_patterns,
+    parse_patterns,
+)
+from rdfcrawl.records import Kind
+from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.hosts import HostNames
+from rdfcrawl.uri.schemes import seed_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+Take = Literal["all", "datasets"]
+GivenUp = Literal["failed", "dead"]
+MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
+MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
+INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
+# Sources that the operator names, and what they are.
+NAMED: Final = {
+    "sites": Kind.SITEMAP,
+    "sources": Kind.RESOURCESYNC,
+    "portals": Kind.CKAN,
+    "endpoints": Kind.SPARQL,
+}
+VOID: Final = "void"  # of a site, at its well-known place
+_HARVESTED: Final[dict[str, Kind | str]] = {VOID: VOID} | {
+    kind.name.lower(): kind
+    for kind in Kind
+    if kind.is_source and kind is not Kind.CUSTOM
+}
+
+# A comma belongs to a URL unless another URL begins after it.
+_split_urls = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9+.-]*://)").split
+_is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*").fullmatch
+
+
+def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return arguments as texts, without absent ones and those of scrapyd.
+
+    A path stands for the file; of regular expressions, a list for what is in one.
+
+    Raises:
+        ConfigError: an argument is nothing that has a text.
+    """
+    return {
+        name: _text_of(name, value)
+        for name, value in arguments.items()
+        if value is not None and name != "_job"
+    }
+
+
+def _text_of(name: str, value: object) -> str:
+    if isinstance(value, Path):
+        return f"@{value}" if PARSERS.get(name) in (_seeds, _graphs) else str(value)
+    try:
+        is_list = isinstance(value, Iterable) and not isinstance(value, str)
+        if is_list and PARSERS.get(name) is _patterns:
+            return INLINE + "\n".join(map(text_of, cast("Iterable[object]", value)))
+        return text_of(value)
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}: {error}") from error
+
+
+def inlined(name: str, text: str) -> str:
+    """Return the text of an argument with the content of the file that it names.
+
+    Of a file of sources, the first `MAX_NAMED` URLs.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if text.startswith(INLINE):
+        return text
+    if name in NAMED:
+        urls = iter_seeds(_seeds(name, text))
+        named = islice((url for url in urls if isinstance(url, str)), MAX_NAMED)
+        return ",".join(named)
+    parse = PARSERS.get(name)
+    is_file = parse in (_patterns, _query) or (
+        parse is _graphs and text.startswith("@")
+    )
+    return INLINE + _content(name, text) if is_file else text
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the entries of a list that is separated by commas."""
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def _must_be(name: str, text: str, allowed: str) -> ConfigError:
+    return ConfigError(f"argument {name}={text}: must be {allowed}")
+
+
+def _content(name: str, text: str) -> str:
+    """Return what is in the file of an argument, or what was in it before.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if text.startswith(INLINE):
+        return text.removeprefix(INLINE)
+    try:
+        return Path(text.removeprefix("@")).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"argument {name}={text}: cannot be read: {error}") from error
+
+
+def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
+    if text.startswith("@"):
+        path = Path(text[1:])
+        try:
+            check_seed_file(path)
+        except ConfigError as error:
+            raise _must_be(
+                name, text, f"URLs, or @FILE of URLs that {error}"
+            ) from error
+        return path
+    try:
+        return tuple(map(_seed, _split_urls(text.strip(", ")))) if text else ()
+    except BadUri as error:
+        allowed = f"http(s) or ftp(s) URLs separated by commas, or @FILE: {error}"
+        raise _must_be(name, text, allowed) from error
+
+
+def _seed(text: str) -> str:
+    url = seed_url(text)
+    if "," in host_of(url):  # WHATWG allows it; here it is a URL without its scheme
+        raise BadUri(f"comma in the host: {text!r}")
+    return url
+
+
+def _follow(_name: str, text: str) -> LinkPolicy:
+    return LinkPolicy.parse(text)
+
+
+def _extent(name: str, text: str) -> CrawlExtent:
+    try:
+        return CrawlExtent(text)
+    except ValueError:
+        raise _must_be(name, text, f"one of {', '.join(CrawlExtent)}") from None
+
+
+def _domains(name: str, text: str) -> frozenset[str]:
+    allowed = "hosts such as example.org, separated by commas"
+    domains = set()
+    for entry in words_of(text):
+        try:
+            domain = host_of(requestable(f"http://{entry}/"))
+        except BadUri:
+            domain = ""
+        if "/" in entry or not domain:
+            raise _must_be(name, text, allowed)
+        domains.add(domain)
+    return frozenset(domains)
+
+
+def _patterns(name: str, text: str) -> UrlPatterns:
+    if text.startswith(INLINE):
+        return parse_patterns(_content(name, text), name=name)
+    try:
+        return load_patterns(Path(text))
+    except ConfigError as error:
+        raise ConfigError(f"argument {name}={text}: {error}") from error
+
+
+def _number(maximum: int) -> Callable[[str, str], int]:
+    def parse(name: str, text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", text) or int(text) > maximum:
+            raise _must_be(name, text, f"a whole number from 0 to {maximum}")
+        return int(text)
+
+    return parse
+
+
+def _boolean(name: str, text: str) -> bool:
+    try:
+        return BOOLEANS[text.lower()]
+    except KeyError:
+        raise _must_be(name, text, f"one of {', '.join(BOOLEANS)}") from None
+
+
+def _reset(_name: str, text: str) -> frozenset[str]:
+    return frozenset(words_of(text))
+
+
+def _retry(name: str, text: str) -> tuple[GivenUp, ...]:
+    words = words_of(text)
+    if not set(words) <= set(get_args(GivenUp)):
+        raise _must_be(name, text, f"some of {', '.join(get_args(GivenUp))}")
+    return cast("tuple[GivenUp, ...]", words)
+
+
+def _harvest(name: str, text: str) -> frozenset[Kind | str]:
+    words: dict[str, set[Kind | str]] = {
+        "all": set(_HARVESTED.values()),
+        "none": set(),
+    } | {word: {source} for word, source in _HARVESTED.items()}
+    try:
+        chosen = [words[word.strip()] for word in text.split(",")]
+    except KeyError as error:
+        raise ConfigError(
+            f"argument {name}={text}: {error} must be one of {', '.join(words)}"
+        ) from None
+    return frozenset().union(*chosen)
+
+
+def _trust(name: str, text: str) -> HostNames:
+    try:
+        return HostNames.parse(words_of(text))
+    except BadUri as error:
+        raise _must_be(
+            name,
+            text,
+            "hosts such as example.org, example.org:8080 or *.example.org, separated"
+            f" by commas: {error}",
+        ) from error
+
+
+def _graphs(name: str, text: str) -> frozenset[str]:
+    if text.startswith(("@", INLINE)):
+        lines = _content(name, text).splitlines()
+        entries = [line.strip() for line in lines if not line.startswith("#")]
+    else:
+        entries = list(map(str.strip, _split_urls(text)))
+    for entry in filter(None, entries):
+        if entry != "default" and not _is_iri(entry):
+            raise ConfigError(
+                f"argument {name}={text}: {entry!r} must be an IRI, or `default`"
+            )
+    return frozenset(filter(None, entries))
+
+
+def _take(name: str, text: str) -> Take:
+    if text not in get_args(Take):
+        raise _must_be(name, text, f"one of {', '.join(get_args(Take))}")
+    return cast("Take", text)
+
+
+def _query(name: str, text: str) -> UserQuery:
+    shown = name if text.startswith(INLINE) else f"{name}={text}"
+    return parse_user_query(_content(name, text), name=f"argument {shown}")
+
+
+def _text(_name: str, text: str) -> str:
+    return text
+
+
+PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
+    "seeds": _seeds,
+    "follow": _follow,
+    "scope": _extent,
+    "domains": _domains,
+    "depth": _number(MAX_DEPTH),
+    "max_per_host": _number(2**31 - 1),
+    "max_hosts_per_domain": _number(2**31 - 1),
+    "max_per_domain": _number(2**31 - 1),
+    "allow": _patterns,
+    "deny": _patterns,
+    "fresh": _boolean,
+    "reset": _reset,
+    "retry": _retry,
+    "harvest": _harvest,
+    "trust": _trust,
+    "sites": _seeds,
+    "slice": _boolean,
+    "sources": _seeds,
+    "audit": _boolean,
+    "portals": _seeds,
+    "organization": _text,
+    "group": _text,
+    "q": _text,
+    "fq": _text,
+    "endpoints": _seeds,
+    "graphs": _graphs,
+    "skip_graphs": _graphs,
+    "take": _take,
+    "query": _query,
+}
