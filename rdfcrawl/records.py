@@ -6,7 +6,7 @@ import time
 from asyncio import CancelledError, current_task
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
+    from rdfcrawl.links.relations import Link
     from rdfcrawl.reservations import Reservations
     from rdfcrawl.tasks.text import Task
 
@@ -61,34 +62,6 @@ class Kind(IntEnum):
     def __init__(self, number: int) -> None:
         self.is_source = number > 1 and number != 6  # asked for often: no property
         self.is_of_url = number < 2
-
-
-class Relation(StrEnum):
-    """The relation of a link that is no statement to its target."""
-
-    ALTERNATE = "alternate"  # the same in another form that we read
-    DESCRIBEDBY = "describedby"  # RFC 6892, signposting
-    LINKSET = "linkset"  # RFC 9264
-    CANONICAL = "canonical"
-    NEXT = "next"  # the next page of a list
-    DATASET = "dataset"  # what statements say of datasets and of pages of collections
-    HYPERLINK = "hyperlink"
-    NOFOLLOW = "nofollow"  # a hyperlink that its page does not vouch for
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link of a page or of a `Link` header.
-
-    Attributes:
-        url: absolute; not checked.
-        relation: strongest of those that the link states.
-        media_type: declared for the target; lower case, or empty.
-    """
-
-    url: str
-    relation: Relation
-    media_type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

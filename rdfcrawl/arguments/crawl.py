@@ -18,7 +18,8 @@ from rdfcrawl.arguments.parsers import (
 )
 from rdfcrawl.catalogs.sparql.userquery import UserQuery  # noqa: TC001 (see above)
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links import CrawlExtent, LinkPolicy, UrlPatterns
+from rdfcrawl.links.filter import CrawlExtent, UrlPatterns
+from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.records import CrawlBudget, Kind
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames

@@ -12,13 +12,13 @@ from rdfcrawl.arguments.own import BOOLEANS, text_of
 from rdfcrawl.arguments.seeds import check_seed_file, iter_seeds
 from rdfcrawl.catalogs.sparql.userquery import UserQuery, parse_user_query
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links import (
+from rdfcrawl.links.filter import (
     CrawlExtent,
-    LinkPolicy,
     UrlPatterns,
     load_patterns,
     parse_patterns,
 )
+from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames

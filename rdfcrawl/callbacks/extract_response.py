@@ -14,7 +14,7 @@ from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
 from rdfcrawl.callbacks.parsed_document import read_quads
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.links import LinkPolicy
+from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.reservations import NOTHING, Obedience
 from rdfcrawl.robots.options import reservation_policy, robots_agent

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.links.policy import LinkPolicy
 
 
 async def look_at(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
-    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 _READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)

@@ -101,7 +101,7 @@ class Command(ScrapyCommand):
         from rdfcrawl.fetch.options import FetchOptions, ftp_logins
         from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.frontier.options import CrawlPaths
-        from rdfcrawl.links import LinkPolicy
+        from rdfcrawl.links.policy import LinkPolicy
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.robots.options import robots_agent
         from rdfcrawl.scrapy_settings import apply_defaults

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from rdfcrawl.links import LinkPolicy, LinkPosition
+from rdfcrawl.links.policy import LinkPolicy, LinkPosition
 from rdfcrawl.stores.deflate import (
     DeflatePiece,
     PieceOrder,

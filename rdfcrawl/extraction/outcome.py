@@ -8,7 +8,8 @@ from typing import Any, Final, Self
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.records import Link, Member, Relation
+from rdfcrawl.links.relations import Link, Relation
+from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING, Reservations
 
 MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted

@@ -16,7 +16,7 @@ from rdfcrawl.extraction.outcome import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
-from rdfcrawl.http_links import context_link, links_of
+from rdfcrawl.links.headers import context_link, links_of
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.graphs import GraphRule, check_iri

@@ -11,7 +11,7 @@ from rdfcrawl.frontier.covered import ExcludedPrefixes
 from rdfcrawl.frontier.deferred import PutOff
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
-from rdfcrawl.links import CrawlExtent
+from rdfcrawl.links.filter import CrawlExtent
 from rdfcrawl.records import Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.tasks.request import RequestTask
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.links import LinkFilter
+    from rdfcrawl.links.filter import LinkFilter
     from rdfcrawl.records import CrawlBudget, FollowUp
 
 SEED_BAND: Final = b"1"

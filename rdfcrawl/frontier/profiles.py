@@ -16,7 +16,7 @@ from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
 from rdfcrawl.arguments.parsers import NAMED
 from rdfcrawl.arguments.stored import BUDGETS, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links import CrawlExtent
+from rdfcrawl.links.filter import CrawlExtent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -27,7 +27,7 @@ from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.wildcard_dns import HostAddresses
 from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.links import CrawlExtent, CrawlScope, EveryLink, LinkFilter
+from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.records import Urgency
 from rdfcrawl.tasks.pages import DumpPart
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_turns import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.links.policy import EveryLink
     from rdfcrawl.records import Document, FollowUp, Record, Visit
 
 logger = logging.getLogger(__name__)

@@ -18,7 +18,8 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.records import FollowUp, Record, Relation
+from rdfcrawl.links.relations import Relation
+from rdfcrawl.records import FollowUp, Record
 from rdfcrawl.tasks.pages import CollectionPage
 from rdfcrawl.uri import host_of
 

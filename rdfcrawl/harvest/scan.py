@@ -14,7 +14,7 @@ from rdfcrawl.rdf.namespaces import VOID
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.links.policy import LinkPolicy
 
 # Whatever tells of data elsewhere has one of these in it; long ones are found faster.
 _MARKS: Final = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.errors import Fault
-    from rdfcrawl.records import Link
+    from rdfcrawl.links.relations import Link
 
 _MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
 _NO_BASES: Final = ("data:", "javascript:")

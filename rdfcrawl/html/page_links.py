@@ -10,8 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.records import Link, Relation
-from rdfcrawl.relations import strongest_relation
+from rdfcrawl.links.relations import Link, Relation, strongest_relation
 from rdfcrawl.reservations import read_directives
 from rdfcrawl.uri import BadUri, requestable
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.scan import DocumentScan
-from rdfcrawl.links import EveryLink
+from rdfcrawl.links.policy import EveryLink
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import pass_through
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.harvest.document_discovery import DocumentDiscovery
-    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.extraction.bulk import BulkPart
-    from rdfcrawl.links import LinkPolicy
+    from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.stores.deflate import PieceOrder
     from rdfcrawl.stores.protocol import DocumentWriter, PieceWriter, Store
 

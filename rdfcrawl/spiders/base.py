@@ -20,16 +20,9 @@ from rdfcrawl.errors import (
     passing_fault,
 )
 from rdfcrawl.frontier.batches import in_batches
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import (
-    MAX_RETRIES,
-    Document,
-    FollowUp,
-    Kind,
-    Record,
-    Relation,
-    Urgency,
-)
+from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.request import RequestTask
 
 if TYPE_CHECKING:

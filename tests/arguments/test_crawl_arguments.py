@@ -11,7 +11,8 @@ import pytest
 from rdfcrawl.arguments.crawl import CrawlArguments
 from rdfcrawl.arguments.seeds import BadSeed, Seed, iter_seeds, iter_typed_seeds
 from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.links import CrawlExtent, LinkPolicy, LinkPosition
+from rdfcrawl.links.filter import CrawlExtent
+from rdfcrawl.links.policy import LinkPolicy, LinkPosition
 from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:

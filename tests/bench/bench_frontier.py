@@ -22,7 +22,7 @@ from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.frontier.redis_program import find_server, program_version
 from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.links import CrawlScope, LinkFilter
+from rdfcrawl.links.filter import CrawlScope, LinkFilter
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey
 from tests.bench.figures import Figure, judge

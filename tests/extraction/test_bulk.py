@@ -13,7 +13,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.extraction.bulk import NO_LINKS, BulkOutput, BulkPart, FoundLinks
 from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
-from rdfcrawl.links import LinkPolicy
+from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.stores.members import iter_members
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.segment_file import list_segments

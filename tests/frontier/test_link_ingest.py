@@ -19,7 +19,7 @@ from rdfcrawl.frontier.link_ingest import (
 )
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.url_kind import kind_of
-from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter, UrlPatterns
+from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter, UrlPatterns
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task

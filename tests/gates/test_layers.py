@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 ROWS = """
 console defaults errors rdf.namespaces signals
 codec extras faultlog formats reservations setting_values uri
-bytesource guard stores tasks
+bytesource guard links.relations stores tasks
 records scrapy_settings unpack
-rdf relations request_turns tasks.records
-html http_links links robots
+rdf request_turns tasks.records
+html links robots
 extraction sitemaps
 catalogs
 arguments
@@ -42,9 +42,9 @@ __main__
 # They talk to nobody: bytes go in, values come out.
 PURE = """
 arguments bytesource catalogs codec errors faultlog formats frontier.blocked_hosts
-frontier.url_kind guard.policy html http_links links pipelines.provenance rdf records
-relations request_turns reservations robots.parser robots.paths robots.policy sitemaps
-stores.deflate tasks unpack uri
+frontier.url_kind guard.policy html links pipelines.provenance rdf records request_turns
+reservations robots.parser robots.paths robots.policy sitemaps stores.deflate tasks
+unpack uri
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -10,7 +10,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.page_links import MAX_LINKS, has_links_in_body, links_of_page
-from rdfcrawl.records import Link, Relation
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.uri import BadUri, requestable
 from tests.support.examples import examples
 

@@ -15,10 +15,10 @@ from rdfcrawl.html.extractors import SLOW, Extractor
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.html.timebox import OutOfTime, TimeShares
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import QuadOutput
-from rdfcrawl.records import Link, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

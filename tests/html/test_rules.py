@@ -15,8 +15,8 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.records import Link, Relation
 from tests.support.examples import examples
 from tests.support.pages import read_page
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.whereabouts import away_partition
-from rdfcrawl.links import CrawlExtent, CrawlScope, LinkFilter
+from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 

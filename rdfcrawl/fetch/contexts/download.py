@@ -19,7 +19,7 @@ from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn
 from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
-from rdfcrawl.http_links import json_ld_alternate
+from rdfcrawl.links.headers import json_ld_alternate
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
 from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.uri.origin import origin_of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.html.rules.selectors import Selector
     from rdfcrawl.html.rules.templates import TextTemplate
-    from rdfcrawl.records import Relation
+    from rdfcrawl.links.relations import Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from rdfcrawl.html.rules.values import (
     read_selector,
     read_value,
 )
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.rdf.namespaces import RDF_TYPE
-from rdfcrawl.records import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

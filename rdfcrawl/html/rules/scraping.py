@@ -14,8 +14,8 @@ from rdfcrawl.html.rules.selectors import MAX_MATCHES, SelectorFailed
 from rdfcrawl.html.rules.squirrel_pages import squirrel_statements
 from rdfcrawl.html.rules.templates import WholeIri
 from rdfcrawl.html.rules.texts import language_of, link_of, text_of
+from rdfcrawl.links.relations import Link
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.records import Link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.http_links import parse_link_header
+from rdfcrawl.links.headers import parse_link_header
 from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.uri import BadUri, requestable
 

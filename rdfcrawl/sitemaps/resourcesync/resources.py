@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.records import Link, Relation
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH
 from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
 from rdfcrawl.sitemaps.resourcesync.records import MAX_OTHERS, fitted

@@ -9,7 +9,7 @@ from rdfcrawl.sitemaps.resourcesync.runs import RunPart
 
 if TYPE_CHECKING:
     from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.records import Link
+    from rdfcrawl.links.relations import Link
     from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry
     from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
     from rdfcrawl.tasks.sync import SyncTask

@@ -10,7 +10,7 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.records import Relation
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.sitemaps.resourcesync import discovery
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.mirror import (

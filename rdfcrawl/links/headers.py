@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.links.relations import Link, Relation, strongest_relation
 from rdfcrawl.rdf.namespaces import JSON_LD
-from rdfcrawl.records import Link, Relation
-from rdfcrawl.relations import strongest_relation
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:

@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.harvest.scan import DocumentScan
-from rdfcrawl.links import (
-    MAX_NESTED_TERMS,
-    CrawlExtent,
-    CrawlScope,
-    LinkFilter,
-    LinkPolicy,
-    LinkPosition,
-    load_patterns,
-)
+from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter, load_patterns
+from rdfcrawl.links.policy import MAX_NESTED_TERMS, LinkPolicy, LinkPosition
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.namespaces import RDF_TYPE
-from rdfcrawl.records import Link, Relation
 from tests.support.frontier_state import scope_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.fetch.http.exchange import MAX_HEADER_BYTES, HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.http_links import (
+from rdfcrawl.links.headers import (
     MAX_LINKS,
     HeaderLink,
     context_link,
@@ -22,7 +22,8 @@ from rdfcrawl.http_links import (
     links_of,
     parse_link_header,
 )
-from rdfcrawl.records import Link, Record, Relation, Visit
+from rdfcrawl.links.relations import Link, Relation
+from rdfcrawl.records import Record, Visit
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
-"""Which links of a document are followed: by position, predicate, relation and URL.
+"""Which links of a document are followed: by position, predicate and relation.
 
 `LinkPolicy` finds links in N-Quads bytes with one compiled expression per position,
 without an object per statement, and chooses among the links that are no statements by
-their relation. `LinkFilter` then says which of them the crawl wants.
+their relation.
 """
 
 from __future__ import annotations
@@ -15,18 +15,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.rdf.namespaces import RDF_TYPE
-from rdfcrawl.records import Relation
-from rdfcrawl.uri import host_of, registered_domain
-from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
-from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
-from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
-    from rdfcrawl.records import Document, Link
+    from rdfcrawl.links.relations import Link
+    from rdfcrawl.records import Document
 
     _Find = Callable[[bytes], Iterable[bytes]]
 
@@ -291,152 +287,6 @@ class EveryLink:
     def choose(self, _document: Document, urls: list[str]) -> Iterable[str]:
         """Return all URLs."""
         return urls
-
-
-class CrawlExtent(StrEnum):
-    """How far from its seeds a crawl may go."""
-
-    ANY = "any"
-    DOMAIN = "domain"
-    HOST = "host"
-    PREFIX = "prefix"
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlScope:
-    """The part of the web that a crawl keeps to; `http` and `https` are one there.
-
-    Attributes:
-        extent: what a URL has to have in common with a seed.
-        entries: results of `entry` for the seeds; all that has to be kept.
-    """
-
-    extent: CrawlExtent = CrawlExtent.ANY
-    entries: frozenset[str] = frozenset()
-
-    def entry(self, seed: str) -> str:
-        """Return the deciding part of a seed: registered domain, host or URL prefix.
-
-        A prefix is host, port and path up to its last slash. Where every URL is
-        covered, the part is empty.
-        """
-        if self.extent is CrawlExtent.PREFIX:
-            path = seed.partition("://")[2].partition("?")[0]
-            return path[: path.rfind("/") + 1]
-        if self.extent is CrawlExtent.ANY:
-            return ""
-        host = host_of(seed)
-        return registered_domain(host) if self.extent is CrawlExtent.DOMAIN else host
-
-    def covers(self, url: str) -> bool:
-        """Return whether a requestable URL lies in the scope."""
-        if self.extent is CrawlExtent.ANY:
-            return True
-        if self.extent is not CrawlExtent.PREFIX:
-            return self.entry(url) in self.entries
-        path = url.partition("://")[2].partition("?")[0]
-        end = path.find("/") + 1
-        while end:  # one look-up per directory, however many seeds there are
-            if path[:end] in self.entries:
-                return True
-            end = path.find("/", end) + 1
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class UrlPatterns:
-    """Regular expressions that are searched in URLs."""
-
-    expressions: tuple[re.Pattern[str], ...] = ()
-
-    def match(self, url: str) -> bool:
-        """Return whether one of the expressions is found in the URL."""
-        if not self.expressions:
-            return False
-        return any(expression.search(url) for expression in self.expressions)
-
-
-def load_patterns(path: Path) -> UrlPatterns:
-    """Return the patterns of a file: one Python expression per line.
-
-    Blank lines and lines that begin with `#` are skipped; UTF-8.
-
-    Raises:
-        ConfigError: the file cannot be read, or a line is no expression.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse_patterns(text, name=str(path))
-
-
-def parse_patterns(text: str, *, name: str) -> UrlPatterns:
-    """Return the patterns in the text of a file, read as by `load_patterns`.
-
-    Raises:
-        ConfigError: a line is no expression.
-    """
-    expressions = []
-    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
-        if line and not line.startswith("#"):
-            try:
-                expressions.append(re.compile(line))
-            except (re.error, OverflowError, RecursionError) as error:
-                raise ConfigError(
-                    f"{name}:{number}: {line!r} is not a regular expression: {error}"
-                ) from error
-    return UrlPatterns(tuple(expressions))
-
-
-@dataclass(frozen=True, slots=True)
-class LinkFilter:
-    """Which URLs a crawl wants: in scope, allowed, and not denied.
-
-    Attributes:
-        scope: what the URL has to lie in.
-        allow: what it has to match; without expressions, everything does.
-        deny: what it must not match; wins over `allow`.
-        leave: hosts that nothing is asked of any more.
-        domains: hosts, of which its host is one or lies below one; without any,
-            everything does.
-        traps: what of it looks as if it had no end; `admits` does not ask that.
-        schemes: that are crawled; `admits` does not ask that either.
-        is_open: every URL is wanted.
-    """
-
-    scope: CrawlScope = CrawlScope()
-    allow: UrlPatterns = UrlPatterns()
-    deny: UrlPatterns = UrlPatterns()
-    domains: frozenset[str] = frozenset()
-    leave: HostNames = NO_HOSTS
-    traps: TrapLimits = NO_TRAPS
-    schemes: SchemePolicy = NO_SCHEMES
-    is_open: bool = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Tell whether there is anything to judge by."""
-        patterns = self.allow.expressions or self.deny.expressions
-        judges = patterns or self.domains or self.leave
-        is_open = self.scope.extent is CrawlExtent.ANY and not judges
-        object.__setattr__(self, "is_open", is_open)
-
-    def admits(self, url: str) -> bool:
-        """Return whether a requestable URL is wanted."""
-        return self.is_open or (
-            self.scope.covers(url)
-            and not self.deny.match(url)
-            and (not self.allow.expressions or self.allow.match(url))
-            and (not self.domains or self._is_in_domains(host_of(url)))
-            and not self.leave.covers(url)
-        )
-
-    def _is_in_domains(self, host: str) -> bool:
-        while host not in self.domains:
-            host = host.partition(".")[2]
-            if not host:
-                return False
-        return True
 
 
 def _positions(words: set[str]) -> frozenset[LinkPosition]:

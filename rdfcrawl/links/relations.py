@@ -1,4 +1,4 @@
-"""Which of the relations that a link states counts for a crawl.
+"""The relation of a link to its target, and which of several counts for a crawl.
 
 Source: RFC 8288 (relation types), RFC 6596 (canonical), RFC 6892 (describedby),
 RFC 9264 (linkset); HTML Standard 4.6.7 "Link types"; FAIR Signposting.
@@ -6,13 +6,43 @@ RFC 9264 (linkset); HTML Standard 4.6.7 "Link types"; FAIR Signposting.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.formats import FORMATS, HTML
-from rdfcrawl.records import Relation
 
 if TYPE_CHECKING:
     from collections.abc import Container
+
+
+class Relation(StrEnum):
+    """The relation of a link that is no statement to its target."""
+
+    ALTERNATE = "alternate"  # the same in another form that we read
+    DESCRIBEDBY = "describedby"  # RFC 6892, signposting
+    LINKSET = "linkset"  # RFC 9264
+    CANONICAL = "canonical"
+    NEXT = "next"  # the next page of a list
+    DATASET = "dataset"  # what statements say of datasets and of pages of collections
+    HYPERLINK = "hyperlink"
+    NOFOLLOW = "nofollow"  # a hyperlink that its page does not vouch for
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a page or of a `Link` header.
+
+    Attributes:
+        url: absolute; not checked.
+        relation: strongest of those that the link states.
+        media_type: declared for the target; lower case, or empty.
+    """
+
+    url: str
+    relation: Relation
+    media_type: str = ""
+
 
 # An alternate that is a page again is a translation, or what a person is to see.
 _READ_TYPES: Final = frozenset(
