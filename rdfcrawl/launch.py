@@ -13,10 +13,10 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import inside_project
 
-from rdfcrawl import defaults
 from rdfcrawl.console import fail
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.spiderloader import SpiderLoaderProtocol
 
     from rdfcrawl.arguments.crawl import CrawlArguments
-    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
 
 # They list versions and components at every start. A log file has it all, and so has
@@ -144,10 +144,11 @@ def check_operator(
         The settings with those of the spider.
     """
     from rdfcrawl.extraction.options import ExtractOptions
-    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.options.conflicts import check_components
+    from rdfcrawl.options.merging import apply_defaults
+    from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.pipelines.discover import link_policy_class
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
-    from rdfcrawl.scrapy_settings import apply_defaults, check_components
     from rdfcrawl.stores.options import segment_limits, store_class
 
     settings = settings.copy()

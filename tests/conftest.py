@@ -74,7 +74,7 @@ _LONGEST = (
     "crawl/operation/life",
     "html/rdfa",
     "crawl/failures/ground",
-    "scrapy_settings",
+    "options/merging",
     "commands/rdf",
     "crawl/sources/consent",
     "unpack/documents",

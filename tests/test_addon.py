@@ -19,7 +19,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import ENVVAR
 
 import rdfcrawl
-from rdfcrawl import defaults, launch
+from rdfcrawl import launch
 from rdfcrawl.addon import PATH
 from rdfcrawl.cli import COMMANDS, execute, settings_here
 from rdfcrawl.commands import genspider
@@ -27,7 +27,8 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.guard.policy import Guard
-from rdfcrawl.scrapy_settings import check_components, iter_warnings
+from rdfcrawl.options import defaults
+from rdfcrawl.options.conflicts import check_components, iter_warnings
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
 # What `scrapy startproject` writes, and what projects set for spiders of theirs.
@@ -167,7 +168,7 @@ def test_scheduler_of_a_project_is_kept_for_its_spiders_alone() -> None:
 
 def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     """If numbers and switches are read from bare settings, they are our defaults."""
-    from rdfcrawl.setting_values import integer, is_on, number
+    from rdfcrawl.options.values import integer, is_on, number
 
     bare = Settings()
     assert number(bare, "RDF_PARSE_SECS", 0) == defaults.RDF_PARSE_SECS

@@ -15,11 +15,11 @@ from rdfcrawl.callbacks.parsed_document import read_quads
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.links.policy import LinkPolicy
+from rdfcrawl.options.merging import apply_values
+from rdfcrawl.options.values import is_on
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.reservations import NOTHING, Obedience
 from rdfcrawl.robots.options import reservation_policy, robots_agent
-from rdfcrawl.scrapy_settings import apply_values
-from rdfcrawl.setting_values import is_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

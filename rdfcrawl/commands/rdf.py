@@ -102,10 +102,10 @@ class Command(ScrapyCommand):
         from rdfcrawl.fetch.schemes.options import build_fetchers
         from rdfcrawl.frontier.options import CrawlPaths
         from rdfcrawl.links.policy import LinkPolicy
+        from rdfcrawl.options.merging import apply_defaults
+        from rdfcrawl.options.values import is_on
         from rdfcrawl.rdf.graphs import check_iri
         from rdfcrawl.robots.options import robots_agent
-        from rdfcrawl.scrapy_settings import apply_defaults
-        from rdfcrawl.setting_values import is_on
 
         settings = cast("Settings", self.settings)
         apply_defaults(settings)

@@ -105,7 +105,7 @@ class Command(BaseRunSpiderCommand):
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.setting_values import is_on
+    from rdfcrawl.options.values import is_on
 
     try:
         return is_on(settings, "WORKERS_FORK")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.formats import HTML
 from rdfcrawl.html.extractors import CustomExtractor
-from rdfcrawl.rdf.limits import ParseLimits
-from rdfcrawl.setting_values import (
+from rdfcrawl.options.values import (
     check_class,
     check_method,
     integer,
@@ -18,6 +17,7 @@ from rdfcrawl.setting_values import (
     mapping,
     number,
 )
+from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:

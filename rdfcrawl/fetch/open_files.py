@@ -6,7 +6,7 @@ import logging
 import resource
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.setting_values import integer
+from rdfcrawl.options.values import integer
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -16,8 +16,8 @@ from rdfcrawl.frontier.options import scheme_policy
 from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import Guard
+from rdfcrawl.options.values import integer, is_on, mapping, number
 from rdfcrawl.records import Kind
-from rdfcrawl.setting_values import integer, is_on, mapping, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

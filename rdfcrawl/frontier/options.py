@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
 from rdfcrawl.guard.options import guard_of
+from rdfcrawl.options.values import integer, is_on, mapping, number, one_of, value_of
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
-from rdfcrawl.setting_values import integer, is_on, mapping, number, one_of, value_of
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     SESSION_PARAMETERS,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.guard.policy import Guard, parse_networks, parse_ports
-from rdfcrawl.setting_values import integer
+from rdfcrawl.options import defaults
+from rdfcrawl.options.values import integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import (
+from rdfcrawl.options.values import (
     check_class,
     check_method,
     integer,

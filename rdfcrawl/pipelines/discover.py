@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
 from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links.policy import EveryLink
+from rdfcrawl.options.values import build_setting, check_method, load_setting
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
-from rdfcrawl.setting_values import build_setting, check_method, load_setting
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:

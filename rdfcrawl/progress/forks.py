@@ -61,7 +61,7 @@ LOADED = (
     *(
         "rdfcrawl.guard.operator",
         "rdfcrawl.harvest.registry",
-        "rdfcrawl.scrapy_settings",
+        "rdfcrawl.options.merging",
     ),
 )
 _REACTOR = "twisted.internet.reactor"

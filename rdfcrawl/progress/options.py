@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
-from rdfcrawl.setting_values import integer, number, one_of
+from rdfcrawl.options.values import integer, number, one_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -13,8 +13,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
-from rdfcrawl.defaults import STORE
 from rdfcrawl.errors import MAY_PASS
+from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlPaths

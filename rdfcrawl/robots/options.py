@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.options.values import one_of
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
-from rdfcrawl.setting_values import one_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

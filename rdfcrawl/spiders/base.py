@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.datasets import DatasetRegistry
     from rdfcrawl.harvest.follow_up_queue import FollowUpQueue
     from rdfcrawl.harvest.registry import HarvesterRegistry
-    from rdfcrawl.options import SpiderOptions
+    from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.records import Visit
     from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
@@ -101,8 +101,8 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: a setting is wrong.
         """
-        from rdfcrawl.options import SpiderOptions
-        from rdfcrawl.scrapy_settings import apply_defaults, is_of_shell
+        from rdfcrawl.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.options.spider import SpiderOptions
 
         super().update_settings(settings)
         is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
@@ -127,8 +127,8 @@ class RdfSpider(Spider):
         from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.open_files import hold_to_open_files
         from rdfcrawl.fetch.schemes.options import build_fetchers
-        from rdfcrawl.options import SpiderOptions
-        from rdfcrawl.scrapy_settings import apply_defaults
+        from rdfcrawl.options.merging import apply_defaults
+        from rdfcrawl.options.spider import SpiderOptions
 
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not crawler.settings.frozen:  # a subclass may not have called `super()`
@@ -156,7 +156,7 @@ class RdfSpider(Spider):
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not spider.is_onlooker:
-            from rdfcrawl.scrapy_settings import check_components, iter_warnings
+            from rdfcrawl.options.conflicts import check_components, iter_warnings
 
             check_components(crawler.settings)
             for line in iter_warnings(crawler.settings, cls):

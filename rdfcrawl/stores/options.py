@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import (
+from rdfcrawl.options import defaults
+from rdfcrawl.options.values import (
     build_setting,
     check_method,
     integer,

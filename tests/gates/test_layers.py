@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-console defaults errors rdf.namespaces signals
-codec extras faultlog formats reservations setting_values uri
+console errors options.defaults rdf.namespaces signals
+codec extras faultlog formats options.values reservations uri
 bytesource guard links.relations stores tasks
-records scrapy_settings unpack
+options.conflicts options.merging records unpack
 rdf request_turns tasks.records
 html links robots
 extraction sitemaps
@@ -30,7 +30,7 @@ arguments
 frontier
 fetch
 harvest middlewares
-options pipelines
+options.spider pipelines
 callbacks
 progress settings spiders
 dataweb launch

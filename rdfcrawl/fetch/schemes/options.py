@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.misc import build_from_crawler
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import check_method, load_setting, mapping
+from rdfcrawl.options.values import check_method, load_setting, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

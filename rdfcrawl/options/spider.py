@@ -14,9 +14,9 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.options import FetchOptions, ftp_logins
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.harvest.options import HarvestOptions
+from rdfcrawl.options.values import is_on
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.robots.options import reservation_policy
-from rdfcrawl.setting_values import is_on
 from rdfcrawl.uri.schemes import NO_SCHEMES
 
 if TYPE_CHECKING:

@@ -1,9 +1,8 @@
-"""The settings of our spiders in any Scrapy project.
+"""Settings of Scrapy that visits cannot keep to: refused, or reported.
 
-Defaults are added below what the project sets, and Scrapy's own settings are kept in
-force, reported, or refused where visits meet them. A visit is one request of Scrapy for
-many URIs. What acts on the request of one URI has no effect on it, unless
-`FETCH_WITH_SCRAPY` is on; `docs/reference/scrapy.md` has the list.
+A visit is one request of Scrapy for many URIs. What acts on the request of one URI has
+no effect on it, unless `FETCH_WITH_SCRAPY` is on; `docs/reference/scrapy.md` has the
+list.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
-from scrapy.utils.misc import load_object
 
-from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.setting_values import is_on, mapping, number
+from rdfcrawl.options import defaults
+from rdfcrawl.options.values import is_a, is_on, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from scrapy import Spider
     from scrapy.settings import BaseSettings
@@ -96,29 +94,7 @@ _OF_REQUESTS: Final = frozenset(
     }
     - {"start_requests"}
 )
-_MERGED: Final = tuple(
-    name for name, value in vars(defaults).items() if isinstance(value, dict)
-)
-_PLAIN: Final = tuple(
-    name for name in vars(defaults) if name.isupper() and name not in _MERGED
-)
 _ADDON: Final = SETTINGS_PRIORITIES["addon"]
-# Scrapy imports each of them at every start, with all that it needs, to be told then
-# that it is off: setting that switches it -> its path.
-_SWITCHED: Final = {
-    "DOWNLOADER_MIDDLEWARES_BASE": {
-        "COOKIES_ENABLED": "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
-        "HTTPCACHE_ENABLED": (
-            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware"
-        ),
-    },
-    "EXTENSIONS_BASE": {
-        "AUTOTHROTTLE_ENABLED": "scrapy.extensions.throttle.AutoThrottle",
-        "MEMDEBUG_ENABLED": "scrapy.extensions.memdebug.MemoryDebugger",
-        "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
-        "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
-    },
-}
 _PIPELINES: Final = "rdfcrawl.pipelines."
 # Without these, a document is fetched and lost.
 _NEEDED_PIPELINES: Final = (
@@ -126,111 +102,12 @@ _NEEDED_PIPELINES: Final = (
     f"{_PIPELINES}discover.DiscoverPipeline",
     f"{_PIPELINES}account.AccountPipeline",
 )
-# Their keys are names; those of other dictionaries are components.
-_BY_NAME: Final = frozenset(
-    {
-        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FETCH_SCHEMES"),
-        *("HARVESTERS", "STORE_CLASSES"),
-    }
-)
 _STORE: Final = f"{_PIPELINES}store.StorePipeline"
 _ROBOTS: Final = "rdfcrawl.middlewares.robots.RobotsMiddleware"
 _HANDLER: Final = "rdfcrawl.fetch.handler.VisitHandler"
 _HTTP_HANDLER: Final = "rdfcrawl.fetch.http.scrapy_handler.ScrapyHttpHandler"
-_TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
-_OUR_TUNNEL_ERROR: Final = "rdfcrawl.fetch.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-
-
-def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
-    """Add our defaults to the settings of one crawler, below what anybody has set.
-
-    Components of ours stand beside those of the project, the spider and the command
-    line: Scrapy replaces such a setting as a whole, and visits would lose their
-    pipelines. One of ours that is set to None stays off; one of Scrapy's that its own
-    setting switches off is not even imported.
-
-    Args:
-        settings: of a spider of ours; those of other spiders stay as they are.
-        wants_pipelines: False for commands of Scrapy that look at one page.
-
-    Raises:
-        ConfigError: one line that names the setting.
-    """
-    apply_values(settings)
-    _set_scheduler(settings)
-    _set_retry_exceptions(settings)
-    for name, switched in _SWITCHED.items():
-        _leave_out(settings, name, switched)
-    for name in _MERGED:
-        if wants_pipelines or name != "ITEM_PIPELINES":
-            _merge(settings, name)
-
-
-def is_of_shell(settings: BaseSettings) -> bool:
-    """Return whether `scrapy shell` runs, which alone brings a filter of its own."""
-    priority = SETTINGS_PRIORITIES["command"]
-    return settings.getpriority("DUPEFILTER_CLASS") == priority
-
-
-def apply_values(settings: BaseSettings) -> None:
-    """Add our defaults of settings that are no list of components, below all others."""
-    for name in _PLAIN:
-        if (settings.getpriority(name) or 0) < _ADDON:
-            settings.set(name, getattr(defaults, name), "addon")
-
-
-def _set_scheduler(settings: BaseSettings) -> None:
-    """Set the frontier's scheduler in a project whose other spiders have another.
-
-    A spider of ours, or a command line, that names another one is refused later.
-    """
-    is_of_project = settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES["project"]
-    if is_of_project and not _is_a(settings["SCHEDULER"], _SCHEDULER):
-        settings.set("SCHEDULER", _SCHEDULER, "project")
-
-
-def _set_retry_exceptions(settings: BaseSettings) -> None:
-    """Copy Scrapy's list, without an import of its HTTP handler at every start."""
-    name = "RETRY_EXCEPTIONS"
-    if (settings.getpriority(name) or 0) < _ADDON:
-        listed = settings.getlist(name)
-        known = [_OUR_TUNNEL_ERROR if e == _TUNNEL_ERROR else e for e in listed]
-        settings.set(name, known, "addon")
-
-
-def _merge(settings: BaseSettings, name: str) -> None:
-    ours: dict[str, Any] = getattr(defaults, name)
-    theirs = mapping(settings, name)
-    missing = dict(ours)
-    for key in theirs:
-        # Most keys are ours: what they stand for need not be imported to see that.
-        known = key if key in ours else _path_of(name, key)
-        missing.pop(known, None)
-    if missing:
-        priority = max(_ADDON, settings.getpriority(name) or 0)
-        settings.set(name, {**missing, **theirs}, priority)
-
-
-def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
-    """Remove what is switched off from Scrapy's list of components.
-
-    With None in our list, it would be imported: Scrapy resolves each key there.
-    """
-    base = settings.getdict(name)
-    off = {path for switch, path in switched.items() if not is_on(settings, switch)}
-    if off & base.keys():
-        left = {path: order for path, order in base.items() if path not in off}
-        settings.set(name, left, settings.getpriority(name) or 0)
-
-
-def _path_of(setting: str, key: Any) -> str:
-    """Return the path where a key is defined: the key may be a class, or an alias."""
-    if setting in _BY_NAME:
-        return str(key)
-    found = load_object(key)
-    return f"{found.__module__}.{getattr(found, '__qualname__', '')}"
 
 
 def check_components(settings: BaseSettings) -> None:
@@ -244,7 +121,7 @@ def check_components(settings: BaseSettings) -> None:
     if not is_on(settings, "TWISTED_REACTOR_ENABLED"):
         raise ConfigError("TWISTED_REACTOR_ENABLED=False: visits need the reactor")
     handler = settings.getdict("DOWNLOAD_HANDLERS").get("visit")
-    if handler is None or not _is_a(handler, _HANDLER):
+    if handler is None or not is_a(handler, _HANDLER):
         raise ConfigError(f"DOWNLOAD_HANDLERS: visit={handler}: must be {_HANDLER}")
     middlewares = _enabled(settings, "DOWNLOADER_MIDDLEWARES")
     if is_on(settings, "ROBOTSTXT_OBEY") and not _has(middlewares, _ROBOTS):
@@ -298,7 +175,7 @@ def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
     for scheme in ("http", "https"):
         handler = handlers.get(scheme)
-        if handler is not None and not _is_a(handler, _HTTP_HANDLER):
+        if handler is not None and not is_a(handler, _HTTP_HANDLER):
             yield f"DOWNLOAD_HANDLERS: {scheme}={handler} connects without the guard"
 
 
@@ -322,7 +199,7 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
 
 def _check_class(settings: BaseSettings, name: str, wanted: str) -> None:
     value = settings.get(name)
-    if value is not None and not _is_a(value, wanted):
+    if value is not None and not is_a(value, wanted):
         raise ConfigError(f"{name}={value}: visits need {wanted}")
 
 
@@ -332,13 +209,4 @@ def _enabled(settings: BaseSettings, name: str) -> list[Any]:
 
 
 def _has(components: list[Any], wanted: str) -> bool:
-    return wanted in components or any(_is_a(each, wanted) for each in components)
-
-
-def _is_a(component: Any, wanted: str) -> bool:
-    """Return whether a class, or the path of one, is another or a subclass of it."""
-    if component == wanted:
-        return True
-    found = load_object(component)
-    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
-    return isinstance(found, type) and load_object(wanted) in found.__mro__
+    return wanted in components or any(is_a(each, wanted) for each in components)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from rdfcrawl import defaults
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -189,3 +189,12 @@ def _check_call(told: str, function: Any, n_arguments: int, n_given: int) -> Non
         raise ConfigError(f"{told} is called with {number}: {error}") from None
     except ValueError:  # of a class that is not written in Python
         pass
+
+
+def is_a(component: Any, wanted: str) -> bool:
+    """Return whether a class, or the path of one, is another or a subclass of it."""
+    if component == wanted:
+        return True
+    found = load_object(component)
+    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
+    return isinstance(found, type) and load_object(wanted) in found.__mro__

@@ -17,16 +17,15 @@ from scrapy.utils.python import global_object_name
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.pipelines.store import StorePipeline
-from rdfcrawl.scrapy_settings import (
-    _SWITCHED,
+from rdfcrawl.options.conflicts import (
     ATTRIBUTES,
     ONLY_WITH_SCRAPY,
     WITHOUT_EFFECT,
-    apply_defaults,
     check_components,
     iter_warnings,
 )
+from rdfcrawl.options.merging import _SWITCHED, apply_defaults
+from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from tests.support.pages import read_page
 
@@ -169,9 +168,9 @@ def test_setting_without_effect_is_told_in_one_line(name: str) -> None:
 
 def test_project_itself_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """If nothing is set, then nothing is said; a proxy is a setting, too."""
-    monkeypatch.setattr("rdfcrawl.scrapy_settings.getproxies", dict)
+    monkeypatch.setattr("rdfcrawl.options.conflicts.getproxies", dict)
     assert list(iter_warnings(settings_with(), LinkedDataSpider)) == []
-    monkeypatch.setattr("rdfcrawl.scrapy_settings.getproxies", lambda: {"http": "x"})
+    monkeypatch.setattr("rdfcrawl.options.conflicts.getproxies", lambda: {"http": "x"})
     (line,) = iter_warnings(settings_with(), LinkedDataSpider)
     assert "http_proxy" in line
 
