@@ -93,10 +93,9 @@ def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
 
 
 def _endpoint(document: Document, head: bytes) -> str:
-    found = recognition.recognize(
+    return recognition.recognize(
         document.url,
         status=document.status,
         headers={"content-type": document.media_type},
         head=head[: recognition.HEAD_BYTES],
     )
-    return found.endpoint if found else ""

@@ -92,7 +92,8 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
         target = f"{parts.path}?{parts.query}" if parts.query else parts.path
         try:
             headers = dict(request.headers)
-            connection.request(request.method, target, request.body, headers)
+            method = "POST" if request.body else "GET"
+            connection.request(method, target, request.body, headers)
             response = connection.getresponse()
             body = response.read()
         except TimeoutError:
@@ -111,7 +112,7 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
 def query_of(request: SparqlRequest) -> str:
     """Return the query that a request carries; empty for none."""
     parts = urlsplit(request.url)
-    text = request.body.decode() if request.method == "POST" else parts.query
+    text = request.body.decode() if request.body else parts.query
     return parse_qs(text).get("query", [""])[0]
 
 

@@ -130,7 +130,7 @@ def data_web_endpoint() -> tuple[Ask, str, set[bytes]]:
     def ask(request: SparqlRequest) -> SparqlAnswer:
         response = node.answer(
             WebRequest(
-                method=request.method,
+                method="POST" if request.body else "GET",
                 target=request.url.removeprefix(origin),
                 accept=request.headers["accept"],
                 content_type=request.headers.get("content-type", ""),

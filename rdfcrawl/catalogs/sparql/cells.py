@@ -1,4 +1,4 @@
-"""What stands in a field of a result table, and its term in N-Quads."""
+"""Cells of a result table, and their terms in N-Quads."""
 
 from __future__ import annotations
 
@@ -13,13 +13,9 @@ CellKind = Literal["iri", "blank", "literal"]
 
 
 class ResultTerm(NamedTuple):
-    """One RDF term of a row.
+    """One RDF term of a row; `text` is an IRI, a label without `_:`, or a lexical form.
 
-    Attributes:
-        kind: of the term.
-        text: the IRI, the label (without `_:`) or the lexical form.
-        datatype: of a literal; empty if it has none of its own.
-        language: of a literal; empty if it has none.
+    `datatype` and `language` are empty unless a literal states them.
     """
 
     kind: CellKind
@@ -29,16 +25,11 @@ class ResultTerm(NamedTuple):
 
 
 Row = dict[str, ResultTerm]
-"""One row: variable, without its question mark, to what it is bound to."""
+"""One row: variable, without question mark, -> term."""
 
 
 def term(cell: ResultTerm, name_blank: Callable[[str], str]) -> str:
-    """Return the N-Quads term of a field.
-
-    Args:
-        cell: the field.
-        name_blank: label in the answer -> label that is written; whoever gives it
-            decides how far a label reaches.
+    """Return the N-Quads term of a cell; `name_blank` maps labels of blank nodes.
 
     >>> term(ResultTerm("literal", "x", language="en"), str)
     '"x"@en'

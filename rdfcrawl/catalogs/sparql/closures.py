@@ -1,4 +1,4 @@
-"""Queries for nodes together with the blank nodes that hang on them."""
+"""Queries for nodes together with the blank nodes attached to the nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DATASET: Final = f"<{DCAT}Dataset>"
 _KNOTTED = "?s ?p ?o FILTER(isBlank(?s) || isBlank(?o))"
-# What is told along with a dataset; the objects of other properties are left alone.
+# Nodes described along with a dataset, not the objects of other properties.
 _TOLD_ALONG: Final = (
     f"?r <{DCAT}distribution> {{}} .",
     f"?r <{DCAT}contactPoint> {{}} .",
@@ -44,12 +44,12 @@ def all_knotted(task: SparqlTask) -> str:
 
 
 def knots(task: SparqlTask, n_roots: int, depth: int) -> str:
-    """Ask for some blank nodes and the triples of all that hang together with them.
+    """Ask for some blank nodes and the triples of their connected components.
 
     Args:
-        task: so many blank nodes as its `offset` are left out.
-        n_roots: blank nodes asked for.
-        depth: steps from one blank node to the next.
+        task: with `offset`, the number of blank nodes to skip.
+        n_roots: number of blank nodes.
+        depth: greatest number of steps from one blank node to the next.
     """
     both = "{ ?b ?rp ?ro } UNION { ?rs ?rq ?b } FILTER(isBlank(?b))"
     where = f"WHERE {{ {in_graph(task.part.graph, both)} }}"
@@ -79,12 +79,11 @@ def _iter_knot_patterns(where: str, end: str, depth: int) -> Iterator[str]:
 
 
 def dataset_graphs(task: SparqlTask) -> str:
-    """Ask for the graphs with datasets and how many they have."""
+    """Ask for the graphs with datasets, and the number of datasets in each."""
     after = f" FILTER(STR(?g) > {text(task.after)})" if task.after else ""
-    return (
-        f"SELECT ?g (COUNT(DISTINCT ?s) AS ?n) WHERE {{ GRAPH ?g {{ ?s a {DATASET} }}"
-        f"{after} }} GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
-    )
+    where = f"WHERE {{ GRAPH ?g {{ ?s a {DATASET} }}{after} }}"
+    end = f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
+    return f"SELECT ?g (COUNT(DISTINCT ?s) AS ?n) {where} {end}"
 
 
 def datasets(task: SparqlTask) -> str:
@@ -100,9 +99,9 @@ def about(task: SparqlTask, depth: int) -> str:
     """Ask for the descriptions of the datasets of a task.
 
     Args:
-        task: `graphs` are the keys of the datasets. With a `variant` only one of
-            the patterns is asked for, and so in pages.
-        depth: steps from a described node to the blank nodes that hang on it.
+        task: with the keys of datasets in `graphs`; a `variant` selects one of the
+            patterns, which is read in pages.
+        depth: greatest number of steps from a described node to a blank node.
     """
     named = " ".join(subject_term(task.naming, key) for key in task.graphs)
     patterns = [
@@ -119,7 +118,7 @@ def about(task: SparqlTask, depth: int) -> str:
 
 
 def n_descriptions(depth: int) -> int:
-    """Return how many patterns `about` has."""
+    """Return the number of patterns in `about`."""
     return sum(1 for _ in _iter_descriptions(depth))
 
 
@@ -141,7 +140,7 @@ def _iter_descriptions(depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _blank_path(start: str, n: int) -> str:
-    """Return the pattern of the triples of what is `n` blank nodes away."""
+    """Return the pattern of the triples of nodes that are `n` blank nodes away."""
     names = [start, *(f"n{i}" for i in range(1, n)), "s"]
     steps = (
         f"?{near} ?e{i} ?{far} . FILTER(isBlank(?{far}))"

@@ -1,4 +1,4 @@
-"""Steps that read nothing but descriptions of datasets."""
+"""Steps that read descriptions of datasets only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.pages import PageEnd
-    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 _BATCH_CHARS = 1_400  # of keys in one task
 _MAX_BATCH = 40
 
 
 def after_datasets(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Ask about each dataset of a list, some at a time, and list on."""
+    """Request the datasets of a list in batches, and continue the list."""
     batch: list[str] = []
     n_chars, n_rows, last = 0, 0, task.after
     about = replace(task, step="about", after="", want=UNKNOWN, got=0, fails=0)
@@ -60,11 +59,10 @@ def after_about(
     task: SparqlTask,
     end: PageEnd,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     is_broken: bool,
 ) -> None:
-    """Ask for less at a time where an answer may have been cut."""
+    """Request less at a time where a response may have been cut."""
     n_rows = end.n_rows
     if task.variant and n_rows and end.mark == task.after:
         out.log.note(Reason.PAGING_LOOP, f"rows after {task.offset}")
@@ -78,13 +76,11 @@ def after_about(
     if not is_broken and not (n_rows >= task.asked or looks_cut(n_rows)):
         return
     most = max(task.most, n_rows)
-    about_less(replace(task, most=most), out, settings)
+    about_less(replace(task, most=most), out)
 
 
-def about_less(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
-    """Ask about half as many datasets, or one pattern at a time about the one."""
+def about_less(task: SparqlTask, out: OutcomeBuilder) -> None:
+    """Request half as many datasets, or one pattern at a time of a single dataset."""
     keys = task.graphs
     if len(keys) > 1:
         middle = len(keys) // 2
@@ -93,10 +89,10 @@ def about_less(
     elif not task.variant:
         if task.naming == "local":
             out.check(task, task.most, is_sure=False)
-        for variant in range(1, n_descriptions(settings.depth) + 1):
+        for variant in range(1, n_descriptions(out.settings.depth) + 1):
             out.follow(task, variant=variant, offset=0, fails=0)
-    elif task.fails < settings.max_fails and task.asked > settings.min_rows:
-        less = max(settings.min_rows, task.asked // 2)
+    elif task.fails < out.settings.max_fails and task.asked > out.settings.min_rows:
+        less = max(out.settings.min_rows, task.asked // 2)
         out.follow(task, asked=less, fails=task.fails + 1)
     else:
         out.check(task, task.offset, is_sure=False)

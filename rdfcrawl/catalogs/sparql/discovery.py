@@ -1,4 +1,4 @@
-"""Steps before the first triple: what the endpoint is, and which graphs it has."""
+"""Steps before the first triple: the capabilities of the endpoint, and its graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.description import ServiceDescription
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
-    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 _BATCH_CHARS = 1_200  # of graph names in one task
 _MAX_BATCH = 200
@@ -36,19 +35,18 @@ def after_description(
     description: ServiceDescription | None,
     headers: Mapping[str, str],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Go on to the blank nodes, or (as a last way) to the graphs it names."""
+    """Go on to the blank nodes or, as a last resort, to the described graphs."""
     if task.variant:
-        _take_described(task, description, out, settings)
+        _take_described(task, description, out)
         return
     is_virtuoso = "virtuoso" in headers.get("server", "").lower()
     has_union = is_virtuoso or (description is not None and description.has_union)
-    task = replace(task, has_union=has_union, asked=settings.page_rows, fails=0)
+    task = replace(task, has_union=has_union, asked=out.settings.page_rows, fails=0)
     if is_virtuoso:
         # It writes booleans as numbers into JSON and right into XML. How it names blank
         # nodes is known; to look for one may take as long as it has time.
-        begin(replace(task, naming="key", as_xml=True), out, settings)
+        begin(replace(task, naming="key", as_xml=True), out)
     else:
         out.follow(task, step="probe")
 
@@ -57,27 +55,25 @@ def _take_described(
     task: SparqlTask,
     description: ServiceDescription | None,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
     graphs = description.graphs if description else ()
     if not graphs:
         out.log.note(Reason.INCOMPLETE, "the named graphs cannot be listed")
     for graph in graphs:
-        if settings.takes(graph.name):
-            part = SparqlPart(graph=graph.name)
-            out.follow(task, step=_count_step(settings), part=part, variant=0, fails=0)
+        if out.settings.takes(graph):
+            part = SparqlPart(graph=graph)
+            out.follow(task, step=_count_step(out), part=part, variant=0, fails=0)
 
 
 def after_probe(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Decide how blank nodes are told apart."""
+    """Decide how blank nodes are identified."""
     row = next(iter_whole(rows, out), None)
     if row is None or "b" not in row:
-        begin(replace(task, naming=""), out, settings)
+        begin(replace(task, naming=""), out)
         return
     key = row["k"].text if "k" in row else ""
     if not key:
@@ -95,67 +91,64 @@ def after_probe(
         if naming == "str" and not key.startswith("_:"):
             out.follow(task, variant=1)  # a string that addresses nothing
             return
-    begin(replace(task, naming=naming), out, settings)  # type: ignore[arg-type]
+    begin(replace(task, naming=naming), out)  # type: ignore[arg-type]
 
 
 def after_stable(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
     """Compare the labels of two answers, of which the second begins a row later."""
     some = islice(iter_whole(rows, out), 10)
-    labels = tuple(row["b"].text for row in some if "b" in row)
+    labels = tuple(row["b"].text[:200] for row in some if "b" in row)
     if task.offset == 0:
-        out.follow(task, offset=1, seen=tuple(x[:200] for x in labels))
+        out.follow(task, offset=1, seen=labels)
         return
-    labels = tuple(x[:200] for x in labels)
     seen = task.seen[1:]
     is_stable = (
         bool(seen) and labels[: len(seen)] == seen and task.seen[0] not in labels
     )
     naming = "stable" if is_stable else "local"
     task = replace(task, naming=naming, seen=(), offset=0)  # type: ignore[arg-type]
-    begin(task, out, settings)
+    begin(task, out)
 
 
-def begin(task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings) -> None:
-    """List the graphs, and see to the default graph."""
+def begin(task: SparqlTask, out: OutcomeBuilder) -> None:
+    """List the named graphs, and test the default graph."""
     fresh = SparqlTask(
         step="graphs",
         naming=task.naming,
         has_union=task.has_union,
         as_xml=task.as_xml,
-        asked=task.asked or settings.page_rows,
+        asked=task.asked or out.settings.page_rows,
     )
-    listed = settings.listed
+    listed = out.settings.listed
     for name in listed:
-        out.follow(fresh, step=_count_step(settings), part=SparqlPart(graph=name))
+        out.follow(fresh, step=_count_step(out), part=SparqlPart(graph=name))
     if not listed:
         out.follow(fresh)
-    policy = settings.take_default_graph
+    policy = out.settings.take_default_graph
     if policy == "always" or (policy == "auto" and not task.has_union and not listed):
-        if policy == "always" or settings.mode == "datasets":
-            out.follow(fresh, step=_count_step(settings))
+        if policy == "always" or out.settings.mode == "datasets":
+            out.follow(fresh, step=_count_step(out))
         else:
             out.follow(fresh, step="default")
 
 
-def _count_step(settings: HarvestSettings) -> str:
-    return "datasets" if settings.mode == "datasets" else "count"
+def _count_step(out: OutcomeBuilder) -> str:
+    return "datasets" if out.settings.mode == "datasets" else "count"
 
 
 def after_default(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Leave the default graph out if it is the union of the named ones."""
+    """Skip the default graph if it is the union of the named graphs."""
     has_more = next(iter_whole(rows, out), None) is not None
     if has_more:
-        out.follow(task, step=_count_step(settings), variant=0, fails=0)
+        out.follow(task, step=_count_step(out), variant=0, fails=0)
     elif task.variant == 0:
         out.follow(task, variant=1, fails=0)
 
@@ -164,10 +157,9 @@ def after_graphs(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Plan the graphs of a list, small ones together, and list on."""
-    batch = _Batch(task, out, settings)
+    """Plan the graphs of a list, small graphs together, and continue the list."""
+    batch = _Batch(task, out)
     n_rows, last = 0, task.after
     most = _MAX_UNORDERED if task.variant == 2 else LISTED_ROWS
     for row in islice(iter_whole(rows, out), most):
@@ -175,10 +167,10 @@ def after_graphs(
         if cell is None or cell.kind != "iri":
             continue
         n_rows, last = n_rows + 1, cell.text
-        if settings.takes(last):
+        if out.settings.takes(last):
             batch.add(last, read_count([row]) if task.variant == 0 else UNKNOWN)
     batch.flush()
-    if task.variant == 2 and _may_go_on(n_rows):
+    if task.variant == 2 and (n_rows >= _MAX_UNORDERED or looks_cut(n_rows)):
         out.log.note(Reason.INCOMPLETE, f"a list of {n_rows} graphs")
     if not n_rows or task.variant == 2:
         return
@@ -189,30 +181,24 @@ def after_graphs(
 
 
 class _Batch:
-    """Gathers graphs that fit into one answer."""
+    """Collects graphs that fit into one answer."""
 
-    def __init__(
-        self, task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-    ) -> None:
-        self._settings, self._out = settings, out
-        self._task = replace(
-            task, part=SparqlPart(), after="", got=0, variant=0, fails=0
-        )
+    def __init__(self, task: SparqlTask, out: OutcomeBuilder) -> None:
+        self._out = out
+        fresh = replace(task, part=SparqlPart(), after="", got=0)
+        self._task = replace(fresh, variant=0, fails=0)
         self._names: list[str] = []
         self._n_rows = self._n_chars = 0
 
     def add(self, name: str, n_rows: int) -> None:
-        if n_rows == UNKNOWN or self._settings.mode == "datasets":
+        part = SparqlPart(graph=name)
+        if n_rows == UNKNOWN or self._out.settings.mode == "datasets":
             self.flush()
-            step = _count_step(self._settings)
-            self._out.follow(self._task, step=step, part=SparqlPart(graph=name))
+            self._out.follow(self._task, step=_count_step(self._out), part=part)
             return
         if n_rows > self._task.asked // 2:
             self.flush()  # a list without holes: it may have to be listed again
-            part = SparqlPart(graph=name)
-            plan_part(
-                replace(self._task, part=part, want=n_rows), self._out, self._settings
-            )
+            plan_part(replace(self._task, part=part, want=n_rows), self._out)
             return
         n_chars = len(json.dumps(name)) + 1
         is_full = (
@@ -240,30 +226,26 @@ def after_whole(
     task: SparqlTask,
     n_rows: int,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     is_broken: bool,
 ) -> None:
-    """See whether the graphs came whole; if not, read each by itself."""
+    """Check whether the graphs are complete; if not, read each by itself."""
     if not is_broken and n_rows >= task.want:
         part = SparqlPart(graph=task.graphs[0])
         out.check(replace(task, part=part), n_rows)
         return
-    cap = max(settings.min_rows, n_rows if not is_broken else task.asked // 2)
+    cap = max(out.settings.min_rows, n_rows if not is_broken else task.asked // 2)
     less = replace(task, asked=min(task.asked, cap), most=n_rows, fails=0)
-    apart(less, out, settings, is_listed=less.asked < task.asked)
+    apart(less, out, is_listed=less.asked < task.asked)
 
 
-def apart(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings, *, is_listed: bool
-) -> None:
+def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
     """Read the graphs of a `whole` in smaller parts.
 
     Args:
-        task: with fewer rows to be asked for.
-        out: takes what follows.
-        settings: bounds.
-        is_listed: they are listed again for that; else each is counted by itself.
+        task: with a smaller `asked`.
+        out: takes the tasks.
+        is_listed: list the graphs again; else count each by itself.
     """
     names = task.graphs or (task.part.graph,)
     can_list = is_safe(names[0]) and is_safe(names[-1])
@@ -272,20 +254,10 @@ def apart(
         out.follow(task, step="graphs", part=between, graphs=(), want=UNKNOWN, fails=0)
         return
     if len(names) > 1:
+        single = replace(task, graphs=(), want=UNKNOWN, fails=0)
         for name in names:
-            out.follow(
-                task,
-                step="count",
-                part=SparqlPart(graph=name),
-                graphs=(),
-                want=UNKNOWN,
-                fails=0,
-            )
+            out.follow(single, step="count", part=SparqlPart(graph=name))
         return
     part = SparqlPart(graph=names[0])
-    # It was not borne as a whole: not the same again.
-    plan_part(replace(task, part=part), out, settings, at_once=False)
-
-
-def _may_go_on(n_rows: int) -> bool:
-    return n_rows >= _MAX_UNORDERED or looks_cut(n_rows)
+    # As a whole it was too much: not the same request again.
+    plan_part(replace(task, part=part), out, at_once=False)

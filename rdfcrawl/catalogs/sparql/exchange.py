@@ -1,4 +1,4 @@
-"""Requests to an endpoint, and what its answers mean before they are read."""
+"""Requests to an endpoint, and the meaning of status and headers of its responses."""
 
 from __future__ import annotations
 
@@ -34,16 +34,8 @@ ACCEPT_DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlRequest:
-    """What is sent.
+    """A request, a POST if it has a body; headers have names in lower case."""
 
-    Attributes:
-        method: GET or POST.
-        url: absolute.
-        headers: by name in lower case.
-        body: of a POST.
-    """
-
-    method: str
     url: str
     headers: Mapping[str, str]
     body: bytes = b""
@@ -51,13 +43,7 @@ class SparqlRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlAnswer:
-    """What came back.
-
-    Attributes:
-        status: HTTP status.
-        headers: by name in lower case.
-        body: not packed; read at most once.
-    """
+    """A response; headers have names in lower case, the body is unpacked."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -65,18 +51,18 @@ class SparqlAnswer:
 
     @property
     def media_type(self) -> str:
-        """Of the Content-Type, lower case, without parameters."""
+        """Media type of the Content-Type, lower case, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class SparqlFailure(StrEnum):
-    """Why a request gave nothing that can be read."""
+    """Why a request gave no usable response."""
 
-    TIMEOUT = "timeout"  # too much was asked for: a part of it may do
-    BUSY = "busy"  # the same again, later
+    TIMEOUT = "timeout"  # too much was requested: a part may succeed
+    BUSY = "busy"  # the same request again, later
     ORDER = "order"  # the endpoint does not sort so much
-    REFUSED = "refused"  # the query: another way of asking may do
-    CLOSED = "closed"  # whatever is asked
+    REFUSED = "refused"  # another form of the query may succeed
+    CLOSED = "closed"  # whatever the query
 
 
 def query_request(
@@ -86,10 +72,10 @@ def query_request(
     *,
     max_get_chars: int = MAX_GET_CHARS,
 ) -> SparqlRequest:
-    """Return the request of a query: by GET if its URL is short, else as a form.
+    """Return the request of a query: a GET if the URL is short, else a POST of a form.
 
     Args:
-        endpoint: its URL, which may have a query string of its own.
+        endpoint: URL, which may have a query string of its own.
         query: SPARQL.
         accept: header.
         max_get_chars: longest URL.
@@ -100,15 +86,13 @@ def query_request(
     endpoint = endpoint.partition("#")[0]
     url = f"{endpoint}{'&' if '?' in endpoint else '?'}{fields}"
     if len(url) <= max_get_chars:
-        return SparqlRequest(method="GET", url=url, headers={"accept": accept})
+        return SparqlRequest(url=url, headers={"accept": accept})
     form = "application/x-www-form-urlencoded"
     headers = {"accept": accept, "content-type": form}
-    return SparqlRequest(
-        method="POST", url=endpoint, headers=headers, body=fields.encode()
-    )
+    return SparqlRequest(url=endpoint, headers=headers, body=fields.encode())
 
 
-# What endpoints write into their answers of 400 and 500; lower case.
+# Texts of endpoints in responses of 400 and 500; lower case.
 _SAYS_TIMEOUT = re.compile(
     rb"time.?out|timed out|exceeds the limit|estimated execution time|s1tat|s1t00"
     rb"|canceled due to|query execution time|cancelled|memory|out of resources"
@@ -123,10 +107,10 @@ _SAYS_SYNTAX = re.compile(
 
 
 def judge(answer: SparqlAnswer) -> SparqlFailure | None:
-    """Return why the answer is not to be read; None if it is.
+    """Return the failure of a response that is not to be read; else None.
 
-    An answer that an endpoint cut short on purpose (Virtuoso's "anytime" queries,
-    206) is a time-out: its numbers are not those of the store.
+    A result that the endpoint cut short on purpose (Virtuoso's "anytime" queries, 206)
+    is a time-out: its counts are not those of the store.
     """
     status = answer.status
     state = answer.headers.get("x-sql-state", "").upper()

@@ -1,4 +1,4 @@
-"""What is asked for next where an endpoint did not give what was asked for."""
+"""Tasks that follow a failed request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
-    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 
 _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
@@ -23,11 +22,10 @@ def after_failure(
     task: SparqlTask,
     failure: SparqlFailure,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Add what follows a request that was not borne.
+    """Add the tasks after a failed request.
 
-    A busy endpoint is asked the same later; one that is closed is left.
+    The request to a busy endpoint is repeated later; a closed endpoint is abandoned.
     """
     if failure is SparqlFailure.BUSY:
         out.outcome.again = True
@@ -36,93 +34,84 @@ def after_failure(
         out.check(task, is_sure=False)
         return
     if task.step in ("describe", "probe", "stable", "graphs", "default"):
-        _after_discovery(task, failure, out, settings)
+        _after_discovery(task, failure, out)
     elif task.step in ("page", "offset", "group", "knots"):
-        _after_rows(task, failure, out, settings)
+        _after_rows(task, failure, out)
     else:
-        _after_part(task, failure, out, settings)
+        _after_part(task, failure, out)
 
 
 def _after_discovery(
     task: SparqlTask,
     failure: SparqlFailure,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
     if task.step == "describe":
-        discovery.after_description(task, None, {}, out, settings)
+        discovery.after_description(task, None, {}, out)
     elif task.step == "probe" and failure is SparqlFailure.TIMEOUT:
         # A blank node that is hard to find is rare; the counts will tell.
-        discovery.begin(replace(task, naming="", variant=0), out, settings)
+        discovery.begin(replace(task, naming="", variant=0), out)
     elif task.variant < _LAST_VARIANT.get(task.step, 0):
         out.follow(task, variant=task.variant + 1, fails=0)
     elif task.step == "probe":
         out.follow(task, step="stable", variant=0)
     elif task.step == "stable":
-        discovery.begin(replace(task, naming="local", seen=()), out, settings)
+        discovery.begin(replace(task, naming="local", seen=()), out)
     elif task.step == "default":  # it cannot be told: then it is taken
         out.follow(task, step="count", variant=0, fails=0)
     else:
         out.follow(task, step="describe", variant=1, after="", got=0)
 
 
-def _after_count(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
+def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
     is_whole = task.naming in ("stable", "local") and not task.part.rows
     if can_split(task.part) and not is_whole:
         out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
     else:
-        plan_part(replace(task, want=UNKNOWN), out, settings)
+        plan_part(replace(task, want=UNKNOWN), out)
 
 
 def _after_part(
     task: SparqlTask,
     failure: SparqlFailure,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Go on without a number, or with smaller parts."""
+    """Continue without a count, or with smaller parts."""
     if task.step == "whole":
-        less = replace(task, asked=max(settings.min_rows, task.asked // 2))
+        less = replace(task, asked=max(out.settings.min_rows, task.asked // 2))
         is_listed = failure is not SparqlFailure.REFUSED and less.asked < task.asked
-        discovery.apart(less, out, settings, is_listed=is_listed)
+        discovery.apart(less, out, is_listed=is_listed)
     elif task.step == "count":
-        _after_count(task, out, settings)
+        _after_count(task, out)
     elif task.step == "split" and task.variant == 0:
         out.follow(task, variant=1, after="", got=0, fails=0)
     elif task.step == "split":
         whole = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
-        out.follow(whole, step="page", cuts=settings.max_cuts)
+        out.follow(whole, step="page", cuts=out.settings.max_cuts)
     elif task.step == "pivot":
-        out.follow(task, step="page", cuts=settings.max_cuts, fails=0)
+        out.follow(task, step="page", cuts=out.settings.max_cuts, fails=0)
     elif task.step == "datasets":
-        _after_datasets(task, out, settings)
+        _after_datasets(task, out)
     elif task.step == "about":
-        datasets.about_less(task, out, settings)
+        datasets.about_less(task, out)
     elif task.step == "query":
-        _after_query(task, out, settings)
+        _after_query(task, out)
     else:
         out.check(task, is_sure=False)
 
 
-def _after_datasets(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
-    less = max(settings.min_rows, task.asked // 4)
+def _after_datasets(task: SparqlTask, out: OutcomeBuilder) -> None:
+    less = max(out.settings.min_rows, task.asked // 4)
     if less < task.asked:
         out.follow(task, asked=less, fails=task.fails + 1)
     else:
         out.check(task, is_sure=False)
 
 
-def _after_query(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
-    query = settings.query
-    less = max(settings.min_rows, task.asked // 2)
-    is_paged = query is not None and query.paging != "once"
-    if is_paged and less < task.asked and task.fails < settings.max_fails:
+def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
+    less = max(out.settings.min_rows, task.asked // 2)
+    is_paged = out.settings.paging != "once"
+    if is_paged and less < task.asked and task.fails < out.settings.max_fails:
         out.follow(task, asked=less, fails=task.fails + 1)
     else:
         out.log.note(Reason.BAD_ANSWER, "the endpoint does not take the query")
@@ -133,7 +122,6 @@ def _after_rows(
     task: SparqlTask,
     failure: SparqlFailure,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
@@ -141,13 +129,13 @@ def _after_rows(
         into_offset(task, task.after, out)
     elif task.step == "page":
         is_order = failure is SparqlFailure.ORDER
-        after_failed_page(task, out, settings, is_order=is_order)
+        after_failed_page(task, out, is_order=is_order)
     elif task.step == "knots":
-        _after_knots(task, out, settings)
+        _after_knots(task, out)
     elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
-    elif task.fails < settings.max_fails:
-        less = max(settings.min_rows, task.asked // 2)
+    elif task.fails < out.settings.max_fails:
+        less = max(out.settings.min_rows, task.asked // 2)
         out.follow(task, asked=less, fails=task.fails + 1)
     elif task.variant == 0:
         out.follow(task, variant=1, offset=0, got=0, fails=0)
@@ -155,12 +143,10 @@ def _after_rows(
         out.check(task, is_sure=False)
 
 
-def _after_knots(
-    task: SparqlTask, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
+def _after_knots(task: SparqlTask, out: OutcomeBuilder) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
-    elif settings.n_roots >> task.fails > 1:
+    elif out.settings.n_roots >> task.fails > 1:
         out.follow(task, fails=task.fails + 1)
     else:  # this one is too large: past it
         out.check(task, is_sure=False)

@@ -1,4 +1,4 @@
-"""What the graphs of an endpoint are called in what is written."""
+"""Names under which the graphs of an endpoint are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import GraphRule
 
 if TYPE_CHECKING:
-    from rdfcrawl.catalogs.sparql.settings import HarvestTarget
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
     from rdfcrawl.faultlog import FaultLog
 
 _MAX_KNOWN = 4096  # names remembered
@@ -20,8 +20,8 @@ class EndpointGraph(NamedTuple):
     """A graph.
 
     Attributes:
-        term: of N-Quads; empty for a default graph that has no name.
-        is_foreign: it has another name than in the endpoint, as that is not its own.
+        term: of N-Quads; empty for a default graph without a name.
+        is_foreign: the endpoint may not write its name, so that it has another one.
     """
 
     term: str
@@ -29,27 +29,22 @@ class EndpointGraph(NamedTuple):
 
 
 class GraphTerms:
-    """The names of an endpoint's graphs, in one answer.
+    """The names of an endpoint's graphs in one response.
 
-    A graph whose name is not the endpoint's to write gets one that is, made of both:
+    A foreign graph (`FOREIGN_GRAPH`) is written under a name made of both URLs:
 
         <http://example.org/sparql#graph=http%3A%2F%2Fother.example%2Fdocument>
-
-    Args:
-        harvest: of the endpoint.
-        log: takes `FOREIGN_GRAPH`.
     """
 
-    def __init__(self, harvest: HarvestTarget, log: FaultLog) -> None:
-        settings = harvest.settings
-        self._endpoint, self._log = harvest.endpoint, log
-        self._rule = GraphRule(harvest.endpoint, settings.trust)
+    def __init__(self, endpoint: str, settings: HarvestSettings, log: FaultLog) -> None:
+        self._endpoint, self._log = endpoint, log
+        self._rule = GraphRule(endpoint, settings.trust)
         name = settings.default_graph
         self._default = EndpointGraph(terms.iri(name) if name else "")
         self._known: dict[str, EndpointGraph] = {}
 
     def graph(self, name: str) -> EndpointGraph:
-        """Return a graph by its name in the endpoint; empty is the default graph."""
+        """Return a graph by its name at the endpoint; empty is the default graph."""
         if not name:
             return self._default
         graph = self._known.get(name)

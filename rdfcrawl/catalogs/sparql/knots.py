@@ -1,8 +1,8 @@
-"""Blank nodes of an endpoint whose labels hold in one answer only.
+"""Blank nodes of an endpoint whose labels hold in one response only.
 
-Everything that hangs together by blank nodes is asked for at once. What comes in two
-answers is the same if it looks the same: a label is made of all that is known of its
-node, so that the union of the answers has each node once.
+Triples that are connected by blank nodes are requested together. Components of two
+responses are the same if they look the same: a label is made of everything that is
+known of its node, so that the union of the responses has each node once.
 """
 
 from __future__ import annotations
@@ -22,35 +22,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
-    from rdfcrawl.catalogs.sparql.settings import HarvestTarget
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
 class KnotReader:
     """Reads one answer of the step `knots`."""
 
-    def __init__(
-        self, harvest: HarvestTarget, task: SparqlTask, out: OutcomeBuilder
-    ) -> None:
-        self._harvest, self._task, self._out = harvest, task, out
+    def __init__(self, endpoint: str, task: SparqlTask, out: OutcomeBuilder) -> None:
+        self._endpoint, self._task, self._out = endpoint, task, out
 
     def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
-        """Yield the statements of an answer, and decide what follows."""
+        """Yield the statements of a response, and add the tasks that follow."""
         task = self._task
         if task.variant == 0:
             self._after_count(read_count(rows))
             return
         some = islice(rows, task.asked + 1)
         triples = list(dict.fromkeys(x for row in some if (x := _to_triple(row))))
-        self._out.outcome.n_rows = len(triples)
         if task.variant == 1 and len(triples) < task.want:
-            most = max(self._harvest.settings.min_rows, len(triples))
+            most = max(self._out.settings.min_rows, len(triples))
             self._out.follow(task, variant=2, asked=most, want=UNKNOWN)
             return  # labels of a part would be of no use
         if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
             self._out.follow(task, fails=task.fails + 1)  # fewer at a time
             return
-        graphs = GraphTerms(self._harvest, self._out.log)
+        graphs = GraphTerms(self._endpoint, self._out.settings, self._out.log)
         graph = graphs.graph(task.part.graph)
         if graph.is_foreign and triples:
             graphs.note(task.part.graph, len(triples))
@@ -79,7 +75,7 @@ class KnotReader:
 
     @property
     def _n_roots(self) -> int:
-        return max(1, self._harvest.settings.n_roots >> self._task.fails)
+        return max(1, self._out.settings.n_roots >> self._task.fails)
 
     def _is_cut(self, n_rows: int) -> bool:
         return n_rows >= self._task.asked or looks_cut(n_rows)
@@ -94,11 +90,11 @@ def _to_triple(row: Row) -> Triple | None:
 
 
 def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
-    """Yield triples with labels that are made of what they hang together with.
+    """Yield triples with labels made of the connected component of each.
 
     Args:
-        triples: terms of N-Quads; all that hang together by blank nodes.
-        graph: their graph; nodes of two graphs are two, however alike.
+        triples: terms of N-Quads; whole components.
+        graph: of the triples; nodes of two graphs always differ.
     """
     copies: dict[str, int] = defaultdict(int)
     for component in iter_components(triples):

@@ -6,7 +6,13 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from rdfcrawl.catalogs.sparql.parts import can_cut, can_split, plan_part, read_count
+from rdfcrawl.catalogs.sparql.parts import (
+    can_cut,
+    can_split,
+    iter_whole,
+    plan_part,
+    read_count,
+)
 from rdfcrawl.catalogs.sparql.queries import is_safe
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.labels import without_labels
@@ -23,11 +29,11 @@ SORTED_ROWS = 10_000  # a stock Virtuoso sorts no more (`MaxSortedTopRows`)
 
 
 def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Read one subject (or object) that is larger than a page, and go on after it.
+    """Read one subject (or object) that is larger than a page, and continue after it.
 
-    `task` is the page's, with `after` the key of the group and `seen` the key before.
+    `task` is that of the page, `after` the key of the group, `seen` the key before.
     """
-    n_rows, part = read_count(rows), task.part
+    n_rows, part = read_count(iter_whole(rows, out)), task.part
     if n_rows <= 0:
         into_offset(task, task.seen[0] if task.seen else "", out)
         return
@@ -42,48 +48,26 @@ def after_group(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 
 def group_part(task: SparqlTask) -> SparqlPart:
-    """Return the part that is one group of a page."""
+    """Return the part of one group of a page."""
     if task.order == "s":
         return replace(task.part, subject=task.after, low="", high="")
     return replace(task.part, obj=task.after)
 
 
 def into_offset(task: SparqlTask, after: str, out: OutcomeBuilder) -> None:
-    """Read what comes after a key by numbers of rows, the last of all ways."""
+    """Read the rows after a key by OFFSET, the last resort."""
     part = task.part
     if after and task.order == "s":
         part = replace(part, low=after)
     elif after:  # it was sorted by a hash: from the begin of the part
         task = replace(task, got=0)
     want = task.want - task.got if task.want != UNKNOWN else UNKNOWN
-    out.follow(
-        task,
-        step="offset",
-        part=part,
-        want=want,
-        got=0,
-        offset=0,
-        after="",
-        order="s",
-        fails=0,
-        variant=0,
-        seen=(),
-    )
+    fresh = replace(task, part=part, want=want, got=0, offset=0, after="", order="s")
+    out.follow(fresh, step="offset", fails=0, variant=0, seen=())
 
 
 class PageEnd:
-    """What is seen of a page while its rows pass by."""
-
-    __slots__ = (
-        "_first_line",
-        "_last_line",
-        "before_last",
-        "first",
-        "is_sorted",
-        "key",
-        "n_last",
-        "n_rows",
-    )
+    """Keys and counts of the rows of a page, collected while they are read."""
 
     def __init__(self) -> None:
         self.n_rows = self.n_last = 0
@@ -108,7 +92,7 @@ class PageEnd:
 
     @property
     def mark(self) -> str:
-        """What tells this answer from the one before."""
+        """Fingerprint that differs from the one of the page before."""
         # Labels may be made of the task.
         seen = without_labels((self._first_line + self._last_line).encode())
         return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
@@ -131,19 +115,10 @@ def after_page(
     task: SparqlTask,
     end: PageEnd,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     is_broken: bool,
 ) -> None:
-    """Decide what follows a page.
-
-    Args:
-        task: of the page.
-        end: of the page.
-        out: takes what follows.
-        settings: bounds.
-        is_broken: the answer ended early.
-    """
+    """Add the tasks after a page; `is_broken` if the response ended early."""
     total = task.got + end.n_rows
     if not is_broken and (total == task.want or not end.n_rows):
         _end_pages(task, total, out)
@@ -151,14 +126,14 @@ def after_page(
     if task.want != UNKNOWN and total > task.want:  # it grows: read on to its end
         task = replace(task, want=UNKNOWN)
     if is_broken and not end.n_rows:
-        after_failed_page(task, out, settings)
+        after_failed_page(task, out)
         return
     worst = task.asked if is_broken else task.worst
-    asked = _next_asked(task, end, settings, is_broken=is_broken)
+    asked = _next_asked(task, end, out.settings, is_broken=is_broken)
     most = max(task.most, end.n_rows)
     following = replace(task, asked=asked, worst=worst, most=most, fails=0, got=total)
-    if not task.after and task.order == "s" and _is_too_slow(following, settings):
-        plan_part(replace(following, got=0), out, settings)
+    if not task.after and task.order == "s" and _is_too_slow(following, out.settings):
+        plan_part(replace(following, got=0), out)
     elif not end.is_sorted or not _comes_before(task.after, end.first):
         _into_hashes(task, out)
     else:
@@ -166,7 +141,7 @@ def after_page(
 
 
 def _end_pages(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
-    """See whether the part came whole; if not, read it once more in another order."""
+    """Check whether a part is complete; if not, read the part in another order."""
     if total < task.want and task.order == "s":
         out.follow(task, order="h", after="", got=0, fails=0)
     else:
@@ -184,9 +159,9 @@ def _go_on(
     # An answer with fewer rows than another had was not cut off by number.
     is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
     if not is_whole and end.is_one_group:
-        # Whether it is whole tells its count.
-        following = replace(following, step="group", after=end.key, got=task.got)
-        following = replace(following, seen=(task.after,))
+        # Its count shows whether the group is complete.
+        group = replace(following, step="group", after=end.key, got=task.got)
+        following = replace(group, seen=(task.after,))
     elif is_whole:
         following = replace(following, after=end.key)
     else:
@@ -213,14 +188,14 @@ def _next_asked(
 
 
 def _is_too_slow(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Return whether so many pages are left that smaller partitions are better."""
+    """Return whether the number of pages left makes smaller partitions better."""
     if task.want == UNKNOWN or not can_split(task.part):
         return False
     return task.want - task.got > settings.pages_per_part * task.asked
 
 
 def _into_hashes(task: SparqlTask, out: OutcomeBuilder) -> None:
-    """Sort by a hash from here on: it is short, and each endpoint sorts it alike."""
+    """Sort by a hash from here on: short, and in the same order at each endpoint."""
     if task.order != "s":
         into_offset(task, task.after, out)
         return
@@ -232,19 +207,18 @@ def _into_hashes(task: SparqlTask, out: OutcomeBuilder) -> None:
 def after_failed_page(
     task: SparqlTask,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     is_order: bool = False,
 ) -> None:
-    """Decide what follows a page that the endpoint did not bear."""
-    less = max(settings.min_rows, task.asked // 2)
+    """Add the tasks after a page that was too much for the endpoint."""
+    less = max(out.settings.min_rows, task.asked // 2)
     if is_order and task.asked > SORTED_ROWS:
         out.follow(task, asked=SORTED_ROWS, fails=task.fails + 1)
-    elif not is_order and less < task.asked and task.fails < settings.max_fails:
+    elif not is_order and less < task.asked and task.fails < out.settings.max_fails:
         out.follow(task, asked=less, worst=task.asked, fails=task.fails + 1)
-    elif can_split(task.part) and not task.after and task.cuts < settings.max_cuts:
+    elif can_split(task.part) and not task.after and task.cuts < out.settings.max_cuts:
         out.follow(task, step="split", got=0, fails=0, variant=0)
-    elif task.order == "s" and not task.after and can_cut(task, settings):
+    elif task.order == "s" and not task.after and can_cut(task, out.settings):
         out.follow(task, step="pivot", fails=0)
     else:
         into_offset(task, task.after, out)
@@ -254,14 +228,10 @@ def after_offset(
     task: SparqlTask,
     end: PageEnd,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     is_broken: bool,
 ) -> None:
-    """Decide what follows a page that began after a number of rows.
-
-    The task's `after` is the mark of the answer before.
-    """
+    """Add the tasks after a page by OFFSET; `after` is the mark of the last page."""
     n_rows, mark = end.n_rows, end.mark
     total = task.got + n_rows
     if n_rows and mark == task.after:
@@ -269,18 +239,18 @@ def after_offset(
         out.check(task, is_sure=False)
         return
     is_first = not task.offset
-    # RowTerms that come in no order may come twice, unless they come at once.
+    # Rows without an order may come twice, unless they come at once.
     is_sure = task.variant == 0 or (is_first and total == task.want)
     if not is_broken and (total == task.want or not n_rows):
         out.check(task, total, is_sure=is_sure or (is_first and not n_rows))
         return
     asked = task.asked
     if is_broken:
-        asked = max(settings.min_rows, asked // 2)
+        asked = max(out.settings.min_rows, asked // 2)
     elif n_rows < asked and total < task.want:
-        asked = max(settings.min_rows, n_rows)
+        asked = max(out.settings.min_rows, n_rows)
     fails = task.fails + 1 if is_broken else 0
-    if fails > settings.max_fails:
+    if fails > out.settings.max_fails:
         out.check(task, total, is_sure=False)
         return
     task = replace(task, after=mark, asked=asked, fails=fails)

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 LISTED_ROWS = 1_000  # names asked for at once
 
 
-# -- deciding ----------------------------------------------------------------------
-
-
 def can_split(part: SparqlPart) -> bool:
-    """Return whether a part can be cut by its predicates or classes."""
+    """Return whether predicates or classes can partition a part."""
     if part.subject or part.low or part.high:
         return False
     return not part.predicate or (
@@ -34,7 +31,7 @@ def can_split(part: SparqlPart) -> bool:
 
 
 def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
-    """Return whether a part can be cut by a subject."""
+    """Return whether a subject can cut a part in two."""
     is_keyed = not (task.part.rows == "blank" and task.naming == "stable")
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
@@ -42,17 +39,15 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
 def plan_part(
     task: SparqlTask,
     out: OutcomeBuilder,
-    settings: HarvestSettings,
     *,
     at_once: bool = True,
 ) -> None:
-    """Add the tasks that read a part of which `want` is the size.
+    """Add the tasks that read a part of the size `want`.
 
     Args:
-        task: its `part`, `want`, `naming`, `asked`, `most` and `cuts` count.
+        task: with `part`, `want`, `naming`, `asked`, `most` and `cuts`.
         out: takes the tasks.
-        settings: bounds.
-        at_once: a graph that is small enough may be asked for as a whole.
+        at_once: request a graph that is small enough as a whole.
     """
     part, want = task.part, task.want
     task = replace(task, after="", got=0, offset=0, worst=0, fails=0)
@@ -75,9 +70,9 @@ def plan_part(
     elif part.rows == "blank" and task.naming == "stable":
         step = "split" if can_split(part) and want > task.asked else "offset"
         out.follow(task, step=step)
-    elif want > settings.pages_per_part * task.asked and can_split(part):
+    elif want > out.settings.pages_per_part * task.asked and can_split(part):
         out.follow(task, step="split")
-    elif want > settings.sort_rows and can_cut(task, settings):
+    elif want > out.settings.sort_rows and can_cut(task, out.settings):
         out.follow(task, step="pivot")
     else:
         out.follow(task, step="page", order="s")
@@ -95,29 +90,21 @@ def read_count(rows: Iterable[Row]) -> int:
     return UNKNOWN
 
 
-# -- counting ----------------------------------------------------------------------
-
-
 def after_count(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Decide how a part is read, from its size."""
-    plan_part(replace(task, want=read_count(rows)), out, settings)
-
-
-# -- listing -----------------------------------------------------------------------
+    """Plan a part by its size."""
+    plan_part(replace(task, want=read_count(iter_whole(rows, out))), out)
 
 
 def after_split(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
-    """Plan each predicate (or class) by itself, and list on."""
+    """Plan each predicate (or class) by itself, and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
     for row in islice(iter_whole(rows, out), LISTED_ROWS):
@@ -136,27 +123,24 @@ def after_split(
         if n_found == UNKNOWN:
             out.follow(one, step="count", after="", got=0, variant=0, fails=0)
         else:
-            plan_part(one, out, settings)
+            plan_part(one, out)
     if n_rows and total != task.want:
         if is_safe(last) and last > task.after:
             out.follow(task, after=last, got=total, fails=0)
             return
         out.log.note(Reason.PAGING_LOOP, f"names after {task.after[:100]!r}")
-    _end_split(task, total, out, settings)
+    _end_split(task, total, out)
 
 
-def _end_split(
-    task: SparqlTask, total: int, out: OutcomeBuilder, settings: HarvestSettings
-) -> None:
+def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
     if task.part.predicate:  # classes that are no IRIs
         rest = replace(task.part, no_iri=True)
-        left = (
-            task.want - total if UNKNOWN not in (task.want, -task.variant) else UNKNOWN
-        )
+        is_unknown = UNKNOWN in (task.want, -task.variant)
+        left = UNKNOWN if is_unknown else task.want - total
         if left == UNKNOWN:
             out.follow(task, step="count", part=rest, want=UNKNOWN, after="", got=0)
         elif left > 0:
-            plan_part(replace(task, part=rest, want=left), out, settings)
+            plan_part(replace(task, part=rest, want=left), out)
     elif task.variant == 0:
         out.check(task, total)
 
@@ -165,21 +149,22 @@ def after_pivot(
     task: SparqlTask,
     rows: Iterable[Row],
     out: OutcomeBuilder,
-    settings: HarvestSettings,
 ) -> None:
     """Cut the part in two at a subject."""
     part = task.part
     key = next((row["k"].text for row in iter_whole(rows, out) if "k" in row), "")
     fresh = replace(task, step="count", want=UNKNOWN, cuts=task.cuts + 1, fails=0)
     if not is_safe(key) or not part.low < key or key == part.high:
-        out.follow(task, step="page", cuts=settings.max_cuts, fails=0, got=0, after="")
+        out.follow(
+            task, step="page", cuts=out.settings.max_cuts, fails=0, got=0, after=""
+        )
         return
     out.follow(fresh, part=replace(part, high=key))
     out.follow(fresh, part=replace(part, low=key))
 
 
 def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
-    """Yield rows; an answer that ends early has ended."""
+    """Yield rows; note the fault of a response that ends early."""
     try:
         yield from rows
     except SourceFault as error:

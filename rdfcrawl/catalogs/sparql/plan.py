@@ -1,4 +1,4 @@
-"""A harvest of an endpoint: tasks to requests, answers to statements and tasks."""
+"""Harvest of an endpoint: from tasks to requests, from responses to further tasks."""
 
 from __future__ import annotations
 
@@ -33,12 +33,8 @@ if TYPE_CHECKING:
 class EndpointPlan(HarvestTarget):
     """The plan of one endpoint.
 
-    Deterministic and without state: what a task needs to know is in it. Tasks
-    may be taken in any order and more than once; the result is the union.
-
-    Args:
-        endpoint: its URL.
-        settings: what is wanted.
+    Deterministic and stateless: everything is in the tasks, which may be done in any
+    order and more than once; the result is the union.
 
     Raises:
         ConfigError: the mode `query` without a query.
@@ -50,20 +46,19 @@ class EndpointPlan(HarvestTarget):
             raise ConfigError("the mode `query` needs a query")
 
     def seeds(self) -> tuple[SparqlTask, ...]:
-        """Return the tasks to begin with."""
-        asked = self.settings.page_rows
+        """Return the first tasks."""
         step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
-        return (SparqlTask(step=step, asked=asked),)
+        return (SparqlTask(step=step, asked=self.settings.page_rows),)
 
     def request(self, task: SparqlTask) -> SparqlRequest:
         """Return the request of a task.
 
         Raises:
-            SourceFault: it names what cannot stand in a query.
+            SourceFault: a name cannot stand in a query.
         """
         if task.step == "describe":
             accept = {"accept": ex.ACCEPT_DESCRIPTION}
-            return SparqlRequest(method="GET", url=self.endpoint, headers=accept)
+            return SparqlRequest(url=self.endpoint, headers=accept)
         return ex.query_request(
             self.endpoint,
             self._query(task),
@@ -72,30 +67,28 @@ class EndpointPlan(HarvestTarget):
         )
 
     def read(self, task: SparqlTask, answer: SparqlAnswer) -> AnswerReader:
-        """Return the reading of an answer: iterate it, then see its `outcome`."""
+        """Return the reader of a response: iterate it, then see its `outcome`."""
         failure = judge(answer)
         if failure is not None and task.step != "describe":
-            outcome, faults = self.failed(task, failure)
-            return AnswerReader.nothing(self, task, outcome, faults)
+            return AnswerReader(self, task, None, *self.failed(task, failure))
         return AnswerReader(self, task, answer)
 
     def failed(
         self, task: SparqlTask, failure: SparqlFailure
     ) -> tuple[SparqlOutcome, list[Fault]]:
-        """Return what follows a request that gave no answer to be read.
+        """Return the outcome and the faults of a request without a usable response.
 
         Args:
-            task: that was asked.
-            failure: `TIMEOUT` also if the adapter waited in vain, `CLOSED` if it
-                may not or cannot ask.
+            task: of the request.
+            failure: `TIMEOUT` also without any response, `CLOSED` if the request is
+                not allowed or not possible.
         """
         outcome, log = SparqlOutcome(failure=failure), FaultLog()
-        after_failure(task, failure, OutcomeBuilder(outcome, log), self.settings)
+        after_failure(task, failure, OutcomeBuilder(outcome, log, self.settings))
         return outcome, log.all()
 
     def _accept(self, task: SparqlTask) -> str:
-        query = self.settings.query
-        if task.step == "query" and query is not None and query.form == "construct":
+        if task.step == "query" and self.settings.is_construct:
             return ex.ACCEPT_TRIPLES
         return ex.ACCEPT_TABLE_XML if task.as_xml else ex.ACCEPT_TABLE
 

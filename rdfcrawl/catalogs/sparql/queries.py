@@ -1,4 +1,4 @@
-"""The texts of all queries, made of checked terms."""
+"""Texts of all queries, made of checked terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BAD_TEXT = re.compile(r"[\\\ud800-\udfff\x00]")
 
 
 def is_safe(key: str) -> bool:
-    """Return whether a key can stand in queries and tasks, and is compared safely.
+    """Return whether a key can stand in queries and tasks, and sorts as it compares.
 
     Virtuoso 7 sorts strings beyond ASCII in another order than it compares them.
     """
@@ -33,7 +33,7 @@ def iri(value: str) -> str:
     """Return an IRI as a term of SPARQL.
 
     Raises:
-        SourceFault: it has characters that no IRI has.
+        SourceFault: the value has characters that no IRI has.
     """
     if terms.has_forbidden(value):
         raise SourceFault(Reason.BAD_TERM, f"no IRI to ask for: {value[:100]!r}")
@@ -41,7 +41,7 @@ def iri(value: str) -> str:
 
 
 def can_be_named(value: str) -> bool:
-    """Tell whether something can stand in a query as an IRI."""
+    """Return whether a value can stand in a query as an IRI."""
     return not terms.has_forbidden(value)
 
 
@@ -49,7 +49,7 @@ def text(value: str) -> str:
     """Return a string as a term of SPARQL.
 
     Raises:
-        SourceFault: it has characters that are not safe in every endpoint.
+        SourceFault: the value has characters that are not safe at every endpoint.
     """
     if _BAD_TEXT.search(value):
         raise SourceFault(Reason.BAD_TERM, f"no text to ask for: {value[:100]!r}")
@@ -67,51 +67,33 @@ def probe(variant: int) -> str:
 
 def some_blanks(offset: int) -> str:
     """Ask for four blank nodes."""
-    return (
-        f"SELECT DISTINCT ?b WHERE {{ {_ANY_BLANK} }} ORDER BY ?b "
-        f"LIMIT 4 OFFSET {offset}"
-    )
+    end = f"ORDER BY ?b LIMIT 4 OFFSET {offset}"
+    return f"SELECT DISTINCT ?b WHERE {{ {_ANY_BLANK} }} {end}"
 
 
 _ANY_BLANK: Final = " UNION ".join(
     f"{{ {pattern} FILTER(isBlank(?b)) }}"
-    for pattern in (
-        "?b ?p ?o",
-        "GRAPH ?g { ?b ?p ?o }",
-        "?s ?p ?b",
-        "GRAPH ?g { ?s ?p ?b }",
-    )
+    for triple in ("?b ?p ?o", "?s ?p ?b")
+    for pattern in (triple, f"GRAPH ?g {{ {triple} }}")
 )
 
 
 def graphs(task: SparqlTask) -> str:
-    """Ask for names of graphs; 0: with counts, 1: in order, 2: as they come."""
+    """Ask for names of graphs; 0: with counts, 1: in order, 2: in any order."""
     pattern = "GRAPH ?g { ?s ?p ?o }"
-    condition = graph_condition(task)
-    pattern += f" FILTER({condition})" if condition else ""
-    if task.variant == 0:
-        return (
-            f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} "
-            f"GROUP BY ?g ORDER BY STR(?g) LIMIT {task.asked}"
-        )
+    if task.variant == 2:
+        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }}"
+    bounds = ((">", task.after), (">=", task.part.low), ("<=", task.part.high))
+    if conditions := [f"STR(?g) {sign} {text(key)}" for sign, key in bounds if key]:
+        pattern += f" FILTER({' && '.join(conditions)})"
+    order = f"ORDER BY STR(?g) LIMIT {task.asked}"
     if task.variant == 1:
-        order = f"ORDER BY STR(?g) LIMIT {task.asked}"
         return f"SELECT DISTINCT ?g WHERE {{ {pattern} }} {order}"
-    return "SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }"
-
-
-def graph_condition(task: SparqlTask) -> str:
-    """Return the condition that graphs of a list fulfil; empty if all do."""
-    found = [f"STR(?g) > {text(task.after)}"] if task.after else []
-    if task.part.low:
-        found.append(f"STR(?g) >= {text(task.part.low)}")
-    if task.part.high:
-        found.append(f"STR(?g) <= {text(task.part.high)}")
-    return " && ".join(found)
+    return f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?g {order}"
 
 
 def default_graph(variant: int) -> str:
-    """Ask whether a triple is in 0: a named graph alone, 1: the default graph alone."""
+    """Ask for a triple that is in 0: a named graph only, 1: the default graph only."""
     named, default = "GRAPH ?g { ?s ?p ?o }", "?s ?p ?o"
     inner, outer = (default, named) if variant == 0 else (named, default)
     # As a table: the endpoints that answer ASK in no known format are many.
@@ -119,10 +101,8 @@ def default_graph(variant: int) -> str:
 
 
 def whole(names: Sequence[str], naming: BlankNaming) -> str:
-    """Ask for all of some graphs; for the default graph alone if its name is empty."""
+    """Ask for all of some graphs; an empty name alone is the default graph."""
     more = labels(naming, "s", "o")
-    if tuple(names) == ("",):
-        return f"SELECT ?s ?p ?o{more} WHERE {{ ?s ?p ?o }}"
     if len(names) == 1:
         return f"SELECT ?s ?p ?o{more} WHERE {{ {in_graph(names[0], '?s ?p ?o')} }}"
     values = " ".join(iri(name) for name in names)
@@ -153,12 +133,9 @@ def split(task: SparqlTask) -> str:
 
 
 def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
-    """Ask for the key of any subject; which one matters for the balance only."""
-    key = subject_key(naming, "s")
-    return (
-        f"SELECT ({key} AS ?k) WHERE {{ {_pattern(part, naming)} }} "
-        f"LIMIT 1 OFFSET {offset}"
-    )
+    """Ask for the key of a subject, any of which would do for the partition."""
+    where = f"WHERE {{ {_pattern(part, naming)} }}"
+    return f"SELECT ({subject_key(naming, 's')} AS ?k) {where} LIMIT 1 OFFSET {offset}"
 
 
 def page(task: SparqlTask) -> str:
@@ -172,28 +149,26 @@ def page(task: SparqlTask) -> str:
 
 
 def offset(task: SparqlTask) -> str:
-    """Ask for the rows after a number of rows; 0: in order, 1: as they come."""
-    pattern = _pattern(task.part, task.naming)
+    """Ask for the rows after a number of rows; 0: in order, 1: in any order."""
+    where = f"WHERE {{ {_pattern(task.part, task.naming)} }}"
     free = " ".join(f"?{name}" for name in free_variables(task.part))
     order = f"ORDER BY {free} " if task.variant == 0 else ""
-    return (
-        f"SELECT {_columns(task)} WHERE {{ {pattern} }} {order}"
-        f"LIMIT {task.asked} OFFSET {task.offset}"
-    )
+    end = f"LIMIT {task.asked} OFFSET {task.offset}"
+    return f"SELECT {_columns(task)} {where} {order}{end}"
 
 
 # -- keys --------------------------------------------------------------------------
 
 
 def subject_key(naming: BlankNaming, name: str) -> str:
-    """Return the expression that is a string for each term of a variable."""
+    """Return an expression that maps each term of a variable to a string."""
     if naming == "arq":
         return f"IF(isBlank(?{name}), {_ARQ_LABEL}(?{name}), STR(?{name}))"
     return f"STR(?{name})"
 
 
 def key_expression(order: RowOrder, naming: BlankNaming) -> str:
-    """Return what the rows of a page are sorted by."""
+    """Return the expression that sorts the rows of a page."""
     if order == "o":
         if naming in ("", "stable", "local"):
             return 'COALESCE(MD5(STR(?o)), "-")'  # a blank node has no STR
@@ -203,7 +178,7 @@ def key_expression(order: RowOrder, naming: BlankNaming) -> str:
 
 
 def free_variables(part: SparqlPart) -> tuple[str, ...]:
-    """Return the variables of a part's rows; the rest of a triple is in the part."""
+    """Return the variables in the rows of a part, which has the other terms itself."""
     fixed = {"s": part.subject, "p": part.predicate, "o": part.cls}
     return tuple(name for name, value in fixed.items() if not value)
 
@@ -215,7 +190,7 @@ def _columns(task: SparqlTask) -> str:
 
 
 def labels(naming: BlankNaming, *names: str) -> str:
-    """Return columns with labels that hold beyond the answer, if it has others."""
+    """Return columns with permanent labels, for endpoints that have such labels."""
     if naming not in ("str", "arq"):
         return ""
     return "".join(
@@ -225,17 +200,16 @@ def labels(naming: BlankNaming, *names: str) -> str:
 
 
 def is_blank_key(naming: BlankNaming, key: str) -> bool:
-    """Return whether the key of a subject is that of a blank node."""
+    """Return whether the key of a subject stands for a blank node."""
     if naming == "arq":
         return not _SCHEME.match(key)
     return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))
 
 
 def subject_term(naming: BlankNaming, key: str) -> str:
-    """Return the term that stands for a subject in a query.
+    """Return the term of a subject in a query.
 
-    A blank node is addressed as Virtuoso (`<nodeID://b1>`) and Jena (`<_:label>`)
-    have it.
+    Blank nodes are addressed as `<nodeID://b1>` (Virtuoso) or `<_:label>` (Jena).
     """
     if naming == "arq" and is_blank_key(naming, key):
         return iri(f"_:{key}")
@@ -263,7 +237,7 @@ def _conditions(part: SparqlPart, naming: BlankNaming) -> list[str]:
         found.append("!isIRI(?o)")
     if part.obj:
         found.append(f"{key_expression('o', naming)} = {text(part.obj)}")
-    if part.subject:  # the others are of a variable that is not there
+    if part.subject:  # the other conditions are on the variable ?s
         return found
     if part.low:
         found.append(f"{key} > {text(part.low)}")

@@ -1,4 +1,4 @@
-"""One answer being read: its statements, and then what follows from it."""
+"""Reading of one response: its statements, and then the tasks that follow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer
@@ -34,59 +34,50 @@ if TYPE_CHECKING:
 
 
 class AnswerReader:
-    """The statements of one answer; iterate it once, over chunks of N-Quads.
+    """The statements of one response; iterate once, over chunks of N-Quads.
 
-    Blank nodes have their final labels: where the endpoint's hold beyond one answer
-    they are equal in all answers. They must not be relabelled by document.
+    Blank nodes have their final labels, equal in all responses where the endpoint's
+    labels are. They must not be relabelled by document.
+
+    Args:
+        harvest: of the endpoint.
+        task: of the request.
+        answer: None if there is nothing to be read.
+        outcome: of the request so far.
+        faults: of the request so far.
 
     Attributes:
-        outcome: what follows; complete when the chunks are read.
+        outcome: complete when the chunks are read.
     """
 
-    __slots__ = ("_answer", "_faults", "_harvest", "_log", "_task", "outcome")
-
     def __init__(
-        self, harvest: HarvestTarget, task: SparqlTask, answer: SparqlAnswer | None
-    ) -> None:
-        self._harvest, self._task, self._answer = harvest, task, answer
-        self._log = FaultLog()
-        self._faults: list[Fault] = []
-        self.outcome = SparqlOutcome()
-
-    @classmethod
-    def nothing(
-        cls,
+        self,
         harvest: HarvestTarget,
         task: SparqlTask,
-        outcome: SparqlOutcome,
-        faults: list[Fault],
-    ) -> AnswerReader:
-        """Return the reading of an answer that is not to be read."""
-        reading = cls(harvest, task, None)
-        reading.outcome, reading._faults = outcome, faults
-        return reading
+        answer: SparqlAnswer | None,
+        outcome: SparqlOutcome | None = None,
+        faults: Iterable[Fault] = (),
+    ) -> None:
+        self._harvest, self._task, self._answer = harvest, task, answer
+        self._log, self._faults = FaultLog(), list(faults)
+        self.outcome = outcome or SparqlOutcome()
+        self._out = OutcomeBuilder(self.outcome, self._log, harvest.settings)
 
     @property
     def faults(self) -> list[Fault]:
-        """All that was wrong so far."""
+        """All faults so far."""
         return [*self._faults, *self._log.all()]
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read the answer; nothing that is wrong with it is raised."""
+        """Read the response; its faults are not raised."""
         if self._answer is None:
             return
         if self._task.step == "describe":
             yield from self._describe(self._answer)
-        elif self._is_graph:
+        elif self._task.step == "query" and self._harvest.settings.is_construct:
             yield from self._parse(self._answer)
         else:
             yield from iter_checked(self._iter_lines(self._answer), self._log)
-
-    @property
-    def _is_graph(self) -> bool:
-        query = self._harvest.settings.query
-        is_query = self._task.step == "query" and query is not None
-        return is_query and query is not None and query.form == "construct"
 
     # -- tables --------------------------------------------------------------------
 
@@ -97,62 +88,43 @@ class AnswerReader:
             log=self._log,
             limits=self._harvest.settings.limits,
         )
-        out, settings = OutcomeBuilder(self.outcome, self._log), self._harvest.settings
-        task = self._task
+        task, out = self._task, self._out
         if task.step not in _STATEMENTS:
             try:
                 found = _begun(found, is_whole=task.step == "knots")
             except SourceFault as error:
                 self._log.note(error.fault.reason, error.fault.detail)
-                self._after_no_table(out)
+                self._after_no_table()
                 return
-        if task.step in _DISCOVERY:
-            _DISCOVERY[task.step](task, found, out, settings)
-            return
-        match task.step:
-            case "count":
-                parts.after_count(task, parts.iter_whole(found, out), out, settings)
-            case "group":
-                pages.after_group(task, parts.iter_whole(found, out), out)
-            case "split":
-                parts.after_split(task, found, out, settings)
-            case "pivot":
-                parts.after_pivot(task, found, out, settings)
-            case "datasets":
-                datasets.after_datasets(task, found, out)
-            case "knots":
-                reader = KnotReader(self._harvest, task, out)
-                yield from reader.iter_lines(parts.iter_whole(found, out))
-            case _:
-                yield from self._iter_statements(found, out)
+        if task.step in _STEPS:
+            _STEPS[task.step](task, found, out)
+        elif task.step == "knots":
+            reader = KnotReader(self._harvest.endpoint, task, out)
+            yield from reader.iter_lines(parts.iter_whole(found, out))
+        else:
+            yield from self._iter_statements(found)
 
-    def _after_no_table(self, out: OutcomeBuilder) -> None:
-        """Go on after an answer that should have told something, and has not.
+    def _after_no_table(self) -> None:
+        """Continue after a response that should have been a table.
 
-        It is not an empty table: an error page that comes as 200 does not say that a
-        graph has no triples. If the first question is answered so, it is put again,
-        as all of what follows would be, too.
+        An error page that comes as 200 does not say that a graph has no triples. If
+        the first request is answered so, it is repeated: all others would fail, too.
         """
         if self._task.step == "probe":
             self.outcome.again = True
             return
-        failure = (
-            SparqlFailure.REFUSED
-            if self._task.step == "stable"
-            else SparqlFailure.TIMEOUT
-        )
+        is_stable = self._task.step == "stable"
+        failure = SparqlFailure.REFUSED if is_stable else SparqlFailure.TIMEOUT
         self.outcome.failure = failure
-        after_failure(self._task, failure, out, self._harvest.settings)
+        after_failure(self._task, failure, self._out)
 
-    def _iter_statements(
-        self, found: Iterator[Row], out: OutcomeBuilder
-    ) -> Iterator[str]:
+    def _iter_statements(self, found: Iterator[Row]) -> Iterator[str]:
         harvest, task = self._harvest, self._task
-        graphs = GraphTerms(harvest, self._log)
+        graphs = GraphTerms(harvest.endpoint, harvest.settings, self._log)
         writer = RowWriter(harvest.endpoint, task, graphs)
         end, last = pages.PageEnd(), ""
         is_broken = False
-        # Labels of one answer: if it is not whole, their nodes come once more.
+        # Labels of one response: if it is not complete, their nodes come once more.
         is_held = task.step == "whole" and task.naming == "local"
         held: list[str] = []
         try:
@@ -176,40 +148,33 @@ class AnswerReader:
             if error.fault.reason is Reason.SYNTAX and task.as_xml:
                 # Characters that XML has not: JSON can say them.
                 self._task = replace(task, as_xml=False)
-        self.outcome.n_rows = end.n_rows
         if writer.n_local and task.step in ("page", "offset"):
             detail = "blank nodes that are told apart in one answer only"
             self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
-        self._finish(end, last, out, is_broken=is_broken)
+        self._finish(end, last, is_broken=is_broken)
         if self.outcome.checks:
             yield from held
 
-    def _finish(
-        self, end: pages.PageEnd, last: str, out: OutcomeBuilder, *, is_broken: bool
-    ) -> None:
-        task, settings, n_rows = self._task, self._harvest.settings, end.n_rows
+    def _finish(self, end: pages.PageEnd, last: str, *, is_broken: bool) -> None:
+        task, out, n_rows = self._task, self._out, end.n_rows
         match task.step:
             case "whole":
-                discovery.after_whole(task, n_rows, out, settings, is_broken=is_broken)
+                discovery.after_whole(task, n_rows, out, is_broken=is_broken)
             case "page":
-                pages.after_page(task, end, out, settings, is_broken=is_broken)
+                pages.after_page(task, end, out, is_broken=is_broken)
             case "offset":
-                pages.after_offset(task, end, out, settings, is_broken=is_broken)
+                pages.after_offset(task, end, out, is_broken=is_broken)
             case "about":
-                datasets.after_about(task, end, out, settings, is_broken=is_broken)
+                datasets.after_about(task, end, out, is_broken=is_broken)
             case _:
-                mark = end.mark if last == "" or not self._is_keyed else last
-                self._after_query(n_rows, mark, out, is_broken=is_broken)
-
-    @property
-    def _is_keyed(self) -> bool:
-        query = self._harvest.settings.query
-        return query is not None and query.paging == "after"
+                is_keyed = last and out.settings.paging == "after"
+                mark = last if is_keyed else end.mark
+                self._after_query(n_rows, mark, is_broken=is_broken)
 
     # -- graphs --------------------------------------------------------------------
 
     def _parse(self, answer: SparqlAnswer) -> Iterator[bytes]:
-        """Read the answer of a CONSTRUCT; its blank nodes are its own."""
+        """Yield the graph of a CONSTRUCT, which has blank nodes of its own."""
         settings = self._harvest.settings
         reading = parse(
             answer.body,
@@ -225,20 +190,15 @@ class AnswerReader:
             digest.update(without_labels(chunk))
             yield chunk
         self._faults += reading.faults
-        self.outcome.n_rows = reading.n_quads
-        out = OutcomeBuilder(self.outcome, self._log)
-        is_broken = reading.is_partial
         mark = digest.hexdigest()
-        self._after_query(reading.n_quads, mark, out, is_broken=is_broken)
+        self._after_query(reading.n_quads, mark, is_broken=reading.is_partial)
 
-    def _after_query(
-        self, n_rows: int, last: str, out: OutcomeBuilder, *, is_broken: bool
-    ) -> None:
-        task, query = self._task, self._harvest.settings.query
+    def _after_query(self, n_rows: int, last: str, *, is_broken: bool) -> None:
+        task, out = self._task, self._out
         total = task.got + n_rows
         if is_broken and not n_rows:
             out.check(task, total, is_sure=False)
-        elif query is None or query.paging == "once":
+        elif out.settings.paging == "once":
             is_sure = not is_broken and not parts.looks_cut(n_rows)
             out.check(task, total, is_sure=is_sure)
         elif not n_rows:
@@ -268,19 +228,17 @@ class AnswerReader:
             self._faults += reading.faults
         description = read_description(chunks, self._log, endpoint=endpoint)
         if not description.is_service:
-            chunks = []  # whatever it is, it is no description
-        self.outcome.description = description
-        out = OutcomeBuilder(self.outcome, self._log)
-        task = self._task
-        discovery.after_description(task, description, answer.headers, out, settings)
+            chunks = []  # of another document
+        headers = answer.headers
+        discovery.after_description(self._task, description, headers, self._out)
         yield from chunks
 
 
 def _begun(rows: Iterator[Row], *, is_whole: bool) -> Iterator[Row]:
-    """Return rows of which the first was read, or all.
+    """Return rows after reading the first, or all of them.
 
     Raises:
-        SourceFault: it is no table, or ends before that.
+        SourceFault: no table, or the end comes before.
     """
     if is_whole:
         return iter(list(rows))
@@ -288,11 +246,16 @@ def _begun(rows: Iterator[Row], *, is_whole: bool) -> Iterator[Row]:
     return iter(()) if first is None else chain((first,), rows)
 
 
-# Steps whose answers are statements: they see by themselves whether these are all.
+# Steps with statements as results, which check by themselves whether these are all.
 _STATEMENTS: Final = frozenset({"whole", "page", "offset", "about", "query"})
-_DISCOVERY: Final = {
+_STEPS: Final = {
     "probe": discovery.after_probe,
     "stable": discovery.after_stable,
     "graphs": discovery.after_graphs,
     "default": discovery.after_default,
+    "count": parts.after_count,
+    "group": pages.after_group,
+    "split": parts.after_split,
+    "pivot": parts.after_pivot,
+    "datasets": datasets.after_datasets,
 }

@@ -1,16 +1,14 @@
-"""Whether an answer is that of a SPARQL endpoint that was asked without a query.
+"""Recognition of SPARQL endpoints by responses to requests without a query.
 
-Recognized, not probed: nothing is sent to find out. What was fetched anyway is looked
-at, and an IRI is an endpoint if it is said to be one or answers as one. What RDF says
-of services is looked for in its statements (`services`), whatever they came in.
+Nothing is sent to probe: only responses that were fetched anyway count. Statements
+about services, in any format, are the business of `services`.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from rdfcrawl.uri.origin import is_same_origin
@@ -21,56 +19,34 @@ if TYPE_CHECKING:
 HEAD_BYTES: Final = 64 * 1024
 
 PAGE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", ""})
-# What tables of results come as; the registered types first.
+# Of tables of results; the registered types first.
 TABLE_TYPES: Final = frozenset(
     {
-        "application/sparql-results+json",
-        "application/sparql-results+xml",
-        "text/tab-separated-values",
-        "text/csv",
-        "application/json",
-        "application/xml",
-        "text/xml",
-        "text/plain",
+        *("application/sparql-results+json", "application/sparql-results+xml"),
+        *("text/tab-separated-values", "text/csv"),
+        *("application/json", "application/xml", "text/xml", "text/plain"),
     }
 )
 ERROR_STATUSES: Final = frozenset({400, 404, 406, 415, 422, 500, 501})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecognizedEndpoint:
-    """An endpoint.
+def recognize(url: str, *, status: int, headers: Mapping[str, str], head: bytes) -> str:
+    """Return the URL of the endpoint behind a response; empty if there is none.
 
-    Attributes:
-        endpoint: its URL.
-        by: what told it: `form`, `table`, or the name of a store whose page or error
-            message it is.
-    """
-
-    endpoint: str
-    by: str
-
-
-def recognize(
-    url: str, *, status: int, headers: Mapping[str, str], head: bytes
-) -> RecognizedEndpoint | None:
-    """Return the endpoint that gave an answer, or that its page has a form for.
+    The endpoint gave the response itself, or the page has a form for it.
 
     Args:
-        url: that was asked, after redirects.
-        status: HTTP status.
+        url: after redirects.
+        status: of HTTP.
         headers: by name in lower case.
-        head: first bytes of the body, not packed; `HEAD_BYTES` are looked at.
+        head: first bytes of the unpacked body; at most `HEAD_BYTES` are used.
     """
     head = head[:HEAD_BYTES]
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if 200 <= status < 300:
-        if media_type in PAGE_TYPES and (found := _recognize_page(url, head)):
-            return found
-        return _recognize_table(url, media_type, head)
-    if status in ERROR_STATUSES:
-        return _recognize_error(url, status, head)
-    return None
+        found = _recognize_page(url, head) if media_type in PAGE_TYPES else ""
+        return found or _recognize_table(url, media_type, head)
+    return _recognize_error(url, status, head) if status in ERROR_STATUSES else ""
 
 
 # -- URLs --------------------------------------------------------------------------
@@ -102,7 +78,7 @@ _MAX_PARAMETERS: Final = 100
 
 
 def is_file(url: str) -> bool:
-    """Tell whether a URL is that of a file by its name, and of no script.
+    """Return whether the name in a URL is that of a file, and not of a script.
 
     >>> is_file("http://a.example/services.ttl"), is_file("http://a.example/sparql.php")
     (True, False)
@@ -112,7 +88,7 @@ def is_file(url: str) -> bool:
 
 
 def is_query(url: str) -> bool:
-    """Tell whether a URL holds a query: the parameter `query` of SPARQL's protocol."""
+    """Return whether a URL has a query in the parameter `query` (SPARQL Protocol)."""
     query = urlsplit(url).query
     if "query=" not in query:
         return False
@@ -124,7 +100,7 @@ def is_query(url: str) -> bool:
 
 
 def _without_query(url: str) -> str:
-    """Return the URL as it is asked; a query string may name the repository."""
+    """Return the URL of an endpoint; its query string may name the repository."""
     before, mark, query = url.partition("#")[0].partition("?")
     kept = [
         x for x in query.split("&")
@@ -134,7 +110,7 @@ def _without_query(url: str) -> str:
 
 
 def _is_sparql(url: str) -> bool:
-    """Tell whether the path of a URL says that it is of SPARQL."""
+    """Return whether the path of a URL names SPARQL."""
     return _SPARQL_PATH.search(urlsplit(url).path) is not None
 
 
@@ -151,15 +127,10 @@ _is_tsv_table = re.compile(rb"\?\w+(?:\t\?\w+)*\r?(?:\n|\Z)").match
 _is_csv_header = re.compile(rb"\"?\w+\"?(?:,\"?\w+\"?)*\r?(?:\n|\Z)").match
 
 
-def _recognize_table(
-    url: str, media_type: str, head: bytes
-) -> RecognizedEndpoint | None:
-    """Recognize rows: of a query in the URL, or of one that the endpoint has itself.
-
-    Results that lie in a file are no answer of an endpoint.
-    """
+def _recognize_table(url: str, media_type: str, head: bytes) -> str:
+    """Return the endpoint of a table, unless the table is in a file."""
     if media_type and media_type not in TABLE_TYPES:
-        return None
+        return ""
     has_query = is_query(url)
     if media_type == "text/csv":  # its rows do not tell what they are
         is_table = has_query and bool(_is_csv_header(head))
@@ -167,9 +138,8 @@ def _recognize_table(
         is_table = bool(_is_tsv_table(head))
     else:
         is_table = bool(_is_json_table(head) or _is_xml_table(head))
-    if is_table and (has_query or not is_file(url)):
-        return RecognizedEndpoint(endpoint=_without_query(url), by="table")
-    return None
+    is_answer = is_table and (has_query or not is_file(url))
+    return _without_query(url) if is_answer else ""
 
 
 # -- pages -------------------------------------------------------------------------
@@ -197,39 +167,32 @@ _find_editor = re.compile(
 ).search
 
 
-def _recognize_page(url: str, head: bytes) -> RecognizedEndpoint | None:
+def _recognize_page(url: str, head: bytes) -> str:
     if not any(name in head for name in _NAMES):  # as nearly all
-        return None
+        return ""
     if _is_virtuoso(head):
-        return RecognizedEndpoint(endpoint=_without_query(url), by="virtuoso")
+        return _without_query(url)
     for found in _FORM.finditer(head):
         field = _find_field(found[2])
         if field and (target := _target_of_form(url, found[1])):
             is_area = field[1].lower() == b"textarea"  # hardly one for a search
-            is_form = _QUERY_PATH.search(urlsplit(target).path) or _is_sparql_form(
-                found[2]
-            )
+            is_query_path = _QUERY_PATH.search(urlsplit(target).path)
+            is_form = is_query_path or _is_sparql_form(found[2])
             if _is_sparql(target) or (is_area and is_form):
-                return RecognizedEndpoint(endpoint=_without_query(target), by="form")
-    if _is_editor(head):
-        found_editor = _find_editor(head)
-        if found_editor and (target := _of_same_site(url, found_editor[1])):
-            return RecognizedEndpoint(endpoint=_without_query(target), by="form")
-    return None
+                return _without_query(target)
+    if _is_editor(head) and (editor := _find_editor(head)):
+        return _without_query(_of_same_site(url, editor[1]))
+    return ""
 
 
 def _target_of_form(url: str, attributes: bytes) -> str:
     found = _ACTION.search(attributes)
-    return _of_same_site(
-        url, b"".join(x for x in found.groups() if x) if found else b""
-    )
+    action = next(filter(None, found.groups()), b"") if found else b""
+    return _of_same_site(url, action)
 
 
 def _of_same_site(url: str, text: bytes) -> str:
-    """Return what a page names, absolute; empty if that is of another site.
-
-    Another site's form would be a claim about that site.
-    """
+    """Return an absolute URL; empty for another site, about which a page may lie."""
     try:
         target = urljoin(url, html.unescape(text.decode("utf-8", "replace")).strip())
     except ValueError:
@@ -239,79 +202,46 @@ def _of_same_site(url: str, text: bytes) -> str:
 
 # -- errors ------------------------------------------------------------------------
 
-
-class _Saying(NamedTuple):
-    """What a store answers to a GET without a query.
-
-    Attributes:
-        store: its name.
-        find: finds it in the text, in lower case.
-        has_path: finds it in the path, where others than this store might say so.
-    """
-
-    store: str
-    find: re.Pattern[bytes]
-    has_path: re.Pattern[str] | None = None
-
-
-_SAYINGS: Final = (
-    # Fuseki 1 puts its version behind, and "Error 404" before.
-    _Saying(
-        "fuseki",
-        re.compile(
+# What stores answer to a GET without a query, in lower case, by a pattern of the path
+# where other servers might say the same.
+_ANYWHERE: Final = re.compile("")
+_SAYINGS: Final = tuple(
+    (path, re.compile(text, re.DOTALL))
+    for path, text in (
+        # Fuseki; version 1 puts its version behind, and "Error 404" before.
+        (
+            _ANYWHERE,
             rb"\A\s*(?:error 404:\s*)?service description: /\S+\s*(?:fuseki\b.*)?\Z",
-            re.DOTALL,
         ),
-    ),
-    _Saying("fuseki", re.compile(rb"\bsparql query: no 'query=' parameter")),
-    # Joseki, and D2R that has it inside.
-    _Saying("joseki", re.compile(rb"\bno query string\b"), _SPARQL_PATH),
-    _Saying(
-        "virtuoso", re.compile(rb"\brequest does not contain text of sparql query\b")
-    ),
-    # Sesame and GraphDB as well.
-    _Saying("rdf4j", re.compile(rb"\A\s*missing parameter: query\s*\Z"), _REPOSITORY),
-    _Saying(
-        "allegrograph",
-        re.compile(
-            rb"\A\s*(?:missing|invalid|malformed) parameters?:[^\n]{0,80}\bquery\b"
-            rb"|\bquery (?:parameter|argument) (?:is )?(?:missing|required)"
+        (_ANYWHERE, rb"\bsparql query: no 'query=' parameter"),
+        (_SPARQL_PATH, rb"\bno query string\b"),  # Joseki, and D2R with Joseki inside
+        # Virtuoso
+        (_ANYWHERE, rb"\brequest does not contain text of sparql query\b"),
+        # RDF4J, Sesame, GraphDB
+        (_REPOSITORY, rb"\A\s*missing parameter: query\s*\Z"),
+        # AllegroGraph
+        (
+            _REPOSITORY,
+            rb"\A\s*(?:missing|invalid|malformed) parameters?:[^\n]{0,80}\bquery\b",
         ),
-        _REPOSITORY,
-    ),
-    _Saying("stardog", re.compile(rb"\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\"[^}]*quer")),
-    _Saying(
-        "stardog",
-        re.compile(rb"quer[^}]*\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\""),
-    ),
-    _Saying(
-        "oxigraph", re.compile(rb"\byou should set the 'query' parameter"), _QUERY_PATH
-    ),
-    _Saying(
-        "qlever",
-        re.compile(
-            rb"\A\s*\{(?=.*\"exception\"\s*:)(?=.*\"resultsize\"\s*:)", re.DOTALL
+        (_REPOSITORY, rb"\bquery (?:parameter|argument) (?:is )?(?:missing|required)"),
+        # Stardog
+        (_ANYWHERE, rb"\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\"[^}]*quer"),
+        (_ANYWHERE, rb"quer[^}]*\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\""),
+        (_QUERY_PATH, rb"\byou should set the 'query' parameter"),  # Oxigraph
+        # QLever
+        (_ANYWHERE, rb"\A\s*\{(?=.*\"exception\"\s*:)(?=.*\"resultsize\"\s*:)"),
+        (_ANYWHERE, rb"must contain a query or update|no query (?:or|and) no update"),
+        # MarkLogic
+        (_SPARQL_PATH, rb"rest-(?:invalid|required)param[^<}]*\bquery\b"),
+        # Neptune
+        (
+            _SPARQL_PATH,
+            rb"\A(?=.*\"detailedmessage\"\s*:)(?=.*\"code\"\s*:\s*\"(?:%s)exception\")"
+            % b"missingparameter|badrequest|malformedquery|invalidparameter",
         ),
-    ),
-    _Saying(
-        "qlever",
-        re.compile(rb"must contain a query or update|no query (?:or|and) no update"),
-    ),
-    _Saying(
-        "marklogic",
-        re.compile(rb"rest-(?:invalid|required)param[^<}]*\bquery\b"),
-        _SPARQL_PATH,
-    ),
-    _Saying(
-        "neptune",
-        re.compile(
-            rb"\A(?=.*\"detailedmessage\"\s*:)(?=.*\"code\"\s*:\s*\"(?:missingparameter"
-            rb"|badrequest|malformedquery|invalidparameter)exception\")",
-            re.DOTALL,
-        ),
-        _SPARQL_PATH,
-    ),
-    _Saying("4store", re.compile(rb"\bsparql protocol error\b")),
+        (_ANYWHERE, rb"\bsparql protocol error\b"),  # 4store
+    )
 )
 _says_query_is_missing = re.compile(
     rb"(?:missing|required?|requires|absent|provide|specify|specified|empty|no|without)"
@@ -325,24 +255,20 @@ _says_sparql_query = re.compile(
 _says_types = re.compile(rb"application/sparql-(?:results\+|query)").search
 
 
-def _recognize_error(url: str, status: int, head: bytes) -> RecognizedEndpoint | None:
-    text = head[:4_096].lower()
-    path = urlsplit(url).path
-    for saying in _SAYINGS:
-        if saying.find.search(text) and (
-            saying.has_path is None or saying.has_path.search(path)
-        ):
-            return RecognizedEndpoint(endpoint=_without_query(url), by=saying.store)
-    if _is_unknown_store(url, status, text):
-        return RecognizedEndpoint(endpoint=_without_query(url), by="generic")
-    return None
+def _recognize_error(url: str, status: int, head: bytes) -> str:
+    text, path = head[:4_096].lower(), urlsplit(url).path
+    is_known = any(
+        at.search(path) is not None and saying.search(text) is not None
+        for at, saying in _SAYINGS
+    )
+    return _without_query(url) if is_known or _is_unknown(url, status, text) else ""
 
 
-def _is_unknown_store(url: str, status: int, text: bytes) -> bool:
-    """Tell whether an error is one of SPARQL's protocol, whoever says it.
+def _is_unknown(url: str, status: int, text: bytes) -> bool:
+    """Return whether an error is one of the SPARQL Protocol, of an unknown store.
 
-    "The parameter query is missing" is said by any search: the URL or the message
-    itself has to say that it is SPARQL.
+    Any search may say "The parameter query is missing": URL or message have to name
+    SPARQL as well.
     """
     if status in (406, 415):
         return bool(_says_types(text))

@@ -6,10 +6,10 @@ import io
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.limits import DEFAULT_RESULT_LIMITS, ResultLimits
 from rdfcrawl.catalogs.sparql.results_json import iter_json
 from rdfcrawl.catalogs.sparql.results_text import iter_csv, iter_tsv
 from rdfcrawl.catalogs.sparql.results_xml import iter_xml
+from rdfcrawl.catalogs.sparql.settings import ResultLimits
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ _READERS: Final[
     dict[str, Callable[[BinaryIO, ResultLimits, FaultLog], Iterator[Row]]]
 ] = {"json": iter_json, "xml": iter_xml, "tsv": iter_tsv, "csv": iter_csv}
 
-TABLE_TYPES: Final = {
+_DEFAULT_LIMITS: Final = ResultLimits()
+_TABLE_TYPES: Final = {
     "application/sparql-results+json": "json",
     "application/json": "json",
     "text/json": "json",
@@ -41,28 +42,27 @@ def iter_rows(
     *,
     media_type: str,
     log: FaultLog,
-    limits: ResultLimits = DEFAULT_RESULT_LIMITS,
+    limits: ResultLimits = _DEFAULT_LIMITS,
 ) -> Iterator[Row]:
     """Yield the rows of a result table, in order.
 
     Args:
-        source: the answer's body, not packed.
+        source: unpacked body of the response.
         media_type: of the Content-Type, without parameters. The first bytes count
-            more: servers call their JSON text and their error pages tables.
-        log: takes what is wrong with single rows, and `TOO_LARGE` or
-            `TOO_MANY_ENTRIES` when a limit ends the reading.
+            more: servers declare JSON as text, and error pages as tables.
+        log: takes the faults of single rows, and `TOO_MANY_ENTRIES`.
         limits: bounds.
 
     Raises:
-        SourceFault: it is no table or is cut short; the rows before that were yielded.
+        SourceFault: no table, cut short, or too large; earlier rows were yielded.
     """
     source = ByteSource.of(source)
-    kind = table_kind(source.head(), media_type)
+    kind = _table_kind(source.head(), media_type)
     if not kind:
         raise SourceFault(Reason.BAD_ANSWER, f"no result table but {media_type!r}")
     with source.open() as file:
-        bounded = _Bounded(file, limits.body_bytes)
-        rows = _READERS[kind](bounded.buffered(), limits, log)
+        bounded = io.BufferedReader(_Bounded(file, limits.body_bytes))
+        rows = _READERS[kind](bounded, limits, log)
         for n_before, row in enumerate(rows):
             if n_before >= limits.rows:
                 log.note(Reason.TOO_MANY_ENTRIES, f"more than {limits.rows} rows")
@@ -70,10 +70,10 @@ def iter_rows(
             yield row
 
 
-def table_kind(head: bytes, media_type: str) -> str:
-    """Return what a table is read as: `json`, `xml`, `tsv`, `csv`; empty for none."""
+def _table_kind(head: bytes, media_type: str) -> str:
+    """Return the format of a table: `json`, `xml`, `tsv`, `csv`; empty for none."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    declared = TABLE_TYPES.get(media_type.lower(), "")
+    declared = _TABLE_TYPES.get(media_type.lower(), "")
     if declared == "xml" and head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "xml"
     if start.startswith(b"{"):
@@ -87,13 +87,10 @@ def table_kind(head: bytes, media_type: str) -> str:
 
 
 class _Bounded(io.RawIOBase):
-    """The first bytes of a file; reading on is a fault and not the end."""
+    """The first bytes of a file; reading beyond raises a fault."""
 
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
         self._file, self._left = file, max_bytes
-
-    def buffered(self) -> BinaryIO:
-        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True

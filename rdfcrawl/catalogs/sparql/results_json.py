@@ -1,7 +1,7 @@
-"""Reads SPARQL 1.1 Query Results JSON one row at a time.
+"""SPARQL 1.1 Query Results JSON, read one row at a time.
 
-The rows are cut out of the stream by the decoder of the standard library; neither
-the table nor anything around it is ever in memory as a whole.
+The standard library's decoder cuts the rows out of the stream; the table is never in
+memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rdfcrawl.errors import Reason, SourceFault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.catalogs.sparql.limits import ResultLimits
+    from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 
 _READ_BYTES = 64 * 1024
@@ -26,16 +26,13 @@ _DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control charact
 
 
 def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
-    """Yield the rows of a table.
+    """Yield the rows of a table in UTF-8.
 
-    Args:
-        file: UTF-8.
-        limits: bounds.
-        log: takes `BAD_TERM` for each field that is no RDF term (its row is left out).
+    Each field that is no RDF term is a `BAD_TERM`, and its row is left out.
 
     Raises:
-        SourceFault: not JSON, cut short, no table, or one row is too long; the rows
-            before it were yielded.
+        SourceFault: not JSON, cut short, no table, or a row is too long; earlier rows
+            were yielded.
 
     Source: SPARQL 1.1 Query Results JSON Format, 3.
     """
@@ -59,7 +56,7 @@ def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[R
 
 
 class _Window:
-    """The part of a text that is being looked at; refilled from its file."""
+    """A window on the text of a file, refilled as needed."""
 
     def __init__(self, file: BinaryIO, max_chars: int) -> None:
         self._file, self._max_chars = file, max_chars
@@ -67,7 +64,7 @@ class _Window:
         self._text, self._at, self._is_end = "", 0, False
 
     def peek(self) -> str:
-        """Return the next character that is no blank; empty at the end."""
+        """Return the next non-blank character; empty at the end."""
         while True:
             self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -76,7 +73,7 @@ class _Window:
                 return ""
 
     def take(self, expected: str) -> None:
-        """Pass over a character of the grammar."""
+        """Consume a character of the grammar."""
         found = self.peek()
         if found != expected:
             what = repr(found) if found else "the end"
@@ -84,7 +81,7 @@ class _Window:
         self._at += 1
 
     def value(self) -> Any:
-        """Return the next value, whatever it is."""
+        """Return the next JSON value."""
         self.peek()
         more = _READ_BYTES
         while True:

@@ -1,4 +1,4 @@
-"""Reads SPARQL 1.1 Query Results TSV and CSV one row at a time."""
+"""SPARQL 1.1 Query Results TSV and CSV, read one row at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rdfcrawl.rdf.namespaces import XSD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.catalogs.sparql.limits import ResultLimits
+    from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 
 # Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.
@@ -38,19 +38,15 @@ _IRI = re.compile(
 
 
 def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
-    """Yield the rows of a tab-separated table.
+    """Yield the rows of a tab-separated table in UTF-8.
 
-    A table whose names have no question mark (Virtuoso's) has lost the kinds of
-    its terms and is read like CSV.
-
-    Args:
-        file: UTF-8.
-        limits: bounds.
-        log: takes `BAD_TERM` for each field that is no term (its row is left out).
+    Without question marks in the head (Virtuoso) the kinds of terms are lost, and the
+    table is read like CSV. Each field that is no term is a `BAD_TERM`, and its row is
+    left out.
 
     Raises:
-        SourceFault: a line is too long, has not as many fields as the head, or was
-            cut off, or there are too many variables; the rows before it were yielded.
+        SourceFault: a line is too long or cut off, its number of fields differs from
+            the head, or there are too many variables; earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
     """
@@ -76,19 +72,14 @@ def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Ro
 
 
 def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
-    """Yield the rows of a comma-separated table, which does not say what is an IRI.
+    """Yield the rows of a comma-separated table in UTF-8, which has no kinds of terms.
 
-    What stands for `s`, `p`, `g` is an IRI, `_:x` a blank node, and elsewhere what
-    looks like an absolute IRI is one; the rest are plain literals.
-
-    Args:
-        file: UTF-8.
-        limits: bounds.
-        log: takes `REPAIRED` for the fields whose kind was guessed.
+    `_:x` is a blank node, any other value of `s`, `p` or `g` an IRI. Elsewhere the kind
+    is guessed (`REPAIRED`): an absolute IRI, or else a plain literal.
 
     Raises:
-        SourceFault: a row is too long, no CSV, or has not as many fields as the head,
-            or there are too many variables; the rows before it were yielded.
+        SourceFault: a row is too long or no CSV, its number of fields differs from the
+            head, or there are too many variables; earlier rows were yielded.
 
     Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
     """
@@ -109,10 +100,10 @@ def _check_head(head: list[str], limits: ResultLimits) -> None:
 
 
 def _check_row(names: list[str], fields: list[str]) -> None:
-    """See that a row has a field for each variable; a blank line is none.
+    """Check that a row has a field for each variable, or is a blank line.
 
-    What has other fields was cut off, or is an error that came while the rows were
-    written: `## Query cancelled due to timeout during execution ##` (Fuseki).
+    Any other number means a cut, or an error message among the rows:
+    `## Query cancelled due to timeout during execution ##` (Fuseki).
 
     Raises:
         SourceFault: `SYNTAX`.
@@ -191,9 +182,7 @@ def _parse_term(field: str) -> ResultTerm | None:
 
 
 def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    return _ESCAPE.sub(_unescape_one, text)
+    return _ESCAPE.sub(_unescape_one, text) if "\\" in text else text
 
 
 def _unescape_one(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Reads SPARQL Query Results XML one row at a time."""
+"""SPARQL Query Results XML, read one row at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rdfcrawl.errors import Reason, SourceFault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.catalogs.sparql.limits import ResultLimits
+    from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 
 _READ_BYTES = 64 * 1024
@@ -30,23 +30,19 @@ _TERMS = frozenset(("uri", "bnode", "literal", "triple"))
 
 
 def iter_xml(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
-    """Yield the rows of a table.
+    """Yield the rows of a table in XML; namespaces are ignored.
 
-    Args:
-        file: XML, in an encoding that it says itself; namespaces are not looked at.
-        limits: bounds.
-        log: takes `BAD_TERM` for each field that is no RDF term (its row is left out).
+    Each field that is no RDF term is a `BAD_TERM`, and its row is left out.
 
     Raises:
-        SourceFault: not well-formed, cut short, no table, it declares entities, or
-            one row is too long; the rows before it were yielded.
+        SourceFault: not well-formed, cut short, no table, entities are declared, or a
+            row is too long; earlier rows were yielded.
 
     Source: SPARQL Query Results XML Format (Second Edition), 2.3.
     """
     handler = _Handler(limits, log)
     parser = _new_parser(handler)
-    is_end = False
-    rest, is_wide = b"", None
+    is_end, rest, is_wide = False, b"", None
     while not is_end:
         data = file.read(_READ_BYTES)
         is_end = not data
@@ -78,7 +74,7 @@ def _new_parser(handler: _Handler) -> expat.XMLParserType:
 
 
 def _stand_in(data: bytes, *, is_end: bool) -> tuple[bytes, bytes]:
-    """Return what the parser takes, and what may be half a reference."""
+    """Return the input of the parser, and a rest that may be half a reference."""
     at = data.rfind(b"&", max(0, len(data) - _REFERENCE_BYTES)) if not is_end else -1
     if at >= 0:
         return _CONTROL.sub(_stand_in_one, data[:at]), data[at:]
@@ -99,7 +95,7 @@ def _refuse_entity(*_: object) -> NoReturn:
 
 
 class _Handler:
-    """Gathers the rows that the parser has come upon."""
+    """Collects the rows of the table."""
 
     def __init__(self, limits: ResultLimits, log: FaultLog) -> None:
         self.is_table = False

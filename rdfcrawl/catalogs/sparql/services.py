@@ -1,6 +1,6 @@
-"""Which endpoints a document's statements about SPARQL services stand for.
+"""SPARQL services in the statements of a document, and their endpoints.
 
-A service may be described at the URL of its endpoint, and need not say where that is:
+A service may be described at the URL of its endpoint without naming that URL:
 
     [] a sd:Service ; sd:supportedLanguage sd:SPARQL11Query .
 
@@ -61,7 +61,7 @@ class _Service:
 
 @dataclass(slots=True)
 class ServiceScan:
-    """Gathers the services that a document describes, from its statements."""
+    """Collects the described services from the statements of a document."""
 
     _services: dict[str, _Service] = field(default_factory=dict)
     _elsewhere: set[str] = field(default_factory=set)
@@ -91,16 +91,15 @@ class ServiceScan:
 
     @property
     def has_some(self) -> bool:
-        """Whether there are any: most documents have none."""
+        """Whether any service is described: most documents have none."""
         return bool(self._services)
 
     def own_endpoint(self, document_url: str) -> str:
-        """Return the URL of the document if it describes the endpoint that is there.
+        """Return the URL of the document if its own endpoint is described; else empty.
 
-        It does so if it has one service that takes queries, and nothing says that
-        this is elsewhere; and the URL is not that of a file, or of an answer to a
-        query. What is said to be at a host that is known to its own machine alone, or
-        at the document's URL but for scheme and port, is at the document's URL.
+        There has to be one service for queries that is not declared to be elsewhere;
+        and the URL must not be that of a file, or of an answer to a query. A host name
+        without a dot, or another scheme or port, counts as the document's URL.
 
         Args:
             document_url: after redirects, without fragment.
@@ -116,11 +115,7 @@ class ServiceScan:
         return document_url if is_alone or is_document else ""
 
     def replaced(self, document_url: str) -> Iterator[str]:
-        """Yield the URLs of endpoints that are not asked for as they are named.
-
-        That are those that take updates alone, and those that `own_endpoint` stands
-        for.
-        """
+        """Yield endpoints for updates alone, and other names of `own_endpoint`."""
         own = self.own_endpoint(document_url)
         services = self._services.values()
         taken = {x for s in services if s.takes_queries for x in s.endpoints}
@@ -150,9 +145,9 @@ def _document_of(term: str) -> str:
 
 
 def _stands_for(named: str, url: str) -> bool:
-    """Tell whether what is named can only be the URL that was asked.
+    """Return whether a named URL can only be the requested one.
 
-    Stores behind a proxy know their own address alone: `http://localhost:8890/sparql`.
+    Stores behind a proxy know no other address: `http://localhost:8890/sparql`.
     """
     try:
         one, other = urlsplit(named), urlsplit(url)

@@ -1,4 +1,4 @@
-"""What is wanted of an endpoint, and how much is asked for at once."""
+"""Settings and limits of the harvest of an endpoint."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from rdfcrawl.catalogs.sparql.exchange import MAX_GET_CHARS
-from rdfcrawl.catalogs.sparql.limits import ResultLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.userquery import UserQuery
     from rdfcrawl.rdf.graphs import Trust
 
-# Graphs that stores make for themselves; a `*` stands for anything.
+# Internal graphs of stores; a `*` matches anything.
 SYSTEM_GRAPHS = (
     # Virtuoso
     "http://www.openlinksw.com/schemas/*",
@@ -51,38 +50,56 @@ SYSTEM_GRAPHS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HarvestSettings:
-    """What a harvest takes, and its bounds.
+class ResultLimits:
+    """Bounds on one response; rows before a bound is reached are kept.
 
     Attributes:
-        mode: all triples, the descriptions of datasets, or a query of the user's.
+        body_bytes: of the response.
+        rows: of the table.
+        row_chars: length of one row, and of any other single value.
+        variables: names in the head of a table.
+        description_bytes: of a service description; some servers answer a GET with
+            their whole store.
+    """
+
+    body_bytes: int = 2**30
+    rows: int = 10_000_000
+    row_chars: int = 4 * 2**20
+    variables: int = 1_000
+    description_bytes: int = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarvestSettings:
+    """Scope and limits of the harvest of an endpoint.
+
+    Attributes:
+        mode: all triples, descriptions of datasets, or a query of the user's.
         query: for the mode `query`.
-        include: graphs that are taken, all if empty; a `*` stands for anything. If
-            none has one, the graphs of the endpoint are not listed.
-        exclude: graphs that are not taken.
-        with_system_graphs: `SYSTEM_GRAPHS` are taken too.
-        default_graph: name of the default graph in what is written; empty leaves
-            its statements without a graph.
+        include: named graphs, all if empty; a `*` matches anything. Without any `*`
+            the graphs of the endpoint are not listed.
+        exclude: named graphs that are skipped.
+        default_graph: name under which the default graph is written; if empty, its
+            statements have no graph.
         trust: which graphs are written under their own names; see `rdf.graphs`.
-        take_default_graph: `auto` leaves it out where it is the union of the others.
-        page_rows: rows asked for at first; a stock Virtuoso sorts no more.
-        min_rows: rows asked for at least.
-        pages_per_part: a partition of more pages is cut, if it can be.
-        sort_rows: a partition of more rows is not sorted.
+        take_default_graph: `auto` skips the union of the named graphs.
+        page_rows: of the first requests; a stock Virtuoso sorts no more.
+        min_rows: of the smallest requests.
+        pages_per_part: larger partitions are split, if possible.
+        sort_rows: larger partitions are not sorted.
         max_fails: tries in a row before something is given up.
-        max_cuts: times a partition is cut in two by a subject.
-        depth: blank nodes from a node to the last one taken with it, where an
-            endpoint gives no names that hold from one answer to the next.
-        n_roots: blank nodes asked for at once there.
+        max_cuts: number of times that a subject cuts a partition in two.
+        depth: blank nodes that are followed from a node, at an endpoint whose labels
+            do not hold from one response to the next.
+        n_roots: blank nodes in one request there.
         max_get_chars: longer requests are sent by POST.
-        limits: of one answer.
+        limits: of one response.
     """
 
     mode: Literal["all", "datasets", "query"] = "all"
     query: UserQuery | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    with_system_graphs: bool = False
     default_graph: str = ""
     trust: Trust = "named"
     take_default_graph: Literal["auto", "always", "never"] = "auto"
@@ -98,31 +115,33 @@ class HarvestSettings:
     limits: ResultLimits = field(default_factory=ResultLimits)
 
     def takes(self, graph: str) -> bool:
-        """Return whether a named graph is wanted."""
+        """Return whether a named graph is in the scope."""
         if self.include and not _is_one_of(graph, self.include):
             return False
         if _is_one_of(graph, self.exclude):
             return False
-        is_named = graph in self.include
-        return (
-            is_named or self.with_system_graphs or not _is_one_of(graph, SYSTEM_GRAPHS)
-        )
+        return graph in self.include or not _is_one_of(graph, SYSTEM_GRAPHS)
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Return the graphs that are wanted, if they are all known by name."""
+        """The graphs in the scope, if all of their names are known; else empty."""
         if any("*" in name for name in self.include):
             return ()
         return tuple(name for name in self.include if self.takes(name))
 
+    @property
+    def paging(self) -> Literal["once", "offset", "after"]:
+        """Paging of the user's query."""
+        return self.query.paging if self.query else "once"
+
+    @property
+    def is_construct(self) -> bool:
+        """Whether the user's query has a graph as its result, and no table."""
+        return self.query is not None and self.query.form == "construct"
+
 
 class HarvestTarget:
-    """An endpoint, and what is wanted of it.
-
-    Attributes:
-        endpoint: its URL.
-        settings: what is taken, and its bounds.
-    """
+    """The URL of an endpoint, and the settings of its harvest."""
 
     def __init__(self, endpoint: str, settings: HarvestSettings | None = None) -> None:
         self.endpoint = endpoint

@@ -1,4 +1,4 @@
-"""Queries that users write into files, and how they are read in pages."""
+"""Queries in users' files, and the paging of their results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class UserQuery:
     Attributes:
         text: SPARQL, with placeholders.
         form: SELECT gives rows of ?s ?p ?o and maybe ?g, CONSTRUCT a graph.
-        paging: `offset` and `after` ask again until nothing comes, `once` does not.
+        paging: `offset` and `after` repeat the query until it has no results.
     """
 
     text: str
@@ -50,28 +50,24 @@ class UserQuery:
         Raises:
             SourceFault: `after` cannot be written into a query.
         """
-        values = {
-            "limit": str(limit),
-            "offset": str(offset),
-            "after": queries.text(after),
-        }
-        return _PLACEHOLDER.sub(lambda found: values[found[1].lower()], self.text)
+        values = {"limit": limit, "offset": offset, "after": queries.text(after)}
+        return _PLACEHOLDER.sub(lambda found: str(values[found[1].lower()]), self.text)
 
 
 def parse_user_query(text: str, *, name: str) -> UserQuery:
     """Return the query of a file.
 
-    `{{limit}}` is the number of rows asked for, `{{offset}}` the number of those
-    before, `{{after}}` a string: the last value of ?k, or of ?s if there is none
-    (empty on the first page). A query with none of them is sent once.
+    `{{limit}}` is the number of rows of a page, `{{offset}}` the number of rows before,
+    `{{after}}` a string: the last value of ?k, or else of ?s (empty on the first page).
+    A query without placeholders is sent once.
 
     Args:
         text: of the file.
         name: of the file, for messages.
 
     Raises:
-        ConfigError: it gives no statements or has unknown placeholders; the message
-            begins with file and line.
+        ConfigError: the query gives no statements or has unknown placeholders; the
+            message begins with file and line.
     """
     if len(text) > MAX_QUERY_CHARS:
         raise ConfigError(f"{name}:1: the query is longer than {MAX_QUERY_CHARS} chars")

@@ -1,4 +1,4 @@
-"""RowTerms to statements: graph names, and how far a blank node's label reaches."""
+"""Statements of rows: names of graphs, and labels of blank nodes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ if TYPE_CHECKING:
 
 
 class RowWriter:
-    """Writes the rows of one answer.
+    """Writes the rows of one response.
 
-    Where an endpoint's labels hold from one answer to the next, equal labels become
-    equal nodes in all answers of the endpoint; elsewhere in this answer only.
-
-    Args:
-        endpoint: its URL.
-        task: what was asked for.
-        graphs: names of graphs.
+    Where an endpoint's labels hold from one response to the next, equal labels become
+    equal nodes in all responses; elsewhere in this response only.
 
     Attributes:
-        n_local: blank nodes written whose labels hold in this answer only.
+        n_local: blank nodes written whose labels hold in this response only.
     """
 
     def __init__(self, endpoint: str, task: SparqlTask, graphs: GraphTerms) -> None:
@@ -44,7 +39,7 @@ class RowWriter:
         self._object = terms.iri(part.cls) if part.cls else ""
 
     def line(self, row: Row) -> str:
-        """Return the statement of a row; empty if the row is none."""
+        """Return the statement of a row; empty if a term is missing."""
         subject = self._node(row, "s") or self._subject
         predicate = self._node(row, "p") or self._predicate
         obj = self._node(row, "o") or self._object
@@ -59,7 +54,7 @@ class RowWriter:
         return terms.statement(subject, predicate, obj, graph.term)
 
     def name_blank(self, label: str) -> str:
-        """Return what a blank node is called in what is written."""
+        """Return the label under which a blank node is written."""
         if label.startswith("nodeID://"):  # Virtuoso's hold in all answers
             return f"{self._endpoint_scope}n{label[9:]}"
         self.n_local += self._is_local
@@ -73,9 +68,7 @@ class RowWriter:
         if cell.kind == "blank" and label is not None and label.text:
             cell = ResultTerm("blank", label.text)
         elif cell.kind == "iri" and cell.text.startswith("nodeID://"):
-            cell = ResultTerm(
-                "blank", cell.text
-            )  # as older releases of Virtuoso say it
+            cell = ResultTerm("blank", cell.text)  # of older releases of Virtuoso
         return term(cell, self.name_blank)
 
     def _fixed_subject(self, task: SparqlTask) -> str:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row, term
-from rdfcrawl.catalogs.sparql.limits import ResultLimits
 from rdfcrawl.catalogs.sparql.results import iter_rows
+from rdfcrawl.catalogs.sparql.settings import ResultLimits
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog

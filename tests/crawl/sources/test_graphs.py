@@ -12,7 +12,6 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.catalogs.sparql.graphs import GraphTerms
-from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
@@ -422,6 +421,6 @@ def test_default_graph_of_an_endpoint_keeps_its_name() -> None:
     """If an endpoint was come upon, then its default graph keeps the name it has."""
     default = "http://a.example/sparql#default"
     settings = HarvestSettings(default_graph=default, trust="same-origin")
-    terms = GraphTerms(EndpointPlan("http://a.example/sparql", settings), FaultLog())
+    terms = GraphTerms("http://a.example/sparql", settings, FaultLog())
     assert terms.graph("").term == f"<{default}>"
     assert terms.graph("http://a.example/g").term == "<http://a.example/g>"
