@@ -16,7 +16,6 @@ from rdfcrawl.dataweb.nodes.sitemap import SitemapNode, SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
 
 ORIGIN = "http://127.0.0.9:80"
-INDEXES = (SitemapSyntax.INDEX, SitemapSyntax.NESTED)
 
 
 def plan(kind: NodeKind, *links: str) -> NodePlan:

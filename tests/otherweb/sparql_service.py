@@ -189,10 +189,6 @@ class SparqlService(Site):
         return Answer(200, media_type + charset, body, headers or {})
 
 
-def _not_acceptable(offers: tuple[str, ...]) -> Answer:
-    return Answer(406, body=("only " + ", ".join(offers)).encode())
-
-
 def _understand(request: Request) -> _Asked | None:
     """Return what was asked by one of the three ways of the protocol, 2.1.1-3."""
     form = request.query

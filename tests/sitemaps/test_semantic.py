@@ -37,7 +37,6 @@ LABEL = "<sc:datasetLabel>Product Catalog for Example.org</sc:datasetLabel>"
 NAMED = f"<sc:datasetURI>{E}/aboutcatalog.rdf#catalog</sc:datasetURI>"
 DUMP = f"<sc:dataDumpLocation>{E}/cataloguedump.rdf</sc:dataDumpLocation>"
 PREFIX = f"<sc:linkedDataPrefix>{E}/products/</sc:linkedDataPrefix>"
-PRODUCTS = UriPrefix(f"{E}/products/", f"{E}/products/")
 
 BASIC = (
     f"<sc:dataset>{LABEL}{DUMP}{PREFIX}<changefreq>monthly</changefreq></sc:dataset>"

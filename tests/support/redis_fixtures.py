@@ -34,7 +34,7 @@ from rdfcrawl.frontier.scripts import LuaScripts
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
 
-NEVER_SKIPPED_IN_CI = ("service", "conformance")
+NEVER_SKIPPED_IN_CI = "service"
 _START_SECS = 120.0
 # Redis 6.2 and Valkey, where the machine itself has another
 _BUNDLED = {
@@ -47,16 +47,15 @@ _BUNDLED = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, for runs that load this plugin alone."""
-    for name in NEVER_SKIPPED_IN_CI:
-        config.addinivalue_line("markers", f"{name}: never skipped in CI")
+    """Register the marker, for runs that load this plugin alone."""
+    config.addinivalue_line("markers", f"{NEVER_SKIPPED_IN_CI}: never skipped in CI")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses a server."""
     for item in items:
         if "redis_server" in getattr(item, "fixturenames", ()):
-            item.add_marker("service")
+            item.add_marker(NEVER_SKIPPED_IN_CI)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,11 +65,10 @@ def pytest_runtest_makereport(
     """Turn the skip of a test that must not be skipped in CI into a failure."""
     report = yield
     is_skip = report.skipped and not hasattr(report, "wasxfail")
-    if is_skip and os.environ.get("CI"):
-        names = [n for n in NEVER_SKIPPED_IN_CI if item.get_closest_marker(n)]
-        if names:
-            report.outcome = "failed"
-            report.longrepr = f"{names[0]} test skipped in CI: {report.longrepr}"
+    must_run = os.environ.get("CI") and item.get_closest_marker(NEVER_SKIPPED_IN_CI)
+    if is_skip and must_run:
+        report.outcome = "failed"
+        report.longrepr = f"{must_run.name} test skipped in CI: {report.longrepr}"
     return report
 
 

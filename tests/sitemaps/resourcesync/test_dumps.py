@@ -136,10 +136,6 @@ def test_a_dump_in_a_folder_or_with_a_manifest_elsewhere_is_read() -> None:
     assert contents(steps_of(folder)) == CONTENTS[:1]
 
 
-def _facts_if(data: bytes) -> dict[str, str]:
-    return facts_of(data) if data else {}
-
-
 def test_changes_are_applied_in_order_and_only_the_last_counts() -> None:
     """If a resource changes often in a dump, then its last word alone comes out."""
     uri = f"{SITE}/a"
