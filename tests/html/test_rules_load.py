@@ -123,6 +123,17 @@ def value(text: str) -> str:
         ("rules:\n a: {match: {glob: a}, links: {next: a}}", 2, "'glob' is unknown"),
         ("rules:\n a: {match: {regex: '('}, links: {next: a}}", 2, "no regular expr"),
         ("rules:\n a: {match: {regex: '(?P<n>x)'}, links: {next: a}}", 2, "a meaning"),
+        ("rules:\n a: {match: {}, links: {next: a}}", 2, "or has a `regex`"),
+        (RULE.replace("e.example", "e" * 2_001), 3, "longer than 2000 characters"),
+        (
+            RULE.replace("e.example", f"{{regex: {'e' * 2_001}}}"),
+            3,
+            "longer than 2000 characters",
+        ),
+        (value("{css: ' '}"), 4, "the selector is empty; quote"),
+        (value("{css: " + "a" * 2_001 + "}"), 4, "at most 2000 characters"),
+        (value("{text: '" + "{url}" * 101 + "'}"), 4, "more than 50 places"),
+        (rule("type: {css: a, as: literal}"), 4, "a type is an IRI"),
         ("rules:\n a: b", 2, "rule a: a rule is a mapping"),
         ("rules: {}", 1, "there are no rules"),
         ("rule: {}", 1, "'rule' is unknown in a rule file"),
@@ -183,6 +194,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_rules(tmp_path)
     (tmp_path / "a.yml").write_bytes(b"#" * (load.MAX_FILE_BYTES + 1))
     with pytest.raises(ConfigError, match="longer than"):
+        load_rules(tmp_path)
+    for number in range(load.MAX_FILES):
+        (tmp_path / f"{number}.yml").touch()
+    with pytest.raises(ConfigError, match=f"more than {load.MAX_FILES} rule files"):
         load_rules(tmp_path)
 
 

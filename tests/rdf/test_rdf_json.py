@@ -97,12 +97,23 @@ def test_example_of_the_note() -> None:
         {"type": "literal", "value": "x", "lang": ""},
         {"type": "literal", "value": "x", "lang": "en", "datatype": XSD + "string"},
         {"type": "literal", "value": "x", "language": "en"},
+        {"type": "literal", "value": "x", "lang": 7},
+        {"type": "literal", "value": "x", "datatype": [XSD + "string"]},
     ],
 )
 def test_bad_objects_cost_no_good_one(bad: Any) -> None:
     """If an object is none of the note, then it is left out and counted."""
     text, parsed = read({"http://e/a": {"http://e/b": [GOOD, bad, GOOD]}})
     assert text == LINE * 2
+    assert reasons(parsed) == {Reason.SYNTAX: 1}
+
+
+def test_key_that_comes_twice_costs_its_object() -> None:
+    """If an object has a key twice, then nobody knows which one counts."""
+    good = json.dumps(GOOD)
+    bad = '{"type": "literal", "value": "x", "value": "y"}'
+    text, parsed = read(f'{{"http://e/a": {{"http://e/b": [{good}, {bad}]}}}}')
+    assert text == LINE
     assert reasons(parsed) == {Reason.SYNTAX: 1}
 
 

@@ -124,6 +124,17 @@ def test_other_charsets_are_read() -> None:
     assert '"ü"' in read(latin, "latin-1")[0]
 
 
+def test_names_of_a_graph_are_bounded() -> None:
+    """If a graph has many names, each of which repeats it, then reading ends there."""
+    text, parsed = read(graph("<uri>http://e/g</uri>" * 9 + GOOD))
+    assert text == ""
+    assert reasons(parsed) == {Reason.SYNTAX: 1}
+    assert "more than 8 names" in parsed.faults[0].detail
+    text, parsed = read(graph("<uri>http://e/g</uri>" * 8 + GOOD))
+    assert "good" in text
+    assert parsed.faults == []
+
+
 @pytest.mark.parametrize(
     "bad", ["<uri>http://late/name</uri>", "<triple>", "&undefined;", "</graph><x>"]
 )

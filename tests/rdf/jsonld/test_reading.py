@@ -22,6 +22,7 @@ from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, canonical, read
 
 P = "http://p.example/"
+DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 
 
 def _node(n: int) -> dict[str, Any]:
@@ -119,8 +120,7 @@ def test_a_list_keeps_its_place_without_a_bad_member() -> None:
 
 def test_strings_of_doubles_stay_as_they_are() -> None:
     """If the lexical form is the publisher's, then the whole way keeps it too."""
-    double = "http://www.w3.org/2001/XMLSchema#double"
-    values = [{"@value": "01", "@type": double}, {"@value": 10, "@type": double}]
+    values = [{"@value": "01", "@type": DOUBLE}, {"@value": 10, "@type": DOUBLE}]
     lines, _ = read({"@context": {"@base": "http://b.example/"}, P: values})
     assert b'"01"^^' in lines
     assert b'"1.0E1"^^' in lines
@@ -132,6 +132,16 @@ def test_huge_numbers_are_doubles(number: str) -> None:
     lines, faults = read(f'{{"{P}": {number}}}'.encode())
     assert (b'INF"' in lines) is (number != "5e30")
     assert b"#double>" in lines
+    assert not faults
+
+
+@pytest.mark.parametrize(("sign", "lexical"), [("", b'"INF"'), ("-", b'"-INF"')])
+def test_huge_integers_are_infinite_doubles(sign: str, lexical: bytes) -> None:
+    """If an integer is larger than any double, then the whole way says so, too."""
+    value = f'{{"@value": {sign}1{"0" * 400}, "@type": "{DOUBLE}"}}'
+    context = '"@context": {"@base": "http://b.example/"}'  # not for the fast way
+    lines, faults = read(f'{{{context}, "{P}": {value}}}'.encode())
+    assert lexical in lines
     assert not faults
 
 
