@@ -46,13 +46,13 @@ class ContextLoader:
             SourceFault: `REMOTE_CONTEXT`; the detail names the context.
             NeedsSandbox: the context is not available here.
         """
-        url = urldefrag(url).url
-        if url not in self._loaded:
-            try:
+        try:
+            url = _without_fragment(url)
+            if url not in self._loaded:
                 self._loaded[url] = bundled_context(url) or self._fetch(url)
-            except (SourceFault, NeedsSandbox) as error:
-                self.failure = self.failure or error
-                raise
+        except (SourceFault, NeedsSandbox) as error:
+            self.failure = self.failure or error
+            raise
         return self._loaded[url]
 
     def _fetch(self, url: str) -> tuple[str, Any]:
@@ -68,6 +68,14 @@ class ContextLoader:
         for reference in iter_references(document.get("@context"), is_context=True):
             self._depths.setdefault(resolve(found.url, reference), depth + 1)
         return found.url, document
+
+
+def _without_fragment(url: str) -> str:
+    try:
+        urlsplit(url)  # refuses hosts that have half of a pair of brackets
+        return urldefrag(url).url
+    except ValueError as error:
+        raise _fault(url, f"is no URL: {error}") from error
 
 
 def _parse(url: str, content: bytes) -> dict[str, Any]:

@@ -135,6 +135,7 @@ def test_contexts_that_loop_are_a_named_fault(scoped: bool, is_bounded: bool) ->
         "ftp://c.example/",
         "urn:x:y",
         "http://[c.example/",
+        "http://[c.example/#c",
         "http://c.example/absent",
     ],
 )
