@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "genspider": "rdfcrawl.commands",
     "list": "rdfcrawl.commands",
     "parse": "scrapy.commands",
+    "query": "rdfcrawl.commands",
     "rdf": "rdfcrawl.commands",
     "runspider": "rdfcrawl.commands",
     "settings": "scrapy.commands",

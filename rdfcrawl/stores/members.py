@@ -123,12 +123,12 @@ class TornMember(Exception):
     """A member is incomplete: its bytes do not match its trailer."""
 
 
-def iter_members(fd: int, n_file_bytes: int) -> Iterator[GzipMember]:
+def iter_members(fd: int, n_file_bytes: int, offset: int = 0) -> Iterator[GzipMember]:
     """Yield the members of an open segment by their headers, up to the first torn one.
 
-    Content is not read: a yielded member lies within the file, no more.
+    Content is not read: a yielded member lies within the file, no more. `offset` is
+    where a member begins.
     """
-    offset = 0
     while True:
         header = os.pread(fd, HEADER_BYTES, offset)
         value = int.from_bytes(header[LENGTH_AT:], "little")

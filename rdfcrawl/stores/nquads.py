@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.stores.deflate import check_statements
+from rdfcrawl.stores.identity import ensure_identity
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
@@ -116,6 +117,7 @@ class NQuadsStore:
         try:
             self.recovered = await asyncio.to_thread(recover, self._directory)
             self._segments = QuadSegments(self._directory, self._worker, self._limits)
+            await asyncio.to_thread(ensure_identity, self._directory)
         except OSError as error:
             raise StoreFault(f"{self._directory}: {error}") from error
 

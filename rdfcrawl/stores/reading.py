@@ -10,7 +10,7 @@ from rdfcrawl.stores.members import iter_content, iter_members
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 # Only at the begin of a line; a line feed never stands within a term of N-Quads.
@@ -46,17 +46,22 @@ def iter_blocks(path: Path) -> Iterator[bytes]:
     fd = os.open(path, os.O_RDONLY)
     try:
         for member in iter_members(fd, os.fstat(fd).st_size):
-            rest = b""
-            for content in iter_content(fd, member):
-                block = rest + content
-                n_whole = block.rfind(b"\n") + 1
-                rest = block[n_whole:]
-                if n_whole:
-                    yield block[:n_whole]
-            if rest:
-                yield rest
+            yield from iter_lines(iter_content(fd, member))
     finally:
         os.close(fd)
+
+
+def iter_lines(contents: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield pieces of a text, cut anew so that each has whole lines."""
+    rest = b""
+    for content in contents:
+        block = rest + content
+        n_whole = block.rfind(b"\n") + 1
+        rest = block[n_whole:]
+        if n_whole:
+            yield block[:n_whole]
+    if rest:
+        yield rest
 
 
 def iter_quads(directory: Path) -> Iterator[bytes]:
@@ -69,7 +74,7 @@ def iter_pieces(path: Path) -> Iterator[StoredPiece]:
     """Yield the documents of one segment of an `NQuadsStore`, piece by piece."""
     current: StoredPiece | None = None
     is_empty = True
-    for line, quads in _iter_marked(path):
+    for line, quads in iter_marked(iter_blocks(path)):
         if line is not None:
             if current is not None and is_empty:
                 yield current
@@ -83,9 +88,14 @@ def iter_pieces(path: Path) -> Iterator[StoredPiece]:
         yield current
 
 
-def _iter_marked(path: Path) -> Iterator[tuple[re.Match[bytes] | None, bytes]]:
-    """Yield the marks of a segment, and the quads between them, never empty."""
-    for block in iter_blocks(path):
+def iter_marked(
+    blocks: Iterable[bytes],
+) -> Iterator[tuple[re.Match[bytes] | None, bytes]]:
+    """Yield the marks in whole lines, and the quads between them, never empty.
+
+    A mark is a match with the graph and the version.
+    """
+    for block in blocks:
         begin = 0
         for mark in _MARK.finditer(block):
             if mark.start() > 0 and block[mark.start() - 1] != _LINE_FEED:

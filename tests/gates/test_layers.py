@@ -21,9 +21,9 @@ ROWS = """
 console errors options.defaults rdf.namespaces signals
 codec extras faultlog formats options.values reservations uri
 bytesource guard links.relations stores tasks
-options.conflicts options.merging records unpack
+log options.conflicts options.merging records unpack
 rdf request_turns tasks.records
-html links robots
+followers html links robots
 extraction sitemaps
 catalogs
 arguments

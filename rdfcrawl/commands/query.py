@@ -1,0 +1,173 @@
+"""`scrapy query`: SPARQL over what a crawl has stored."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+
+from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.console import fail, program, tell_interrupts
+from rdfcrawl.errors import ConfigError, RdfcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+_FORMATS: Final = ("table", "json", "csv", "tsv", "xml", "nt", "ttl")
+_BEGUN: Final = b"?"
+_PATIENCE_SECS: Final = 10.0
+_MAX_QUERY_BYTES: Final = 16 * 1024 * 1024
+
+
+class Command(ScrapyCommand):
+    """Bring a store beside the crawl up to date, and query it."""
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """Return the synopsis after the command's name."""
+        return "[options] QUERY | @FILE"
+
+    def short_desc(self) -> str:
+        """Return one line for `scrapy -h`."""
+        return "Query with SPARQL what a crawl has stored"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        tell_interrupts()
+        super().add_options(parser)
+        parser.add_argument(
+            "--format",
+            dest="format_name",
+            choices=_FORMATS,
+            help="of the answer (table or ttl on a terminal, else json or nt)",
+        )
+        parser.add_argument(
+            "--limit", type=int, metavar="N", help="most rows or triples"
+        )
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=300.0,
+            metavar="SECS",
+            help="of the query, without the update before it; 0: none (300)",
+        )
+        parser.add_argument(
+            "--update-only", action="store_true", help="only bring the store up to date"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check the operator's input, and answer in a process that can be stopped."""
+        from rdfcrawl.log.location import find_crawl
+
+        if opts.limit is not None and opts.limit < 0:
+            fail(f"--limit {opts.limit}: must be 0 or more")
+        if opts.timeout < 0:
+            fail(f"--timeout {opts.timeout:g}: must be 0 or more")
+        if len(args) != (not opts.update_only):
+            fail("query: give one query, or @FILE; none with --update-only")
+        if self.settings is None:
+            return
+        try:
+            query = _read_query(args[0]) if args else None
+            root = find_crawl(self.settings)
+        except ConfigError as error:
+            fail(str(error))
+        self.exitcode = _in_child(root, query, opts)
+
+
+def _read_query(argument: str) -> str:
+    if not argument.startswith("@"):
+        return argument
+    path = Path(argument[1:])
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_QUERY_BYTES + 1)
+        if len(content) > _MAX_QUERY_BYTES:
+            raise ConfigError(f"{path}: longer than {_MAX_QUERY_BYTES} bytes")
+        return content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _in_child(root: Path, query: str | None, opts: argparse.Namespace) -> int:
+    """Answer in a child process: a query of Oxigraph cannot be interrupted."""
+    sys.stdout.flush()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        _answer_and_leave(root, query, opts, writing)
+    os.close(writing)
+    try:
+        if os.read(reading, 1) == _BEGUN and not _is_done(reading, opts.timeout):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            fail(f"--timeout {opts.timeout:g}: the query took longer")
+        _, status = os.waitpid(child, 0)
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        fail(f"query: its process was killed by signal {-code}")
+    return code
+
+
+def _is_done(reading: int, timeout_secs: float) -> bool:
+    """Wait for the end of the child, which then closes its end of the pipe."""
+    ready, _, _ = select.select([reading], [], [], timeout_secs or None)
+    return bool(ready)
+
+
+def _answer_and_leave(
+    root: Path, query: str | None, opts: argparse.Namespace, writing: int
+) -> NoReturn:
+    """Answer, and exit without the clean-up that is the parent's."""
+    code = 1
+    try:
+        _answer(root, query, opts, writing)
+        sys.stdout.flush()
+        code = 0
+    except BrokenPipeError:  # who read it has enough
+        code = 0
+    except RdfcrawlError as error:
+        sys.stderr.write(f"{program()}: {error}\n")
+        code = 2
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _answer(
+    root: Path, query: str | None, opts: argparse.Namespace, writing: int
+) -> None:
+    from rdfcrawl.followers.following import LogFollowing
+    from rdfcrawl.followers.oxigraph import OxigraphFollower
+    from rdfcrawl.followers.query import answer
+    from rdfcrawl.log.crawl_log import CrawlLog
+
+    follower = OxigraphFollower(root / "oxigraph")
+    following = LogFollowing(CrawlLog(root), follower, patience_secs=_PATIENCE_SECS)
+    following.open()
+    try:
+        following.catch_up()
+        if query is not None:
+            os.write(writing, _BEGUN)
+            answer(
+                follower.store,
+                query,
+                sys.stdout,
+                format_name=opts.format_name,
+                limit=opts.limit,
+            )
+    finally:
+        follower.close()

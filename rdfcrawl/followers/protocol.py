@@ -1,0 +1,86 @@
+"""Specify what a follower is; see `docs/how-to/own-stores.md`.
+
+* **Latest wins.** Of all versions of a document that `apply` is given, in whatever
+  order and from whichever log, the one with the highest `LogDocument.version` is in the
+  store. It replaces all that the others said, in whatever graph.
+* **Others stay.** What another document says is not removed with it.
+* **Twice is once.** Documents behind the checkpoint of the last commit come again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rdfcrawl.errors import StoreFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rdfcrawl.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.identity import LogIdentity
+
+
+class DocumentRefused(StoreFault):
+    """A store cannot take one document; the others are not to blame.
+
+    Attributes:
+        graph: IRI of the document.
+    """
+
+    def __init__(self, graph: str, detail: str) -> None:
+        super().__init__(f"{graph}: {detail}")
+        self.graph, self.detail = graph, detail
+
+
+class Follower(Protocol):
+    """Store that follows logs; called by one thread of one process."""
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Prepare the store; return the checkpoint of the last commit for this log.
+
+        Raises:
+            ConfigError: the configuration of the store is wrong.
+            StoreFault: the store cannot be reached, or is in use.
+        """
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Replace documents by these versions, unless the store has later ones.
+
+        Raises:
+            DocumentRefused: one cannot be taken; the call is made again, at last
+                without it.
+            StoreFault: the store takes nothing now; the call is made again.
+        """
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Return when all that was applied, and the checkpoint, survive a crash.
+
+        Raises:
+            StoreFault: they may not; the documents are applied again.
+        """
+
+    def close(self) -> None:
+        """Close the store; what was not committed may be lost."""
+
+
+@runtime_checkable
+class ProvenanceFollower(Follower, Protocol):
+    """A follower that takes the provenance, too."""
+
+    def add_provenance(self, quads: Iterable[bytes]) -> None:
+        """Add statements to those that are there.
+
+        Raises:
+            StoreFault: the store takes nothing now; the call is made again.
+        """
+
+
+@runtime_checkable
+class ReadableFollower(Follower, Protocol):
+    """A follower whose content can be compared with a log."""
+
+    def graphs(self) -> Iterator[str]:
+        """Yield the names of all graphs."""
+
+    def read_graph(self, graph: str) -> Iterator[bytes]:
+        """Yield the statements of a graph as lines of N-Quads."""

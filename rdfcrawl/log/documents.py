@@ -1,0 +1,161 @@
+"""Documents as they stand in the log, and how far the log has been read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.stores.members import iter_content
+from rdfcrawl.stores.reading import iter_lines, iter_marked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.stores.members import GzipMember
+
+DIGEST_BYTES: Final = 16
+_HELD_BYTES: Final = 1024 * 1024  # statements of one document in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a log has been read.
+
+    Attributes:
+        log: name of the log.
+        generation: of the log; offsets of another one mean nothing.
+        offsets: by `quads/<segment>` and `provenance/<segment>`, each the end of the
+            last member that was read.
+    """
+
+    log: str
+    generation: int
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDocument:
+    """One version of one document.
+
+    Attributes:
+        graph: IRI of the document.
+        version_ms: start of its fetch, Unix time in ms.
+        digest: of its statements, as they are written.
+        n_bytes: length of its statements; 0: the document is gone, or says nothing.
+    """
+
+    graph: str
+    version_ms: int
+    digest: bytes
+    n_bytes: int
+    _quads: bytes | None
+    _path: Path
+    _member: GzipMember
+    _ordinal: int
+
+    @property
+    def version(self) -> tuple[int, bytes]:
+        """Order of the versions of a document: the highest counts, in each log."""
+        return self.version_ms, self.digest
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether the document has no statements."""
+        return not self.n_bytes
+
+    @property
+    def quads(self) -> bytes | None:
+        """All statements of a document of at most 1 MiB; None for a longer one."""
+        return self._quads
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the statements as N-Quads in whole lines, about 256 KiB at a time.
+
+        Raises:
+            OSError: the segment is gone, or cannot be read.
+            TornMember: the segment has been damaged since it was read.
+        """
+        if self._quads is not None:
+            if self._quads:
+                yield self._quads
+            return
+        fd = os.open(self._path, os.O_RDONLY)
+        try:
+            ordinal = -1
+            for mark, quads in iter_marked(iter_lines(iter_content(fd, self._member))):
+                ordinal += mark is not None
+                if ordinal == self._ordinal and mark is None:
+                    yield quads
+                elif ordinal > self._ordinal:
+                    return
+        finally:
+            os.close(fd)
+
+
+@dataclass(frozen=True, slots=True)
+class LogBatch:
+    """Documents that follow each other in a log.
+
+    Attributes:
+        documents: in their order; of one document there may be several versions.
+        provenance: statements about the crawl, which are added to those before.
+        checkpoint: behind the batch.
+    """
+
+    documents: tuple[LogDocument, ...]
+    provenance: tuple[bytes, ...]
+    checkpoint: Checkpoint
+
+
+def iter_documents(path: Path, fd: int, member: GzipMember) -> Iterator[LogDocument]:
+    """Yield the documents of one member of a segment.
+
+    Raises:
+        TornMember: the member is damaged; its documents are not to be used.
+    """
+    blocks = iter_lines(iter_content(fd, member))
+    reading: _Reading | None = None
+    ordinal = -1
+    for mark, quads in chain(iter_marked(blocks), [(None, None)]):
+        if (mark is not None or quads is None) and reading is not None:
+            yield reading.end(path, member, ordinal)
+        if mark is not None:
+            reading = _Reading(mark[1].decode(), int(mark[2]))
+            ordinal += 1
+        elif reading is not None and quads:
+            reading.add(quads)
+
+
+class _Reading:
+    """A document that is being read."""
+
+    def __init__(self, graph: str, version_ms: int) -> None:
+        self._graph, self._version_ms = graph, version_ms
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
+        self._pieces: list[bytes] = []
+        self._n_bytes = 0
+
+    def add(self, quads: bytes) -> None:
+        self._hash.update(quads)
+        self._n_bytes += len(quads)
+        if self._n_bytes <= _HELD_BYTES:
+            self._pieces.append(quads)
+        else:
+            self._pieces.clear()
+
+    def end(self, path: Path, member: GzipMember, ordinal: int) -> LogDocument:
+        is_held = self._n_bytes <= _HELD_BYTES
+        return LogDocument(
+            graph=self._graph,
+            version_ms=self._version_ms,
+            digest=self._hash.digest(),
+            n_bytes=self._n_bytes,
+            _quads=b"".join(self._pieces) if is_held else None,
+            _path=path,
+            _member=member,
+            _ordinal=ordinal,
+        )

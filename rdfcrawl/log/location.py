@@ -1,0 +1,39 @@
+"""Find the folder of the crawl that a command is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.options.values import value_of
+from rdfcrawl.stores.identity import read_identity
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def find_crawl(settings: BaseSettings) -> Path:
+    """Return the folder of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
+
+    Raises:
+        ConfigError: there is none that has stored anything, or there are several.
+    """
+    folder = Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
+    crawl_id = settings.get("CRAWL_ID")
+    if crawl_id is not None:
+        crawl_id = str(crawl_id)
+        if read_identity(folder / crawl_id / "quads") is None:
+            raise ConfigError(
+                f"CRAWL_ID={crawl_id}: no crawl of this name has stored anything in"
+                f" CRAWL_DIR={folder}"
+            )
+        return folder / crawl_id
+    names = sorted(path.parent.parent.name for path in folder.glob("*/quads/log.json"))
+    if not names:
+        raise ConfigError(f"CRAWL_DIR={folder}: no crawl has stored anything here")
+    if len(names) > 1:
+        raise ConfigError(
+            f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; there are {', '.join(names)}"
+        )
+    return folder / names[0]

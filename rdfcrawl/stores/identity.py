@@ -1,0 +1,102 @@
+"""The identity of a log: a file beside its segments that says which log they are of.
+
+`quads/log.json` is written by the first worker that opens the folder. `fresh=1` moves
+the folder away as a whole, so the next one is another generation of the same log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT: Final = 1
+_NAME: Final = "log.json"
+_MAX_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogIdentity:
+    """Which log a folder of segments holds.
+
+    Attributes:
+        log: unique name, the same for all generations.
+        generation: from 1; each `fresh=1` begins the next.
+        format: version of the format of the segments.
+    """
+
+    log: str
+    generation: int = 1
+    format: int = FORMAT
+
+
+def read_identity(segments: Path) -> LogIdentity | None:
+    """Return the identity of a folder of segments; None if nobody has written it.
+
+    Raises:
+        ConfigError: the file is damaged, or of a later version of rdfcrawl.
+    """
+    path = segments / _NAME
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MAX_BYTES))
+        number, log, generation = found["format"], found["log"], found["generation"]
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path}: does not name a log: {error!r}") from error
+    if number != FORMAT:
+        raise ConfigError(
+            f"{path}: the log has format {number}, and this version of rdfcrawl reads"
+            f" format {FORMAT}"
+        )
+    return LogIdentity(log=str(log), generation=int(generation))
+
+
+def ensure_identity(segments: Path) -> LogIdentity:
+    """Return the identity of a folder, and write it if nobody has.
+
+    Raises:
+        ConfigError: as `read_identity`.
+        OSError: the disk refuses it.
+    """
+    found = read_identity(segments)
+    if found is not None:
+        return found
+    content = json.dumps(asdict(_next_identity(segments))).encode() + b"\n"
+    draft = segments / f".{_NAME}-{secrets.token_hex(6)}"
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # Unlike a rename, a link fails if another worker was faster.
+        os.link(draft, segments / _NAME)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)
+    written = read_identity(segments)
+    if written is None:
+        raise ConfigError(f"{segments / _NAME}: was removed while a crawl began")
+    return written
+
+
+def _next_identity(segments: Path) -> LogIdentity:
+    """Return the identity after those that `fresh=1` has moved aside."""
+    earlier = [
+        found
+        for folder in segments.parent.glob(f"before-*/{segments.name}")
+        if (found := read_identity(folder))
+    ]
+    if not earlier:
+        return LogIdentity(log=secrets.token_hex(16))
+    last = max(earlier, key=lambda each: each.generation)
+    return LogIdentity(log=last.log, generation=last.generation + 1)

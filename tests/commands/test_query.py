@@ -1,0 +1,174 @@
+"""`scrapy query`: what it answers, in which formats, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pyoxigraph as ox
+import pytest
+
+from tests.support.written_logs import RawVersion, Written, write_log
+
+ROOT = Path(__file__).resolve().parents[2]
+A, B = "http://e/a", "http://e/b"
+ALL = "SELECT ?o { ?s <http://e/p> ?o } ORDER BY ?o"
+
+
+def query(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "query", f"-sCRAWL_DIR={folder}", *words],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def answered(folder: Path, *words: str) -> str:
+    """Return the answer to a query."""
+    done = query(folder, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a crawl of two documents."""
+    folder = tmp_path_factory.mktemp("query")
+    nasty = f'<http://e/s> <http://e/p> "\\t\\"<&\\u001B[2J\\n"@en <{B}> .\n'
+    write_log(
+        folder / "one",
+        [Written(A, 1, [(A, "old")]), Written(A, 2, [(A, "new")]),
+         RawVersion(B, 1, nasty.encode())],
+    )  # fmt: skip
+    return folder
+
+
+def test_rows_are_the_same_in_each_format(crawl: Path) -> None:
+    """If a query is answered in any format, another reader finds the same in it."""
+    expected = ['\t"<&\x1b[2J\n', "new"]
+    (head, *rows) = csv.reader(
+        answered(crawl, ALL, "--format", "csv").splitlines(keepends=True)
+    )
+    assert (head, [value for (value,) in rows]) == (["o"], expected)
+    for name, kind in (
+        ("json", ox.QueryResultsFormat.JSON),
+        ("tsv", ox.QueryResultsFormat.TSV),
+    ):
+        solutions = ox.parse_query_results(answered(crawl, ALL, "--format", name), kind)
+        assert isinstance(solutions, ox.QuerySolutions)
+        assert [row["o"].value for row in solutions] == expected
+    root = ET.fromstring(answered(crawl, ALL, "--format", "xml"))
+    values = [each.text for each in root.iter() if each.tag.endswith("}literal")]
+    assert values == ['\t"<&\N{REPLACEMENT CHARACTER}[2J\n', "new"]
+
+
+def test_default_is_json_where_nobody_reads(crawl: Path) -> None:
+    """If standard output is no terminal, then the answer is for programs."""
+    found = json.loads(answered(crawl, ALL))
+    assert len(found["results"]["bindings"]) == 2
+    assert json.loads(answered(crawl, "ASK { ?s ?p 'new' }"))["boolean"] is True
+    triples = answered(crawl, "CONSTRUCT WHERE { ?s ?p ?o }")
+    assert len(list(ox.parse(triples, format=ox.RdfFormat.N_TRIPLES))) == 2
+
+
+def test_table_escapes_what_a_terminal_would_obey(crawl: Path) -> None:
+    """If a literal has control characters, then a table shows them as text."""
+    table = answered(crawl, ALL, "--format", "table")
+    assert "\x1b" not in table
+    assert r"\x09" in table
+    assert table.endswith("(2 rows)\n")
+
+
+def test_graphs_are_documents(crawl: Path) -> None:
+    """If a query names graphs, then each is a document in its latest version."""
+    text = f"SELECT ?o {{ GRAPH <{A}> {{ ?s ?p ?o }} }}"
+    assert answered(crawl, text, "--format", "csv").split() == ["o", "new"]
+    text = f"SELECT ?o FROM <{A}> {{ ?s ?p ?o }}"
+    assert answered(crawl, text, "--format", "csv").split() == ["o", "new"]
+
+
+def test_triples_are_written_in_their_formats(crawl: Path) -> None:
+    """If a query makes triples, they are N-Triples or Turtle, as many as asked for."""
+    for name, kind in (("nt", ox.RdfFormat.N_TRIPLES), ("ttl", ox.RdfFormat.TURTLE)):
+        words = ("DESCRIBE <http://e/s>", "--format", name)
+        assert len(list(ox.parse(answered(crawl, *words), format=kind))) == 2
+        one = answered(crawl, *words, "--limit", "1")
+        assert len(list(ox.parse(one, format=kind))) == 1
+
+
+def test_limit_is_of_rows(crawl: Path) -> None:
+    """If a limit is given, then no more rows are written."""
+    assert (
+        len(answered(crawl, ALL, "--limit", "1", "--format", "tsv").splitlines()) == 2
+    )
+
+
+def test_query_may_be_in_a_file(crawl: Path, tmp_path: Path) -> None:
+    """If the query is @FILE, then it is read from there."""
+    path = tmp_path / "all.rq"
+    path.write_text("# comment\nPREFIX e: <http://e/>\nASK { e:s e:p ?o }")
+    assert '"boolean":true' in answered(crawl, f"@{path}")
+
+
+def test_store_is_brought_up_to_date(tmp_path: Path) -> None:
+    """If the log has grown since the last query, then the next one knows it."""
+    write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])], "1")
+    assert answered(tmp_path, "--update-only") == ""
+    assert answered(tmp_path, ALL, "--format", "csv").split() == ["o", "x"]
+    write_log(tmp_path / "one", [Written(A, 2, [(A, "y")])], "2")
+    assert answered(tmp_path, ALL, "--format", "csv").split() == ["o", "y"]
+
+
+def test_long_query_ends_with_its_time(crawl: Path) -> None:
+    """If a query takes longer than allowed, then it is stopped with one line."""
+    # Some 16 million rows to count, as each star has one of four.
+    stars = " ".join(f"?s{n} ?p{n} ?o{n} ." for n in range(24))
+    done = query(crawl, f"SELECT (COUNT(*) AS ?n) {{ {stars} }}", "--timeout", "0.2")
+    assert done.returncode == 2
+    assert done.stderr == "scrapy: --timeout 0.2: the query took longer\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["SELECT"], "query: error at 1:7: expected"),
+        (["INSERT DATA { <a:> <a:> <a:> }"], "query: error at"),
+        ([], "query: give one query"),
+        ([ALL, ALL], "query: give one query"),
+        ([ALL, "--update-only"], "query: give one query"),
+        (["@/nowhere"], "/nowhere"),
+        ([ALL, "--format", "ttl"], "--format ttl: the answer to this query can be"),
+        (["ASK {}", "--format", "csv"], "--format csv: the answer"),
+        (["CONSTRUCT WHERE {?s ?p ?o}", "--format", "csv"], "can be nt, ttl"),
+        ([ALL, "--limit", "-1"], "--limit -1: must be 0 or more"),
+        ([ALL, "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
+    ],
+)  # fmt: skip
+def test_wrong_words_are_told_in_one_line(
+    crawl: Path, words: list[str], told: str
+) -> None:
+    """If the command cannot do what it is told, then one line says why."""
+    done = query(crawl, *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert told in line
+
+
+def test_several_crawls_want_a_name(tmp_path: Path) -> None:
+    """If there are no crawls, or several, then one line says what to do."""
+    assert "no crawl has stored anything here" in query(tmp_path, ALL).stderr
+    for name in ("one", "two"):
+        write_log(tmp_path / name, [Written(A, 1, [(A, name)])])
+    assert "say -s CRAWL_ID=NAME; there are one, two" in query(tmp_path, ALL).stderr
+    answer = answered(tmp_path, ALL, "-sCRAWL_ID=two", "--format", "csv")
+    assert answer.split() == ["o", "two"]
