@@ -58,6 +58,7 @@ class Kind(IntEnum):
     SPARQL = 5
     REQUEST = 6  # of a user's spider, with a callback
     CUSTOM = 7  # of a harvester of the user's, which the task names
+    WARC = 8
 
     def __init__(self, number: int) -> None:
         self.is_source = number > 1 and number != 6  # asked for often: no property

@@ -37,6 +37,7 @@ OF_SOURCES: Final = frozenset(
         *("sources", "audit"),
         *("portals", "organization", "group", "q", "fq"),
         *("endpoints", "graphs", "skip_graphs", "take", "query"),
+        "files",
     }
 )
 
@@ -86,6 +87,7 @@ class CrawlArguments:
             or to leave, separated by commas or `@FILE`; `default` is the default graph.
         take: of the spider `sparql`: `all` statements (default), or the descriptions
             of `datasets` alone.
+        files: of the spider `warc`: WARC files, local ones (with `*`) or URLs.
         query: of the spider `sparql`: file of a query to take the results of instead.
 
     A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
@@ -121,6 +123,7 @@ class CrawlArguments:
     skip_graphs: frozenset[str] = frozenset()
     take: Take = "all"
     query: UserQuery | None = None
+    files: tuple[str, ...] | Path = ()
 
     @property
     def budget(self) -> CrawlBudget:

@@ -23,6 +23,7 @@ from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.schemes import seed_url
+from rdfcrawl.warc.files import matching_files, url_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,12 +40,13 @@ NAMED: Final = {
     "sources": Kind.RESOURCESYNC,
     "portals": Kind.CKAN,
     "endpoints": Kind.SPARQL,
+    "files": Kind.WARC,
 }
 VOID: Final = "void"  # of a site, at its well-known place
 _HARVESTED: Final[dict[str, Kind | str]] = {VOID: VOID} | {
     kind.name.lower(): kind
     for kind in Kind
-    if kind.is_source and kind is not Kind.CUSTOM
+    if kind.is_source and kind not in (Kind.CUSTOM, Kind.WARC)
 }
 
 # A comma belongs to a URL unless another URL begins after it.
@@ -90,7 +92,7 @@ def inlined(name: str, text: str) -> str:
     if text.startswith(INLINE):
         return text
     if name in NAMED:
-        urls = iter_seeds(_seeds(name, text))
+        urls = iter_seeds(PARSERS[name](name, text))
         named = islice((url for url in urls if isinstance(url, str)), MAX_NAMED)
         return ",".join(named)
     parse = PARSERS.get(name)
@@ -138,6 +140,26 @@ def _seeds(name: str, text: str) -> tuple[str, ...] | Path:
     except BadUri as error:
         allowed = f"http(s) or ftp(s) URLs separated by commas, or @FILE: {error}"
         raise _must_be(name, text, allowed) from error
+
+
+def _files(name: str, text: str) -> tuple[str, ...]:
+    """Return the URLs of WARC files; local ones as `warc.files` names them."""
+    if text.startswith("@"):
+        lines = map(str.strip, _content(name, text).split("\n"))
+        entries = [line for line in lines if not line.startswith("#")]
+    else:
+        entries = []
+        for part in _split_urls(text):
+            entries += [part] if "://" in part else words_of(part)
+    urls: dict[str, None] = {}
+    for entry in filter(None, entries):
+        if "://" in entry:
+            urls |= dict.fromkeys(cast("tuple[str, ...]", _seeds(name, entry)))
+        elif files := matching_files(entry):
+            urls |= dict.fromkeys(map(url_of_file, files))
+        else:
+            raise ConfigError(f"argument {name}={text}: there is no file {entry}")
+    return tuple(urls)
 
 
 def _seed(text: str) -> str:
@@ -293,4 +315,5 @@ PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "skip_graphs": _graphs,
     "take": _take,
     "query": _query,
+    "files": _files,
 }

@@ -36,6 +36,7 @@ ACCEPT: Final = {
     "text/turtle;q=0.8, */*;q=0.1",
     Kind.REQUEST: "*/*",  # the request says it
     Kind.CUSTOM: "*/*",
+    Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
 }
 """`Accept` header of each kind: explicit types first, any type last and least."""
 

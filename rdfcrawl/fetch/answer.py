@@ -55,6 +55,11 @@ class RequestOptions:
     follows: bool = True
 
     @property
+    def is_of_range(self) -> bool:
+        """Whether a part of the document is wanted (RFC 9110 14.2)."""
+        return any(name == "Range" for name, _ in self.headers)
+
+    @property
     def is_conditional(self) -> bool:
         """Whether the request may be answered by 304 (RFC 9110 13.1)."""
         if not self.headers:  # as most

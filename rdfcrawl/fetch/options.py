@@ -175,7 +175,7 @@ class FetchOptions:
         """Return how a URI of `kind` is asked for."""
         searches = kind in (Kind.SPARQL, Kind.CKAN)
         # A list of resources or a result of a query may be as long as a dump.
-        is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL)
+        is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL, Kind.WARC)
         return RequestOptions(
             accept=self.accept[kind],
             max_bytes=self.max_dump_bytes if is_dump else self.max_document_bytes,

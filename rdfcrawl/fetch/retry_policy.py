@@ -42,7 +42,11 @@ _CLASS_REASONS: Final = {
 
 
 def judge_answer(
-    answer: HttpResponse, options: FetchOptions, *, is_conditional: bool = False
+    answer: HttpResponse,
+    options: FetchOptions,
+    *,
+    is_conditional: bool = False,
+    is_of_range: bool = False,
 ) -> RetryDecision:
     """Return what to do next, and set `answer.fault` to what the status means.
 
@@ -50,6 +54,7 @@ def judge_answer(
         answer: to judge.
         options: limits and manners.
         is_conditional: it was asked whether something has changed.
+        is_of_range: a part was asked for.
     """
     status = answer.status
     if status in options.busy_codes:
@@ -65,8 +70,9 @@ def judge_answer(
         return RetryDecision.REDIRECT
     if status == 304 and is_conditional:
         return RetryDecision.DONE
-    answer.fault = fault_of_status(status)
-    answer.is_partial |= status == 206
+    if not (status == 206 and is_of_range):
+        answer.fault = fault_of_status(status)
+        answer.is_partial |= status == 206
     return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
 
 

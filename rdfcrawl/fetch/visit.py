@@ -248,7 +248,10 @@ class _VisitRun:
                 return None
             origin = origin_of(url)
             verdict = judge_answer(
-                answer, self._options, is_conditional=ask.is_conditional
+                answer,
+                self._options,
+                is_conditional=ask.is_conditional,
+                is_of_range=ask.is_of_range,
             )
             target = None
             if verdict is RetryDecision.REDIRECT and not ask.follows:

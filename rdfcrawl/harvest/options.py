@@ -46,6 +46,9 @@ class HarvestOptions:
         ckan_rows: datasets asked for at once.
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
         sparql_rows: statements asked for at once, to begin with.
+        warc_part_bytes: of a WARC file that are read together.
+        max_document_bytes: longest body of a document that a source has in it.
+        spool_bytes: a longer one is written to a file.
         files: folder for the files of ResourceSync, or None: they are not kept.
         harvesters: classes of the user's, by the names of kinds, names of their own,
             or media types.
@@ -56,6 +59,9 @@ class HarvestOptions:
     ckan_rows: int = 100
     ckan_keys: tuple[tuple[str, str], ...] = ()
     sparql_rows: int = 10_000
+    warc_part_bytes: int = 64 * 1024 * 1024
+    max_document_bytes: int = 64 * 1024 * 1024
+    spool_bytes: int = 256 * 1024
     files: Path | None = None
     harvesters: Mapping[str, type] = field(default_factory=dict)
 
@@ -73,6 +79,9 @@ class HarvestOptions:
             ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
             ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),
             sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
+            warc_part_bytes=integer(settings, "WARC_PART_BYTES", 1024, 2**32),
+            max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
+            spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
             files=Path(str(files)).expanduser().absolute() if files else None,
             harvesters=_harvesters(settings),
         )

@@ -26,6 +26,7 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "resourcesync": "rdfcrawl.harvest.resourcesync.ResourceSyncHarvester",
     "ckan": "rdfcrawl.harvest.ckan.CkanHarvester",
     "sparql": "rdfcrawl.harvest.sparql.SparqlHarvester",
+    "warc": "rdfcrawl.harvest.warc.WarcHarvester",
 }
 """Our classes by the names of the kinds that they harvest.
 

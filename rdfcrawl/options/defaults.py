@@ -92,6 +92,7 @@ HARVESTERS: dict[str, object] = {}  # beside `harvest.registry.HARVESTERS`
 CKAN_ROBOTS = "discovered"
 CKAN_ROWS = 100
 SPARQL_ROWS = 10_000
+WARC_PART_BYTES = 64 * 1024 * 1024
 RESOURCESYNC_FILES = None  # folder for the files of resources
 
 # The document.

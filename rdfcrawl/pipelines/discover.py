@@ -83,7 +83,7 @@ class DiscoverPipeline:
         if document.chunks is not None:
             links = await self._read(document, document.chunks, scan)
             document.chunks = None  # they hold the body, and the document itself
-            if document.links:
+            if document.links and document.is_followed:
                 links |= follow.choose(document.links)
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)
@@ -169,7 +169,7 @@ class DiscoverPipeline:
         links: set[bytes] = set()
         async with aclosing(parts):
             async for part in parts:
-                if part.links is not None:
+                if part.links is not None and document.is_followed:
                     links |= self._links_of_part(document, part.links)
                     if part.lines and (part.is_telling or scan.has_any):
                         scan.gather(part.lines)

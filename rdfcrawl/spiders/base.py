@@ -523,6 +523,13 @@ class RdfSpider(Spider):
             is_wanted = Relation.NOFOLLOW in arguments.follow.relations
             document.is_nofollow = not is_wanted
 
+    def _obey_for(self, part: Document, document: Document) -> None:
+        """Apply the reservations of a response to a document in it, and its own."""
+        if document.reservations:
+            self.obey(part, document.reservations)
+        if part.response is not document.response and part.response.reservation_headers:
+            self._set_reservations(part, None)
+
     async def _harvest(
         self, document: Document, visit: Visit, response: Response
     ) -> None:
@@ -546,8 +553,7 @@ class RdfSpider(Spider):
                     if isinstance(each, FollowUp):
                         await queue.put(each, document)
                         continue
-                    if reservations:
-                        self.obey(each, reservations)
+                    self._obey_for(each, document)
                     requested = document.response.requested
                     if each.response.requested is requested:  # it is counted now
                         await queue.flush(document)

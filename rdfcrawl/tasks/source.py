@@ -10,6 +10,7 @@ from rdfcrawl.tasks.custom import CustomTask
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
+from rdfcrawl.tasks.warc import WarcTask
 
 Payload: TypeAlias = (
     CkanTask
@@ -21,6 +22,7 @@ Payload: TypeAlias = (
     | RobotsTask
     | ConsentTask
     | CustomTask
+    | WarcTask
 )
 
 

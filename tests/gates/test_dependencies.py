@@ -24,6 +24,7 @@ EXTRAS = {
     "rdf/hdt": "hdt",
     "rdf/rdflib_reading.py": "old-rdf",
     "sitemaps/resourcesync/patch.py": "json-patch",
+    "warc/captures.py": "warc",
 }
 # In bytes as they are shipped; compiled, the modules take half as much again.
 MAX_PACKAGES, MAX_BYTES = 60, 140_000_000

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 TUTORIAL = page_path("first-crawl.md")
-SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql")
+SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql", "warc")
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
 # Their examples read a crawl; other tests run them.
@@ -369,6 +369,9 @@ def test_commands_in_pages_are_accepted(
     monkeypatch.chdir(tmp_path)
     for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt"):
         Path(name).touch()
+    Path("archive").mkdir()
+    Path("archive/a.warc.gz").touch()
+    Path("files.txt").write_text("archive/*.warc.gz", encoding="utf-8")
     Path("people.rq").write_text("SELECT ?s ?p ?o { ?s ?p ?o }", encoding="utf-8")
     told = names(read_page("settings.md"), "setting")
     for line in block.replace("\\\n", " ").splitlines():

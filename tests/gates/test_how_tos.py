@@ -21,6 +21,7 @@ from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.frontier.blocked_hosts import parse_hosts, read_file
 from tests.support.crawl_webs import TreeWeb
 from tests.support.pages import blocks, commands_in, read_page
+from tests.support.web_archives import HOST, Archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +126,28 @@ def test_copy_of_a_site_with_resourcesync(
         kept = (tmp_path / "files").glob("[!.]*/*")
         digests = [sha256(path.read_bytes()).hexdigest() for path in kept]
         assert sorted(digests) == sorted(source.digests().values())
+
+
+def test_web_archives(commands: Commands, loopback: Loopback, tmp_path: Path) -> None:
+    """If archives are on this machine or on a server, their captures are read."""
+    archive = Archive()
+    archive.add_statement("captured")
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    (folder / "a.warc.gz").write_bytes(archive.content())
+    body = archive.content()
+    served = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    server = loopback({"/2025/pages.warc.gz": [served]})
+    typed = commands_in(read_page("web-archives.md"))
+    crawls = [words for words in typed if words[1:3] == ["crawl", "warc"]]
+    for words, given, real in (
+        (crawls[0], "archive/", f"{folder}/"),
+        (crawls[1], "https://archive.example.org", server.url("").rstrip("/")),
+    ):
+        crawl = tmp_path / given.strip("/").rpartition("/")[2]
+        (crawl / "crawl").mkdir(parents=True, exist_ok=True)
+        result = type_command(commands, words, (given, real), crawl)
+        assert result.graphs == {f"{HOST}/captured"}
 
 
 def test_copy_of_a_site_with_neither(

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 ROWS = """
 console errors options.defaults rdf.namespaces signals
 codec extras faultlog formats options.values reservations uri
-bytesource guard links.relations stores tasks
+bytesource guard links.relations stores tasks warc
 log options.conflicts options.merging records unpack
 rdf request_turns tasks.records
 followers html links robots
@@ -44,7 +44,7 @@ PURE = """
 arguments bytesource catalogs codec errors faultlog formats frontier.blocked_hosts
 frontier.url_kind guard.policy html links pipelines.provenance rdf records request_turns
 reservations robots.parser robots.paths robots.policy sitemaps stores.deflate tasks
-unpack uri
+unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -1,0 +1,28 @@
+"""The fetcher of local WARC files: it tells whether a file is there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rdfcrawl.fetch.schemes.protocol import SchemeResponse
+from rdfcrawl.warc.files import file_of_url
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.schemes.protocol import SchemeRequest
+
+
+class LocalWarcFetcher:
+    """See `SchemeFetcher`. `WarcHarvester` reads a file where it lies."""
+
+    async def fetch(self, request: SchemeRequest) -> SchemeResponse:
+        """Return an empty response for a file, and 404 if there is none.
+
+        Raises:
+            OSError: what the system says of the file.
+        """
+        path = file_of_url(request.url)
+        if path is None:
+            return SchemeResponse(status=404)
+        await asyncio.to_thread(path.stat)
+        return SchemeResponse()

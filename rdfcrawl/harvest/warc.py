@@ -1,0 +1,264 @@
+"""WARC files as a source: each capture a document, each part of a file a record.
+
+A file is read in parts (`WARC_PART_BYTES`): a worker that dies loses one of them, and
+other workers read other files meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl import formats
+from rdfcrawl.bytesource import body_of
+from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.fetch.answer import HttpRequest
+from rdfcrawl.fetch.http.exchange import parse_content_type
+from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.harvest.tasks import has_moved, read_task
+from rdfcrawl.links.filter import LinkFilter
+from rdfcrawl.records import Document, FetchedResponse, FollowUp, Kind, Record
+from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.tasks.warc import WarcTask
+from rdfcrawl.uri.schemes import scheme_of
+from rdfcrawl.warc.captures import CaptureLimits, CaptureReader, WarcCapture
+from rdfcrawl.warc.files import LOCAL_SCHEME, file_of_url
+from rdfcrawl.warc.part import FilePart
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import BinaryIO
+
+    from rdfcrawl.harvest.context import HarvestContext
+
+_MAX_DOUBLINGS: Final = 6
+_MAX_VALUE_CHARS: Final = 64 * 1024
+_RESERVATIONS: Final = frozenset(
+    name.lower() for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
+)
+_content_range: Final = re.compile(
+    r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})\s*", re.IGNORECASE
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A part of a file, opened.
+
+    Attributes:
+        file: at the begin of the part.
+        offset: of that byte in the whole file.
+        is_last: nothing of the file comes after what can be read here.
+        seeks: the part may begin within a record.
+        may_stop: the next part may begin anywhere, as the file is here.
+        end: where the part is over then.
+    """
+
+    file: BinaryIO
+    offset: int
+    is_last: bool
+    seeks: bool = False
+    may_stop: bool = False
+    end: int = 0
+
+
+class WarcHarvester:
+    """See `protocol.Harvester`."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._spool = Spool(context.crawl.paths.spool, memory_limit_bytes=0)
+        arguments = context.arguments
+        self._filter = LinkFilter(
+            allow=arguments.allow, deny=arguments.deny, domains=arguments.domains
+        )
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that a file begins with."""
+        task = SourceTask(self._context.run, is_named, WarcTask())
+        return Record(url, Kind.WARC, task=task)
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return False: robots.txt holds for files of servers."""
+        return False
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request for a part of a file."""
+        if scheme_of(record.url) == LOCAL_SCHEME:
+            return None
+        task = _task_of(record)
+        last = task.offset + self._part_bytes(task) - 1
+        return HttpRequest(
+            url=record.url,
+            headers=(
+                ("Range", f"bytes={task.offset}-{last}"),
+                ("Accept-Encoding", "identity"),  # a range is one of what is sent
+            ),
+            kept_headers=("content-range",),
+        )
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the captures in a part of a file, and what comes after the part."""
+        if has_moved(document) or not 200 <= document.status < 300:
+            yield document.harvested()
+            return
+        log = FaultLog()
+        n_captures = 0
+        try:
+            opened = await asyncio.to_thread(self._open, document)
+        except SourceFault as error:
+            yield document.harvested(faults=[*document.faults, error.fault])
+            return
+        reader = self._reader(opened, log)
+        with opened.file:
+            async for capture in _iter_captures(reader, log):
+                n_captures += 1
+                yield _document_of(capture, document)
+                if opened.may_stop and reader.next_offset >= opened.end:
+                    break
+        following = self._following(document, reader, log)
+        if following is not None:
+            yield following
+        faults = [*document.faults, *log.all()]
+        yield document.harvested(faults=faults, n_documents=n_captures)
+
+    def _part_bytes(self, task: WarcTask) -> int:
+        return self._context.options.warc_part_bytes << task.doublings
+
+    def _open(self, document: Document) -> _Opened:
+        """Open the part of a file that a record asks for.
+
+        Raises:
+            SourceFault: there is none.
+            OSError: a file cannot be read.
+        """
+        task = _task_of(document.record)
+        path = file_of_url(document.record.url)
+        file: BinaryIO
+        if path is not None:
+            file = path.open("rb")
+            file.seek(task.offset)
+            end = task.offset + self._part_bytes(task)
+            return _Opened(file, task.offset, True, task.seeks, True, end)
+        body = body_of(document.response)
+        if body is None:
+            raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
+        file = BytesIO(body) if isinstance(body, bytes) else body.open("rb")
+        is_last = not document.is_partial
+        if (
+            document.status != HTTPStatus.PARTIAL_CONTENT
+        ):  # the server sends the whole file
+            file.seek(task.offset)
+            return _Opened(file, task.offset, is_last, task.seeks)
+        value = dict(document.response.headers).get("content-range", "")
+        found = _content_range(value)
+        if found is None or int(found[1]) != task.offset:
+            file.close()
+            raise SourceFault(Reason.BAD_HTTP, f"Content-Range: {value[:100]}")
+        is_last &= int(found[2]) + 1 >= int(found[3])
+        return _Opened(file, task.offset, is_last, task.seeks)
+
+    def _reader(self, opened: _Opened, log: FaultLog) -> CaptureReader:
+        options = self._context.options
+        return CaptureReader(
+            part=FilePart(opened.file, opened.offset, is_last=opened.is_last),
+            log=log,
+            limits=CaptureLimits(options.max_document_bytes, options.spool_bytes),
+            is_wanted=self._is_wanted,
+            new_file=self._spool.new_path,
+            seeks=opened.seeks,
+        )
+
+    def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
+        """Return whether a capture is in scope, and of a format that is read."""
+        media_type, _ = parse_content_type(capture.content_type)
+        decision = formats.decide(media_type, capture.url, head)
+        is_read = decision.format is not None or decision.packing is not None
+        return is_read and self._filter.admits(capture.url)
+
+    def _following(
+        self, document: Document, reader: CaptureReader, log: FaultLog
+    ) -> FollowUp | None:
+        """Return the record of the next part; None at the end of the file."""
+        task = _task_of(document.record)
+        if reader.is_done:
+            return None
+        if reader.next_offset > task.offset:
+            following = WarcTask(reader.next_offset, seeks=reader.is_lost)
+        elif document.is_partial:
+            return None  # as its fault says
+        elif task.doublings < _MAX_DOUBLINGS:
+            following = replace(task, doublings=task.doublings + 1)
+        else:
+            n_bytes = self._part_bytes(task)
+            log.note(Reason.TOO_LARGE, f"at {task.offset}: over {n_bytes} bytes")
+            following = WarcTask(task.offset + n_bytes, seeks=True)
+        record = document.record
+        step = replace(read_task(record), payload=following)
+        child = Record(record.url, Kind.WARC, record.depth, record.url, task=step)
+        return FollowUp(child, is_part_of_source=True)
+
+
+async def _iter_captures(
+    reader: CaptureReader, log: FaultLog
+) -> AsyncIterator[WarcCapture]:
+    """Yield captures; the files of their bodies are deleted behind them."""
+    captures = iter(reader)
+    try:
+        while capture := await asyncio.to_thread(next, captures, None):
+            try:
+                yield capture
+            finally:
+                if not isinstance(capture.body, bytes):
+                    capture.body.unlink(missing_ok=True)
+    except SourceFault as error:  # the library is not installed
+        log.note(error.fault.reason, error.fault.detail)
+
+
+def _task_of(record: Record) -> WarcTask:
+    payload = read_task(record).payload
+    return payload if isinstance(payload, WarcTask) else WarcTask()
+
+
+def _document_of(capture: WarcCapture, document: Document) -> Document:
+    """Return a capture as a document of its own, as if it had been fetched then."""
+    media_type, charset = parse_content_type(capture.content_type)
+    body = capture.body
+    faults = [Fault(Reason.TRUNCATED_BODY, "in the archive")] if capture.is_cut else []
+    return Document(
+        record=replace(document.record, chain=()),
+        url=capture.url,
+        response=FetchedResponse(
+            status=200,
+            media_type=media_type,
+            charset=charset,
+            etag=_value(capture, "etag"),
+            last_modified=_value(capture, "last-modified"),
+            http_links=_value(capture, "link"),
+            reservation_headers=tuple(
+                (name, value)
+                for name, value in capture.headers
+                if name.lower() in _RESERVATIONS
+            ),
+            body=body if isinstance(body, bytes) else None,
+            path=None if isinstance(body, bytes) else body,
+            n_bytes=capture.n_bytes,
+            started_ms=capture.at_ms,
+            ended_ms=capture.at_ms,
+        ),
+        is_followed=False,
+        is_partial=capture.is_cut,
+        faults=faults,
+    )
+
+
+def _value(capture: WarcCapture, name: str) -> str:
+    """Return the value of a header, of several lines with commas between them."""
+    values = (value for each, value in capture.headers if each.lower() == name)
+    return ", ".join(values)[:_MAX_VALUE_CHARS]

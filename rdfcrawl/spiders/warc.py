@@ -1,0 +1,40 @@
+"""The WARC spider: what web archives hold, without asking its servers again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.spiders.base import RdfSpider
+from rdfcrawl.warc.captures import check_library
+from rdfcrawl.warc.files import LOCAL_SCHEME
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+
+class WarcSpider(RdfSpider):
+    """Reads the WARC files in `files`, local ones and those of servers."""
+
+    name = "warc"
+    takes = ("files",)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        """Return the spider for a crawler.
+
+        Raises:
+            ConfigError: see `RdfSpider`; or the extra `warc` is not installed.
+        """
+        check_library()
+        return super().from_crawler(crawler, *args, **kwargs)
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Add the fetcher of local files to `FETCH_SCHEMES`; see `RdfSpider`."""
+        fetchers = {LOCAL_SCHEME: "rdfcrawl.harvest.local_warc.LocalWarcFetcher"}
+        fetchers |= settings.getdict("FETCH_SCHEMES")
+        settings.set("FETCH_SCHEMES", fetchers, priority="spider")
+        super().update_settings(settings)

@@ -1,0 +1,1 @@
+"""Web archives: what WARC files hold of the responses of servers."""

@@ -1,0 +1,262 @@
+"""Web archives: what WARC files hold is read as if it had been fetched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.crawl_kills import worker_pids
+from tests.support.web_archives import HOST, Archive, statement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import RawRequest
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+PERSON = {"@context": {"name": "http://xmlns.com/foaf/0.1/name"}}
+
+
+def varied(*, is_packed: bool) -> bytes:
+    """Return an archive with all kinds of records."""
+    archive = Archive(is_packed)
+    html = ("Content-Type", "text/html")
+    person = json.dumps(PERSON | {"@id": "urn:x:ld", "name": "Ada"})
+    page = f'<a href="{HOST}/next">x</a><script type="application/ld+json">{person}'
+    archive.add(f"{HOST}/page#top", page.encode() + b"</script>", html)
+    archive.add(
+        f"{HOST}/packed",
+        gzip.compress(statement("packed")),
+        ("Content-Type", "text/turtle"),
+        ("Content-Encoding", "gzip"),
+    )
+    chunk = statement("chunked")
+    archive.add(
+        f"{HOST}/chunked",
+        b"%x\r\n%s\r\n0\r\n\r\n" % (len(chunk), chunk),
+        ("Content-Type", "text/turtle"),
+        ("Transfer-Encoding", "chunked"),
+    )
+    archive.add("ftp://files.example/f", statement("ftp"),
+                ("Content-Type", "text/turtle"), kind="resource")  # fmt: skip
+    archive.add(f"{HOST}/gone", b"<urn:x:g> <urn:x:in> 1 .",
+                ("Content-Type", "text/turtle"), status="404 Not Found")  # fmt: skip
+    archive.add(f"{HOST}/image", b"\x89PNG\r\n", ("Content-Type", "image/png"))
+    archive.add(f"{HOST}/closed", statement("closed"),
+                ("Content-Type", "text/turtle"),
+                ("X-Robots-Tag", "noindex"))  # fmt: skip
+    many = b"".join(statement(f"large{n}") for n in range(20_000))
+    archive.add(f"{HOST}/large", many, ("Content-Type", "application/n-triples"))
+    archive.add_statement("last")
+    return archive.content()
+
+
+NAMES = {"packed", "chunked", "ftp", "last", *(f"large{n}" for n in range(20_000))}
+
+
+def names(result: Any) -> set[str]:
+    """Return the names of the statements that a crawl has stored."""
+    return {o.strip('"') for _, p, o, _ in result.quads if p == "urn:x:in"}
+
+
+@pytest.mark.parametrize("is_packed", [True, False], ids=["gzip", "plain"])
+def test_captures_are_read_as_if_they_were_fetched(
+    commands: Commands, tmp_path: Path, *, is_packed: bool
+) -> None:
+    """If an archive is read, each response of 200 in it is a document of its URL."""
+    path = tmp_path / "a b.warc"
+    path.write_bytes(varied(is_packed=is_packed))
+    result = commands.crawl(spider="warc", arguments={"files": path})
+    assert result.code == 0, result.stderr[-3000:]
+    assert names(result) == NAMES
+    assert {g for *_, g in result.quads} == {
+        "ftp://files.example/f",
+        *(f"{HOST}/{n}" for n in ("page", "packed", "chunked", "large", "last")),
+    }
+    assert ("urn:x:ld", "http://xmlns.com/foaf/0.1/name", '"Ada"') in result.about(
+        f"{HOST}/page"
+    )
+    started = result.ask(
+        f"?d prov:wasGeneratedBy [prov:startedAtTime ?x] FILTER(?d = <{HOST}/last>)"
+    )
+    assert started == ["2025-03-01T12:00:00Z"]
+
+
+def test_the_archive_is_all_that_is_asked_for(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If pages in an archive link to servers, then none of those are asked."""
+    live = loopback({"/data": loopback.response(statement("live"))})
+    archive = Archive()
+    archive.add(
+        live.url("/"),
+        f'<link rel="alternate" type="text/turtle" href="{live.url("/data")}">'.encode()
+        + b'<p property="http://a.example/p">RDFa</p>',
+        ("Content-Type", "text/html"),
+        ("Link", f'<{live.url("/data")}>; rel="describedby"'),
+    )
+    server = loopback({"/a.warc.gz": ranged(archive.content(), [])})
+    result = commands.crawl(
+        spider="warc", arguments={"files": server.url("/a.warc.gz")}
+    )
+    assert result.code == 0, result.stderr[-3000:]
+    assert live.url("/") in {g for *_, g in result.quads}
+    assert not live.requests
+
+
+def ranged(content: bytes, asked: list[str], *, ignores: bool = False) -> Any:
+    """Return a reply of a server that knows ranges (RFC 9110 14.2), or ignores them."""
+
+    def reply(request: RawRequest) -> Any:
+        wanted = request.headers.get("range", "")
+        asked.append(wanted)
+        found = re.fullmatch(r"bytes=([0-9]+)-([0-9]+)", wanted)
+        head = "HTTP/1.1 200 OK\r\n"
+        body = content
+        if found and not ignores:
+            begin, end = int(found[1]), min(int(found[2]) + 1, len(content))
+            body = content[begin:end]
+            head = (
+                "HTTP/1.1 206 Partial Content\r\n"
+                f"Content-Range: bytes {begin}-{end - 1}/{len(content)}\r\n"
+            )
+        head += f"Content-Length: {len(body)}\r\n\r\n"
+        return [head.encode() + body]
+
+    return reply
+
+
+@pytest.mark.parametrize("ignores", [False, True], ids=["ranges", "whole"])
+def test_files_of_servers_are_read_in_parts(
+    commands: Commands, loopback: Loopback, *, ignores: bool
+) -> None:
+    """If a file is on a server, its parts are asked for, or all of it is sent."""
+    asked: list[str] = []
+    content = varied(is_packed=True)
+    server = loopback({"/a.warc.gz": ranged(content, asked, ignores=ignores)})
+    result = commands.crawl(
+        spider="warc",
+        arguments={"files": server.url("/a.warc.gz")},
+        WARC_PART_BYTES=2048,
+        FRONTIER_COMMIT_SECS=0.1,
+    )
+    assert result.code == 0, result.stderr[-3000:]
+    assert names(result) == NAMES
+    assert asked[0] == "bytes=0-2047"
+    assert len(asked) == 1 if ignores else len(asked) > 3
+
+
+def test_bodies_have_a_bound(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If a body or a record is too long, a fault says so, and the next are read."""
+    archive = Archive()
+    archive.add_statement("first")
+    noise = "".join(
+        f"<urn:x:{os.urandom(30).hex()}> <urn:x:p> 1 .\n" for _ in range(4000)
+    )
+    archive.add(f"{HOST}/long", noise.encode(), ("Content-Type", "text/turtle"))
+    archive.add_statement("last")
+    server = loopback({"/a.warc.gz": ranged(archive.content(), [])})
+    (tmp_path / "b.warc.gz").write_bytes(archive.content())
+    cases: list[tuple[object, dict[str, Any]]] = [
+        (server.url("/a.warc.gz"), {"WARC_PART_BYTES": 1024}),
+        (tmp_path / "b.warc.gz", {"DOWNLOAD_MAXSIZE": 10_000}),
+    ]
+    for file, settings in cases:
+        result = commands.crawl(spider="warc", arguments={"files": file}, **settings)
+        assert names(result) == {"first", "last"}
+        assert set(result.ask("[] rc:fault [rc:reason ?x]")) == {"too_large"}
+
+
+def test_damage_costs_the_damaged_records(commands: Commands, tmp_path: Path) -> None:
+    """If records are damaged or cut off, a fault says so, and all others are read."""
+    archive = Archive()
+    for n in range(200):
+        archive.add_statement(f"n{n}", **({"WARC-Date": "no"} if n == 7 else {}))
+    content = bytearray(archive.content())
+    content[30_000:30_040] = b"\0" * 40
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(content[:-50])
+    (tmp_path / "no.warc").write_bytes(b"<html>not found</html>")
+    result = commands.crawl(
+        spider="warc",
+        arguments={"files": f"{path},{tmp_path / 'no.warc'}"},
+        WARC_PART_BYTES=10_000,
+    )
+    assert result.code == 0, result.stderr[-3000:]
+    missing = {f"n{n}" for n in range(200)} - names(result)
+    assert {"n7", "n199"} < missing
+    assert len(missing) in (3, 4)  # what is damaged has one border at most
+    reasons = result.ask("[] sq:crawled ?u; rc:fault [rc:reason ?x]")
+    assert set(reasons) == {"bad_archive"}
+
+
+def test_workers_share_the_files_and_lose_nothing(
+    commands: Commands, tmp_path: Path
+) -> None:
+    """If a worker is killed while several read archives, all captures are read."""
+    for each in range(6):
+        archive = Archive()
+        for n in range(300):
+            archive.add_statement(f"f{each}n{n}")
+        (tmp_path / f"{each}.warc.gz").write_bytes(archive.content())
+    listed = tmp_path / "files.txt"
+    listed.write_text(f"# all\n{tmp_path}/*.warc.gz\n")
+    crew = commands.start(
+        *("workers", "-n2", "warc", f"-afiles=@{listed}"),
+        CRAWL_ID="warc",
+        WARC_PART_BYTES=20_000,
+        FRONTIER_LEASE_SECS=1,
+        FRONTIER_COMMIT_SECS=0.3,
+    )
+    quads = crew.folder / "quads"
+    commands.wait_until(lambda: worker_pids(crew)[1:] and any(quads.glob("*.gz")))
+    os.kill(worker_pids(crew)[0], signal.SIGKILL)
+    result = crew.wait()
+    assert names(result) == {f"f{each}n{n}" for each in range(6) for n in range(300)}
+
+
+def test_filters_hold_for_what_was_captured(commands: Commands, tmp_path: Path) -> None:
+    """If `deny` or `domains` is given, captures of other URLs are passed over."""
+    archive = Archive()
+    for name in ("yes", "no"):
+        archive.add_statement(name)
+    archive.add("http://other.example/", statement("other"),
+                ("Content-Type", "text/turtle"))  # fmt: skip
+    (tmp_path / "a.warc.gz").write_bytes(archive.content())
+    (tmp_path / "deny").write_text("/no$")
+    result = commands.crawl(
+        spider="warc",
+        arguments={
+            "files": tmp_path / "*.warc.gz",
+            "deny": tmp_path / "deny",
+            "domains": "archived.example",
+        },
+    )
+    assert names(result) == {"yes"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("/no/such.warc.gz", "argument files=/no/such.warc.gz: there is no file"),
+        ("@/no/list", "argument files=@/no/list: cannot be read"),
+        ("http://[", "argument files=http://[: must be"),
+    ],
+)
+def test_wrong_files_are_told_in_one_line(
+    commands: Commands, given: str, told: str
+) -> None:
+    """If there is no such file or URL, the command says so and nothing is crawled."""
+    result = commands.crawl(spider="warc", arguments={"files": given})
+    assert result.code == 2
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
