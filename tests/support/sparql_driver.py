@@ -89,12 +89,12 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
             parts.netloc,
             http.client.HTTPConnection(str(parts.hostname), parts.port, timeout_secs),
         )
-        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
         try:
-            headers = dict(request.headers)
-            method = "POST" if request.body else "GET"
-            connection.request(method, target, request.body, headers)
-            response = connection.getresponse()
+            try:
+                response = _response(connection, request)
+            except ConnectionError:  # it was closed while it was idle
+                connection.close()
+                response = _response(connection, request)
             body = response.read()
         except TimeoutError:
             connection.close()
@@ -107,6 +107,16 @@ def over_http(timeout_secs: float = 60.0) -> Iterator[Ask]:
     yield ask
     for connection in connections.values():
         connection.close()
+
+
+def _response(
+    connection: http.client.HTTPConnection, request: SparqlRequest
+) -> http.client.HTTPResponse:
+    parts = urlsplit(request.url)
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    method = "POST" if request.body else "GET"
+    connection.request(method, target, request.body, dict(request.headers))
+    return connection.getresponse()
 
 
 def query_of(request: SparqlRequest) -> str:

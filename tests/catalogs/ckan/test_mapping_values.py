@@ -26,6 +26,7 @@ from tests.support.ckan_packages import (
     DCAT,
     DCT,
     EU,
+    IANA,
     PORTAL,
     SCHEMING_2_10,
     XSD,
@@ -172,6 +173,91 @@ def test_what_is_no_geometry_gives_no_wkt(geometry: dict[str, Any]) -> None:
     """If coordinates are not numbers, then there is no geometry."""
     assert wkt_of(geometry) == ""
     assert not Written(dataset(spatial=geometry)).of(D, f"{DCAT}bbox")
+
+
+def test_text_that_is_no_geometry_stays_text() -> None:
+    """If the geometry of a place is neither WKT nor a box, then it is text, counted."""
+    places = [{"geometry": "north of the river"}, {"geometry": {"type": "Point"}}]
+    found = Written(dataset(spatial_coverage=places))
+    place = found.one(D, f"{DCT}spatial")
+    geometry = "http://www.w3.org/ns/locn#geometry"
+    assert found.of(place, geometry) == ['"north of the river"']
+    assert found.log.count(Reason.BAD_TERM) == 2
+
+
+def test_geometry_in_place_of_a_place_is_its_geometry() -> None:
+    """If a place is written as GeoJSON alone, then it has that geometry."""
+    point = {"type": "Point", "coordinates": [7.5, 50.25]}
+    found = Written(dataset(spatial_coverage=[point]))
+    place = found.one(D, f"{DCT}spatial")
+    geometry = "http://www.w3.org/ns/locn#geometry"
+    assert any("POINT (7.5 50.25)" in x for x in found.of(place, geometry))
+    assert found.log.all() == []
+
+
+@pytest.mark.parametrize(
+    ("members", "predicate"),
+    [
+        ({"temporal": "2019-01-01/2019-12-31"}, f"{DCT}temporal"),
+        (
+            {"retention_period": {"start": "2019-01-01", "end": "2019-12-31"}},
+            "http://healthdataportal.eu/ns/health#retentionPeriod",
+        ),
+    ],
+)
+def test_periods(members: dict[str, Any], predicate: str) -> None:
+    """If a period is an interval of ISO 8601 or an object, then it has both ends."""
+    found = Written(dataset(**members))
+    period = found.one(D, predicate)
+    assert found.one(period, f"{DCAT}startDate") == f'"2019-01-01"^^<{XSD}date>'
+    assert found.one(period, f"{DCAT}endDate") == f'"2019-12-31"^^<{XSD}date>'
+
+
+def test_tags_in_one_text() -> None:
+    """If the tags are one text with commas, then each of them is a keyword."""
+    found = Written(dataset(tag_string="tree, wood,, "))
+    assert found.of(D, f"{DCAT}keyword") == ['"tree"', '"wood"']
+
+
+def test_neighbours_in_a_series() -> None:
+    """If a dataset names its neighbours in a series, then they are linked."""
+    places = {"first": {"id": "a1"}, "previous": {"uri": "http://e.example/b"}}
+    found = Written(dataset(series_navigation=[places | {"next": "c3", "last": None}]))
+    base = "https://data.example/open/dataset/"
+    assert found.of(D, f"{DCAT}first") == [f"<{base}a1>"]
+    assert found.of(D, f"{DCAT}prev") == ["<http://e.example/b>"]
+    assert found.of(D, f"{DCAT}next") == [f"<{base}c3>"]
+    assert found.of(D, f"{DCAT}last") == []
+
+
+def test_relationships_of_unknown_kinds_are_counted() -> None:
+    """If a relationship is of a kind that CKAN has not, then it is a named fault."""
+    relationships = [{"type": "rhymes_with", "object": "older-trees"}]
+    found = Written(dataset(relationships_as_subject=relationships))
+    assert found.log.count(Reason.BAD_TERM) == 1
+    assert not any("older-trees" in o for _, _, o in found.triples)
+
+
+def test_uploads_are_downloads() -> None:
+    """If the portal has the file of a resource itself, then its URL is a download."""
+    url = "https://data.example/open/trees.csv"
+    found = Written(resource(url=url, url_type="upload"))
+    assert found.one(R, f"{DCAT}accessURL") == f"<{url}>"
+    assert found.one(R, f"{DCAT}downloadURL") == f"<{url}>"
+
+
+def test_media_type_as_the_format() -> None:
+    """If the format of a resource is a media type, then it is read as one."""
+    found = Written(resource(format="text/csv"))
+    assert found.one(R, f"{DCAT}mediaType") == f"<{IANA}text/csv>"
+
+
+def test_unknown_algorithm_of_a_checksum_stays_text() -> None:
+    """If a checksum is of an algorithm that SPDX has not, then its name is kept."""
+    found = Written(resource(hash="abcd", hash_algorithm="town-hash"))
+    spdx = "http://spdx.org/rdf/terms#"
+    checksum = found.one(R, f"{spdx}checksum")
+    assert found.one(checksum, f"{spdx}algorithm") == '"town-hash"'
 
 
 def test_a_licence_without_url() -> None:
