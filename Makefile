@@ -19,7 +19,7 @@ endef
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
 	@echo "make test   run the tests        make lint   check style and types"
-	@echo "make coverage  run them and judge which branches they take"
+	@echo "make coverage  run them and judge the share of branches they take"
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
 
@@ -31,6 +31,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder
 
+# Twice the CPU time of `make test`. The floor is `fail_under` in pyproject.toml.
 coverage: $(VENV)/installed-dev
 	PYTHONPATH=$(CURDIR)/tests/support/child_coverage \
 	  $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
