@@ -1,7 +1,7 @@
 """CKAN portals as a source: each dataset a document, each page of a search a record.
 
-What a portal had in the last run is kept on the store: only what changed since then is
-asked for, and what is not there any more becomes a tombstone.
+The state store remembers the datasets of the last run: only changed datasets are
+requested, and deleted datasets become tombstones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import quote_plus
 
 from rdfcrawl.arguments.seeds import iter_seeds
 from rdfcrawl.bytesource import body_of, head_of
-from rdfcrawl.catalogs.ckan.api import WHOLE, PortalAddress, PortalScope, portal_url
+from rdfcrawl.catalogs.ckan.api import PortalAddress, PortalScope, portal_url
 from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (
     check_listing,
@@ -30,13 +30,14 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
+from rdfcrawl.harvest.datasets import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND
-from rdfcrawl.harvest.native import catalogue
 from rdfcrawl.harvest.options import ObeyRobots
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.run_state import RunState
-from rdfcrawl.harvest.tasks import has_moved, is_named, read_task
+from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.tasks.source import SourceTask
 
@@ -45,22 +46,21 @@ if TYPE_CHECKING:
 
     from rdfcrawl.catalogs.ckan.outcome import CkanOutcome
     from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.records import Document, HarvestedPart
 
-# Tables of a portal, or of the part of it that is wanted (`_key_of`).
+# Tables of a portal, or of a part of a portal (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
 _SUCCESS: Final = "success"  # `FinishedHarvest`
 _KNOWN: Final = "known"  # id -> name
 _MET: Final = "met"  # in a run: id, and "name " + name
 _AT_ONCE: Final = 1000
-_KINDS: Final = {TargetKind.DUMP: Kind.DUMP, TargetKind.SITEMAP: Kind.SITEMAP}
+_NOT_FIRST: Final = frozenset({CkanStep.SHOW, CkanStep.CONFIRM})
+_SOURCES: Final = {TargetKind.SPARQL: Kind.SPARQL, TargetKind.SITEMAP: Kind.SITEMAP}
 
 
 def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
-    """Yield portals and their keys.
-
-    A key for all is one for those that are named, wherever they redirect to.
-    """
+    """Yield portals and their keys; a general key is one for each named portal."""
     for url, key in context.options.ckan_keys:
         if url:
             yield url, key
@@ -72,12 +72,7 @@ def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedHarvest:
-    """A harvest of a portal that has succeeded.
-
-    Attributes:
-        began_ms: when it began, Unix time in milliseconds.
-        newest: latest change that it has seen.
-    """
+    """A successful harvest of a portal: its begin, and the newest change in it."""
 
     began_ms: int
     newest: str = ""
@@ -93,23 +88,19 @@ class CkanHarvester:
         self._keys = tuple(_keys(context))
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that the harvest of a portal begins with."""
+        """Return the first record of the harvest of a portal."""
         task = SourceTask(self._context.run, is_named)
         return Record(portal_url(url), Kind.CKAN, task=task)
 
     def ignores_robots(self, record: Record) -> bool:
-        """Return whether robots.txt does not count for the API of a portal.
+        """Return whether the API of a portal is requested despite robots.txt.
 
-        CKAN's own robots.txt forbids the API that it has for programs: `CKAN_ROBOTS`
-        decides whether that is obeyed.
+        CKAN's own robots.txt forbids the API, which is made for programs.
         """
-        match self._context.options.ckan_robots:
-            case ObeyRobots.ALWAYS:
-                return False
-            case ObeyRobots.NEVER:
-                return True
-            case _:
-                return is_named(record)
+        obeyed = self._context.options.ckan_robots
+        if obeyed is ObeyRobots.DISCOVERED:
+            return read_task(record).is_named
+        return obeyed is ObeyRobots.NEVER
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request of a page."""
@@ -118,7 +109,7 @@ class CkanHarvester:
         return HttpRequest(url=request.url, headers=request.headers, data=request.body)
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
-        """Yield the datasets of a page, and tombstones for those that are gone."""
+        """Yield the datasets of a page, and tombstones of deleted datasets."""
         if has_moved(document):
             yield document.harvested()
             return
@@ -136,7 +127,7 @@ class CkanHarvester:
             return
         found = NOTHING_FOUND
         if not await self._store.size(_key_of(portal), _KNOWN):
-            found = await catalogue(portal, document, self._context)
+            found = await self._native_catalogue(portal, document)
         for follow_up in found.follow_ups:
             yield follow_up
         faults = [*document.faults, *found.faults]
@@ -144,10 +135,26 @@ class CkanHarvester:
             faults += log.all()  # else it is known why there is no answer
         yield document.harvested(faults=faults)
 
+    async def _native_catalogue(
+        self, portal: PortalAddress, document: Document
+    ) -> Discovery:
+        """Return the first page of the DCAT of a portal whose API refuses requests.
+
+        Its formats are tried one after the other; a format leads to its further pages.
+
+        Source: the documentation of ckanext-dcat, "RDF endpoints".
+        """
+        step = read_task(document.record).payload
+        if isinstance(step, CkanTask) and step.step in _NOT_FIRST:
+            return NOTHING_FOUND  # the portal has answered before
+        formats = DatasetAccess(AccessMethod.DUMP, (portal.catalogue_urls,))
+        known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
+        return await self._context.datasets.register(known, document)
+
     async def _outcome(
         self, document: Document, portal: PortalAddress, log: FaultLog
     ) -> CkanOutcome | None:
-        """Return what a response means; None if it gives nothing."""
+        """Return the outcome of a response; None if the response is useless."""
         try:
             task = await self._task(document.record)
             return await self._advance(task, document, portal, log)
@@ -156,19 +163,18 @@ class CkanHarvester:
             return None
 
     async def _task(self, record: Record) -> CkanTask:
-        """Return what a record is to do; the first one follows from the last run.
+        """Return the task of a record; the first task depends on the last run.
 
-        It is decided once: if the record is done again, as its statements were lost,
-        what was remembered meanwhile must not make it leave them out.
+        The first task is decided once: if its statements were lost and the record is
+        done again, newer memories must not leave the statements out.
         """
         task = read_task(record)
         if isinstance(task.payload, CkanTask):
             return task.payload
         portal = self._portal(record)
         source = _key_of(portal)
-        success = await self._run_state.before(source, _SUCCESS)
         since = ""
-        if success:
+        if success := await self._run_state.before(source, _SUCCESS):
             last = decode(success, FinishedHarvest)
             since = since_for_next(last.began_ms, last.newest)
         first = first_task(
@@ -188,14 +194,12 @@ class CkanHarvester:
         if not read_task(record).is_named:
             return PortalAddress(url=front)
         key = next((key for url, key in self._keys if _is_within(front, url)), "")
-        scope = WHOLE
-        if arguments.organization or arguments.group or arguments.q or arguments.fq:
-            scope = PortalScope(
-                organization=arguments.organization,
-                group=arguments.group,
-                q=arguments.q,
-                fq=arguments.fq,
-            )
+        scope = PortalScope(
+            organization=arguments.organization,
+            group=arguments.group,
+            q=arguments.q,
+            fq=arguments.fq,
+        )
         return PortalAddress(url=front, scope=scope, key=key)
 
     async def _advance(
@@ -220,7 +224,7 @@ class CkanHarvester:
         portal: PortalAddress,
         log: FaultLog,
     ) -> AsyncIterator[FollowUp]:
-        """Remember what a page has, and yield the tasks that follow."""
+        """Remember the content of a page, and yield the tasks that follow."""
         try:
             await self._remember(outcome, document, portal)
             tasks = list(outcome.tasks)
@@ -255,7 +259,7 @@ class CkanHarvester:
         await store.claim(source, state, "began", started_ms)
 
     async def _end(self, document: Document, portal: PortalAddress) -> None:
-        """Remember that all of a portal was harvested, and what changed last."""
+        """Remember that the whole portal was harvested, with its newest change."""
         source, state = _key_of(portal), self._run_state.table(_STATE)
         started_ms = str(document.response.started_ms)
         began_ms = await self._store.claim(source, state, "began", started_ms)
@@ -266,7 +270,7 @@ class CkanHarvester:
     async def _confirmations(
         self, listing: DatasetListing, portal: PortalAddress
     ) -> Iterable[CkanTask]:
-        """Return tasks that ask for each dataset which a complete listing lacks."""
+        """Return tasks that request the datasets which a complete listing lacks."""
         source = _key_of(portal)
         is_sweep = listing is DatasetListing.SWEEP
         ids = set[str]()  # as a table's entries may come twice
@@ -286,7 +290,7 @@ class CkanHarvester:
         """Return the ids of remembered datasets that this run did not meet.
 
         Raises:
-            SourceFault: there are too many.
+            SourceFault: too many are missing.
         """
         met = self._run_state.table(_MET)
         missing: list[str] = []
@@ -295,11 +299,8 @@ class CkanHarvester:
         async def look_up() -> None:
             keys = [each if is_sweep else f"name {name}" for each, name in batch]
             marks = await self._store.get_many(source, met, keys)
-            missing.extend(
-                each
-                for (each, _), mark in zip(batch, marks, strict=True)
-                if mark is None
-            )
+            pairs = zip(batch, marks, strict=True)
+            missing.extend(each for (each, _), mark in pairs if mark is None)
             check_missing(n_missing=len(missing), n_known=n_known)
             batch.clear()
 
@@ -312,10 +313,7 @@ class CkanHarvester:
 
 
 def _key_of(portal: PortalAddress) -> str:
-    """Return what names a portal on the store: with what is wanted of it.
-
-    What another part of it had, or all of it, says nothing of what this part has.
-    """
+    """Return the key of a portal in the state store; each scope has its own."""
     scope = portal.scope
     if scope.is_whole:
         return portal.url
@@ -340,7 +338,7 @@ def _documents(
 async def _dataset(
     content: dict[str, Any], url: str, record: Record, portal: PortalAddress
 ) -> AsyncIterator[HarvestedPart]:
-    """Yield what a portal says of a dataset, and what the dataset distributes."""
+    """Yield the statements about a dataset, and records for its distributions."""
     log = FaultLog()
     statements = iter_statements(content, portal, log)
     async for part in iter_quads(statements, url, log):
@@ -357,7 +355,7 @@ def _page(
     portal: PortalAddress,
     log: FaultLog,
 ) -> Document:
-    """Return a page itself; the one that tells of the portal is its catalogue."""
+    """Return the document of a page; the response about the portal is a catalogue."""
     # What the status means is known by now.
     faults = [] if document.status else list(document.faults)
     if document.status or not faults:
@@ -383,15 +381,15 @@ def _follow_up(record: Record, step: CkanTask) -> FollowUp:
 
 
 def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:
-    depth, run = portal.depth + 1, read_task(portal).run
-    if kind is TargetKind.SPARQL:
-        return Record(url, Kind.SPARQL, depth, parent, task=SourceTask(run))
-    if kind is TargetKind.SITEMAP:
-        return Record(url, Kind.SITEMAP, depth, parent, task=SourceTask(run))
-    return Record(url, _KINDS.get(kind, Kind.PAGE), depth, parent)
+    depth = portal.depth + 1
+    if kind in _SOURCES:
+        task = SourceTask(read_task(portal).run)
+        return Record(url, _SOURCES[kind], depth, parent, task=task)
+    is_dump = kind is TargetKind.DUMP
+    return Record(url, Kind.DUMP if is_dump else Kind.PAGE, depth, parent)
 
 
 def _is_within(portal: str, url: str) -> bool:
-    """Tell whether a key for a URL is one for a portal; one without URL is for all."""
+    """Return whether a key for a URL, or for all if that is empty, fits a portal."""
     url = url.rstrip("/")
     return not url or portal == url or portal.startswith(f"{url}/")

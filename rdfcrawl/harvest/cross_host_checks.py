@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.harvest.dataset import KnownDataset
+from rdfcrawl.harvest.datasets import KnownDataset
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
     CrossHostStatement,

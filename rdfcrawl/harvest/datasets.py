@@ -1,12 +1,12 @@
-"""The registry of datasets: each is taken once, by the best way that is known.
+"""The registry of datasets: each is fetched once, by the best known access method.
 
-It is fed by all that describes datasets: sitemaps, VoID, DCAT, service descriptions.
-The ways that are named first count; where one fails, the next is taken.
+Sitemaps, VoID, DCAT and service descriptions feed the registry. The access methods of
+the first description count; where one fails, the next is tried.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
@@ -16,12 +16,16 @@ from rdfcrawl.catalogs.access import ways_by_dataset
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
-from rdfcrawl.harvest.dataset import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import FollowUp, Kind, Record
-from rdfcrawl.sitemaps.access import AccessMethod, choose_way, place_of
+from rdfcrawl.sitemaps.access import (
+    AccessMethod,
+    DatasetAccess,
+    choose_way,
+    place_of,
+)
 from rdfcrawl.sitemaps.addresses import may_list
-from rdfcrawl.sitemaps.semantic import UriPrefix
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
@@ -33,11 +37,10 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.access import DatasetDescriptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.access import DatasetAccess
     from rdfcrawl.uri.hosts import HostNames
 
 _DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
-_SERVED: Final = "datasets"  # of a file or an endpoint: those that it has data of
+_SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
 _MAX_FAILED: Final = 100_000  # that no dataset has named so far
@@ -49,8 +52,31 @@ _WHOLE: Final = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDataset:
+    """A dataset as kept in the state store.
+
+    Attributes:
+        name: IRI.
+        ways: access methods for all of the data, in the order to try.
+        prefixes: of URIs that resolve to descriptions of parts of the data.
+        samples: URIs in the dataset, whose pages are compared with the dump.
+    """
+
+    name: str
+    ways: tuple[DatasetAccess, ...]
+    prefixes: tuple[UriPrefix, ...] = ()
+    samples: tuple[str, ...] = ()
+
+    @property
+    def slicing(self) -> Slicing:
+        """Slicing of a dump into descriptions; CBD unless a prefix declares another."""
+        declared = (prefix.slicing for prefix in self.prefixes)
+        return next((each for each in declared if each), Slicing.CBD)
+
+
 class DatasetRegistry:
-    """The datasets that are known, shared by all workers of a crawl."""
+    """The known datasets, shared by all workers of a crawl."""
 
     def __init__(self, session: CrawlSession) -> None:
         self._session = session
@@ -74,15 +100,15 @@ class DatasetRegistry:
     async def register(
         self, dataset: KnownDataset, document: Document, *, is_service: bool = False
     ) -> Discovery:
-        """Return the records by which a dataset is taken.
+        """Return the records that fetch a dataset.
 
-        If it is taken already, they are the same again, and the frontier has them. A
-        further way that its own site names later is taken when those before failed.
+        For a known dataset these are the same records again, which the frontier has. An
+        access method that the dataset's own site names later is tried after the others.
 
         Args:
             dataset: as it is known now.
-            document: that describes it.
-            is_service: it is no dataset, but a service that somebody describes.
+            document: with the description.
+            is_service: the description is that of a service without a dataset.
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
@@ -99,11 +125,11 @@ class DatasetRegistry:
         return await self._take(dataset, document, document.record.depth + 1)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
-        """Return what to ask for instead of a file that did not give what it should.
+        """Return the records to fetch instead of a deficient file.
 
         Args:
-            document: that came of the file; each of its datasets has a fault.
-            lack: what is wrong with it.
+            document: of the file; takes a fault for each of its datasets.
+            lack: the deficiency.
         """
         record = document.record
         url = record.chain[0] if record.chain else record.url
@@ -113,12 +139,12 @@ class DatasetRegistry:
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
     ) -> Discovery:
-        """Return what to ask for instead of an endpoint that did not give all.
+        """Return the records to fetch instead of a deficient endpoint.
 
         Args:
-            document: an answer of it; each of its datasets has a fault.
-            graphs: that were wanted, see `DatasetAccess.graphs`.
-            lack: what is wrong.
+            document: a response; takes a fault for each dataset of the endpoint.
+            graphs: requested ones, see `DatasetAccess.graphs`.
+            lack: the deficiency.
         """
         place = place_of(document.record.url, graphs)
         return await self._instead_of(place, document, lack, "")
@@ -126,10 +152,10 @@ class DatasetRegistry:
     async def _instead_of(
         self, place: str, document: Document, lack: str, own: str
     ) -> Discovery:
-        """Return what to ask for instead of a place of data that has failed.
+        """Return the records to fetch instead of a failed place of data.
 
-        It is noted as failed, and then looked up whose it is; who describes a dataset
-        does it the other way round: so one of them finds the other.
+        The failure is noted before the datasets of the place are looked up; `register`
+        does both the other way round: so one of them finds the other.
         """
         is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
         if is_noted:
@@ -158,7 +184,7 @@ class DatasetRegistry:
         return discovery
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
-        """Tell whether all that is known behind an endpoint is taken another way."""
+        """Return whether every dataset of an endpoint is fetched in another way."""
         names = [name async for name, _ in self._store.entries(endpoint, _SERVED)]
         for name in names:
             dataset = await self.known(name)
@@ -175,17 +201,14 @@ class DatasetRegistry:
         return decode(text, KnownDataset) if text else None
 
     async def way_taken(self, name: str) -> int | None:
-        """Return which of the ways to a dataset is taken, as an index.
-
-        That is their number if all have failed.
-        """
+        """Return the index of the access method in use; their number if all failed."""
         text = await self._store.get(name, _DATASET, "way")
         return None if text is None else int(text)
 
     # -- ways ------------------------------------------------------------------------
 
     async def _note_places(self, dataset: KnownDataset, text: str) -> None:
-        """Note whose the places of the data are, once for each form of a dataset."""
+        """Note the dataset of each place of data, once for each form of a dataset."""
         form = blake2b(text.encode(), digest_size=8).hexdigest()
         if await self._store.get(dataset.name, _DATASET, "noted") == form:
             return
@@ -204,17 +227,17 @@ class DatasetRegistry:
         *,
         has_failed: bool = False,
     ) -> Discovery:
-        """Return the records of the best way to a dataset, and remember it.
+        """Return the records of the best access method, and remember the method.
 
-        All of it may be done again, and comes to the same: what has failed is noted
-        before. What fails while it is done, another worker may have found too early
-        to see what is remembered here; so it is looked for once more.
+        Repetition gives the same result, as failures are noted before. Another worker
+        may find a failure meanwhile, too early to see the method that is remembered
+        here; so failures are looked up once more.
 
         Args:
             dataset: as it is known now.
-            document: that describes it, or that did not give what it should.
+            document: with the description, or deficient.
             depth: of the records.
-            has_failed: the document is a place of its data that has failed.
+            has_failed: the document is a failed place of data.
         """
         prefixes = [prefix.url for prefix in dataset.prefixes]
         usable = await self._usable(dataset, document, depth)
@@ -239,7 +262,7 @@ class DatasetRegistry:
         return discovery + found(*records)
 
     async def _uncover(self, prefixes: list[str]) -> Discovery:
-        """Have crawled after all what a dataset stood for."""
+        """Release the URLs below the prefixes of a dataset that cannot be fetched."""
         if await self._session.uncover(prefixes):
             return NOTHING_FOUND
         detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
@@ -249,7 +272,7 @@ class DatasetRegistry:
     async def _usable(
         self, dataset: KnownDataset, document: Document, depth: int
     ) -> frozenset[str]:
-        """Return the places of data that have not failed and that the crawl may ask."""
+        """Return the places of data that have not failed and that the crawl wants."""
         places = {
             way.place_of(url): url
             for way in dataset.ways
@@ -275,9 +298,7 @@ class DatasetRegistry:
     ) -> list[FollowUp]:
         parent = document.record.url
         if way.way is AccessMethod.PREFIX:
-            records = [
-                Record(part[0], depth=depth, parent=parent) for part in way.parts
-            ]
+            records = [Record(x[0], depth=depth, parent=parent) for x in way.parts]
             return [FollowUp(record, is_part_of_source=True) for record in records]
         chosen = [
             next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
@@ -299,9 +320,9 @@ class DatasetRegistry:
 def _merged(
     known: KnownDataset, other: KnownDataset, document: Document
 ) -> KnownDataset:
-    """Return a dataset with the kinds of ways that a later description adds.
+    """Return a dataset with the kinds of access that a later description adds.
 
-    It is heard if it is of the site of the dataset, or of a way to it.
+    The description counts if it is of the site of the dataset, or of its data.
     """
     sites = {site_of(url) for way in known.ways for part in way.parts for url in part}
     if site_of(document.url) not in {*sites, site_of(known.name)}:
@@ -317,11 +338,11 @@ def _believed(
     document: Document,
     trust: HostNames,
 ) -> tuple[UriPrefix, ...]:
-    """Return the URI spaces that a dataset is believed to have.
+    """Return the credible URI spaces of a dataset.
 
-    They are of the site that the dataset is on and that says so: or else anybody
-    could keep a site from being crawled. Its files may lie on its FTP server, and
-    where the operator trusts them.
+    Document, data and URI space have to be of one site, or anybody could keep a site
+    from being crawled. Files may also be on the site's FTP server, and on hosts that
+    the operator trusts.
     """
     places = {url for way in ways for part in way.parts for url in part}
     sites = {

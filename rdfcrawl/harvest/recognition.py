@@ -1,8 +1,4 @@
-"""Recognition of sources in ordinary documents.
-
-Nothing is requested to find out: a response that was fetched anyway shows a source, or
-it does not.
-"""
+"""Recognition of sources in ordinary documents; nothing is requested to find out."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ class RecognizedSources:
         self._datasets = context.datasets
 
     async def find(self, document: Document) -> Discovery:
-        """Return the sources behind a document, but for those that dumps replace."""
+        """Return the sources behind a document, except those that dumps replace."""
         response = document.response
         may_name_lists = response.http_links or "html" in (
             response.media_type or "html"
@@ -66,18 +62,15 @@ class RecognizedSources:
         return found(*follow_ups)
 
     async def _is_taken(self, record: Record) -> bool:
-        """Return whether all datasets of an endpoint are taken in another way."""
+        """Return whether every dataset of an endpoint is fetched in another way."""
         is_endpoint = record.kind is Kind.SPARQL
         return is_endpoint and await self._datasets.is_taken_otherwise(record.url)
 
 
 def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
-    """Yield the kinds and URLs of the sources that a response shows.
+    """Yield kinds and URLs of the sources that a response with its body shows.
 
-    Statements about endpoints are the registry's (`datasets`).
-
-    Args:
-        document: fetched, its body not yet freed.
+    Statements about endpoints are the business of the registry (`datasets`).
     """
     response = document.response
     if response.error_body:

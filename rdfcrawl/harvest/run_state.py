@@ -1,4 +1,4 @@
-"""What a source keeps from one run of a crawl for the next one."""
+"""Values of a source that one run of a crawl keeps for the next one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ class RunState:
     """Values that one run leaves to the next.
 
     A record may be done once more after it has put its value, as a worker died before
-    its statements were safe. It must find what it found the first time: so the value
-    of the run itself and that of the run before are both kept.
-
-    Args:
-        store: of the crawl.
-        run: that is under way.
+    its statements were safe. It must find what it found the first time: so the values
+    of this run and of the run before are both kept.
     """
 
     def __init__(self, store: StateStore, run: int) -> None:
@@ -29,21 +25,15 @@ class RunState:
         self._run = run
 
     async def before(self, source: str, table: str) -> str:
-        """Return what the last run but this one has put; empty if none has."""
+        """Return the value of the last run but this one; empty if there is none."""
         for text in await self._store.get_many(source, table, ("last", "before")):
             run, _, value = (text or "").partition(" ")
             if run and int(run) < self._run:
                 return value
         return ""
 
-    async def now(self, source: str, table: str) -> str:
-        """Return what this run has put; empty if it has put nothing."""
-        text = await self._store.get(source, table, "last") or ""
-        run, _, value = text.partition(" ")
-        return value if run == str(self._run) else ""
-
     async def put(self, source: str, table: str, value: str) -> None:
-        """Leave a value for the next run; another one of this run is replaced."""
+        """Set the value of this run."""
         last = await self._store.get(source, table, "last")
         entries = {"last": f"{self._run} {value}"}
         if last and int(last.partition(" ")[0]) < self._run:
@@ -51,11 +41,11 @@ class RunState:
         await self._store.put(source, table, entries)
 
     def table(self, name: str) -> str:
-        """Return the name of a table that holds for this run alone."""
+        """Return the name of a table for this run alone."""
         return f"{name} {self._run}"
 
     async def begin(self, source: str, tables: Iterable[str]) -> None:
-        """Forget what tables of other runs hold; to be called as a run begins."""
+        """Clear the tables of other runs, at the begin of this run."""
         own = str(self._run)
         await self._store.put(source, _RUNS, {own: ""})
         runs = {run async for run, _ in self._store.entries(source, _RUNS)} - {own}

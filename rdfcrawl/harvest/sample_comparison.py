@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.frontier.state_store import StateStore
-    from rdfcrawl.harvest.dataset import KnownDataset
-    from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.datasets import DatasetRegistry, KnownDataset
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.samples import SampleDifference
     from rdfcrawl.tasks.pages import DumpPart

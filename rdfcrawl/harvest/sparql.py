@@ -1,7 +1,7 @@
-"""SPARQL endpoints as a source: each page of rows, and each question, is a record.
+"""SPARQL endpoints as a source: each request is a record.
 
-What is asked next follows from the answer alone (`catalogs.sparql`), so that any worker
-can go on, and a crash costs one request.
+The next requests follow from the response alone (`catalogs.sparql`), so that any worker
+can continue, and a crash costs one request.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
-from rdfcrawl.records import (
-    FollowUp,
-    Kind,
-    LinkedIris,
-    Record,
-    Urgency,
-)
+from rdfcrawl.records import FollowUp, Kind, LinkedIris, Record, Urgency
 from rdfcrawl.sitemaps.access import DEFAULT_GRAPH
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 from rdfcrawl.tasks.source import Payload, SourceTask
@@ -59,19 +53,19 @@ _FAILURES: Final = {
     Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
     Reason.HOST_BUSY: SparqlFailure.BUSY,
 }
-# By the second one Virtuoso says that it has stopped early.
+# The second one is how Virtuoso says that it has stopped early.
 _KEPT_HEADERS: Final = ("server", "x-sql-state")
 _LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
 _find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
 _host = re.compile(rb"[a-z]+://[^/:>]*").match
 _MAX_HOSTS: Final = 10_000
 
-# Tables of an endpoint, or of what is wanted of it (`_key_of`).
+# Tables of an endpoint and the settings of its harvest (`_key_of`).
 _ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
 _OPEN: Final = "open"  # in a run: tasks that were queued
 _DONE: Final = "done"  # in a run: tasks that were done
 _STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
-_FAILED: Final = "failed"  # in a run: tasks that failed since one was borne
+_FAILED: Final = "failed"  # in a run: tasks that failed since the last success
 _SUSPICIOUS: Final = 20  # tasks in a row that fail
 
 
@@ -85,7 +79,7 @@ class SparqlHarvester:
         self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that the harvest of an endpoint begins with."""
+        """Return the first record of the harvest of an endpoint."""
         return Record(url, Kind.SPARQL, task=SourceTask(self._context.run, is_named))
 
     def ignores_robots(self, _record: Record) -> bool:
@@ -95,14 +89,12 @@ class SparqlHarvester:
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request of a task."""
         harvest = self._harvest(record)
-        step = _step_of(harvest, record)
-        key, state = self._key_of(record), self._run_state.table(_STATE)
-        if await self._store.get(key, state, "by_post"):
-            harvest = EndpointPlan(
-                record.url, replace(harvest.settings, max_get_chars=0)
-            )
+        step, settings = _step_of(harvest, record), harvest.settings
+        if await self._noted(record, "by_post"):
+            settings = replace(settings, max_get_chars=0)
+            harvest = EndpointPlan(record.url, settings)
         if isinstance(step, SparqlPing):
-            length = harvest.settings.max_get_chars
+            length = settings.max_get_chars
             request = query_request(
                 record.url, "ASK { }", ACCEPT_TABLE, max_get_chars=length
             )
@@ -120,8 +112,8 @@ class SparqlHarvester:
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the response, with the statements in it.
 
-        After the last response come tombstones for those of earlier runs that no
-        response of this one has replaced.
+        After the last response come tombstones for the responses of earlier runs that
+        no response of this run has replaced.
         """
         if has_moved(document):
             yield document.harvested()
@@ -138,7 +130,7 @@ class SparqlHarvester:
             yield each
 
     def _read_document(self, document: Document, step: SparqlTask) -> Document:
-        """Return a response with statements; how far it was read tells its parts."""
+        """Return the document of a response with statements."""
         reading = self._harvest(document.record).read(_untried(step), _answer(document))
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
         url = _name(document.record)
@@ -148,12 +140,11 @@ class SparqlHarvester:
     async def _without_content(
         self, document: Document, step: SparqlTask | SparqlPing
     ) -> Discovery:
-        """Return what follows from a response that has no statements."""
+        """Return what follows from a response without statements."""
         if isinstance(step, SparqlPing):
             return await self._pinged(document, step)
         if _is_refused_by_get(document):
-            key, state = self._key_of(document.record), self._run_state.table(_STATE)
-            await self._store.put(key, state, {"by_post": "1"})
+            await self._note(document.record, "by_post")
             result = SparqlResult(step, document.url, document.faults)
             return await self._take(document, result, SparqlOutcome(again=True))
         harvest = self._harvest(document.record)
@@ -163,7 +154,7 @@ class SparqlHarvester:
         return Discovery(faults=tuple(faults)) + found
 
     def _harvest(self, record: Record) -> EndpointPlan:
-        """Return the plan of an endpoint; what the operator wants of the one he named.
+        """Return the plan of an endpoint, by the arguments if the operator named it.
 
         The URL of the endpoint names the document that describes it, and not its
         default graph.
@@ -209,8 +200,7 @@ class SparqlHarvester:
                 yield LinkedIris(frozenset(links))
             yield chunk
         if result.n_quads:
-            key, state = self._key_of(document.record), self._run_state.table(_STATE)
-            await self._store.put(key, state, {"has_data": "1"})
+            await self._note(document.record, "has_data")
         checks = _checks(document.record, result.url, reading.outcome)
         if text := "".join(checks).encode():
             result.n_quads += text.count(b"\n")
@@ -225,9 +215,9 @@ class SparqlHarvester:
     async def _take(
         self, document: Document, result: SparqlResult, outcome: SparqlOutcome
     ) -> Discovery:
-        """Remember what a response gave, and return the tasks that follow."""
+        """Remember the result of a response, and return the tasks that follow."""
         record, step = document.record, result.step
-        key, state = self._key_of(record), self._run_state.table(_STATE)
+        key = self._key_of(record)
         if read_task(record).payload is None:
             await self._run_state.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
         steps: list[SparqlTask | SparqlPing] = []
@@ -235,14 +225,14 @@ class SparqlHarvester:
         if outcome.again and step.n_tries < _MOST_TRIES:
             steps.append(replace(step, n_tries=step.n_tries + 1))
         elif outcome.again or (
-            outcome.failure and await self._store.get(key, state, "is_dead")
+            outcome.failure and await self._noted(record, "is_dead")
         ):
             harvest = self._harvest(record)
             outcome, closed = harvest.failed(_untried(step), SparqlFailure.CLOSED)
         steps += outcome.tasks
         steps += await self._doubts(record, outcome)
         if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
-            await self._store.put(key, state, {"is_lossy": "1"})
+            await self._note(record, "is_lossy")
         if result.n_quads:
             run = str(self._context.run)
             await self._store.put(key, _ANSWERS, {result.url: run})
@@ -252,7 +242,7 @@ class SparqlHarvester:
         return Discovery(following, tuple(closed)) + instead
 
     async def _conclude(self, document: Document, *, is_closed: bool) -> Discovery:
-        """Return other ways to the data, if an endpoint did not give what it should."""
+        """Return other access to the data, if an endpoint is deficient."""
         record = document.record
         lack = "closed" if is_closed else await self._lack(record)
         if not lack:
@@ -262,31 +252,24 @@ class SparqlHarvester:
         )
 
     async def _lack(self, record: Record) -> str:
-        """Return what was not had of an endpoint, when all of its tasks are done.
+        """Return the deficiency of an endpoint, when all of its tasks are done.
 
-        What the operator wants of an endpoint may be any part of it.
+        A part that the operator chose is not compared with the dataset.
         """
         wanted = self._harvest(record).settings
         is_part = wanted.mode != "all" or wanted.include or wanted.exclude
         if read_task(record).is_named and is_part:
             return ""
-        key = self._key_of(record)
-        n_done = await self._store.size(
-            key, self._run_state.table(_DONE)
-        )  # before `open`
-        if n_done != await self._store.size(key, self._run_state.table(_OPEN)):
+        if not await self._is_finished(record):
             return ""
-        state = self._run_state.table(_STATE)
-        keys = ("is_lossy", "has_data")
-        is_lossy, has_data = await self._store.get_many(key, state, keys)
-        if has_data is None:
+        if not await self._noted(record, "has_data"):
             return "no statements"
-        return "cut" if is_lossy else ""
+        return "cut" if await self._noted(record, "is_lossy") else ""
 
     async def _following(
         self, record: Record, key: str, steps: Sequence[SparqlTask | SparqlPing]
     ) -> tuple[FollowUp, ...]:
-        """Return the records of steps, and note that the one of a record is done."""
+        """Return the records of steps, and note that the step of a record is done."""
         own = _mark(read_task(record).payload)
         opened = dict.fromkeys([own, *map(_mark, steps)], "")
         await self._store.put(key, self._run_state.table(_OPEN), opened)
@@ -296,13 +279,11 @@ class SparqlHarvester:
     # -- an endpoint that is not there any more ----------------------------------------
 
     async def _doubts(self, record: Record, outcome: SparqlOutcome) -> list[SparqlPing]:
-        """Return a task that asks whether an endpoint that bears nothing is there.
+        """Return a task that tests whether an endpoint still exists.
 
-        What is too much for it becomes smaller tasks: of one that is not there any
-        more these would never come to an end.
+        A failed task becomes smaller tasks: without an endpoint there would be no end.
         """
-        key = self._key_of(record)
-        failed, state = self._run_state.table(_FAILED), self._run_state.table(_STATE)
+        key, failed = self._key_of(record), self._run_state.table(_FAILED)
         if outcome.again:
             return []
         if not outcome.failure:
@@ -312,42 +293,37 @@ class SparqlHarvester:
         await self._store.put(key, failed, {own: ""})
         if await self._store.size(key, failed) < _SUSPICIOUS:
             return []
-        return [SparqlPing(int(await self._store.get(key, state, "pings") or 0))]
+        return [SparqlPing(int(await self._noted(record, "pings") or 0))]
 
     async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
-        key, state = self._key_of(document.record), self._run_state.table(_STATE)
-        answer = _answer(document)
+        record, answer = document.record, _answer(document)
+        key = self._key_of(record)
         is_there = (
             body_of(document.response) is not None
             and judge(answer) is None
             and b"<html" not in answer.body.head()[:1_000].lower()
         )
         if is_there:
-            await self._store.put(key, state, {"pings": str(ping.number + 1)})
+            await self._note(record, "pings", str(ping.number + 1))
             await self._store.clear(key, self._run_state.table(_FAILED))
         else:
-            await self._store.put(key, state, {"is_dead": "1"})
-        await self._following(document.record, key, ())
+            await self._note(record, "is_dead")
+        await self._following(record, key, ())
         return await self._conclude(document, is_closed=False)
 
     # -- what earlier runs have left ---------------------------------------------------
 
     async def _replaced(self, document: Document) -> AsyncIterator[Document]:
-        """Yield tombstones when all is done and nothing is missing.
+        """Yield tombstones for responses of earlier runs, when nothing is missing.
 
-        Other answers have other names, as what is asked for depends on what there is.
+        Their names depend on the requests, and these on the data of the time.
         """
-        key, run = self._key_of(document.record), str(self._context.run)
-        n_done = await self._store.size(
-            key, self._run_state.table(_DONE)
-        )  # before `open`
-        if not self._context.run or n_done != await self._store.size(
-            key, self._run_state.table(_OPEN)
-        ):
+        record, run = document.record, str(self._context.run)
+        if not self._context.run or not await self._is_finished(record):
             return
-        state = await self._store.get(key, self._run_state.table(_STATE), "is_lossy")
-        if state is not None:
+        if await self._noted(record, "is_lossy"):
             return
+        key = self._key_of(record)
         forgotten = []
         async for url, when in self._store.entries(key, _ANSWERS):
             if when in (run, f"gone {run}"):
@@ -360,17 +336,32 @@ class SparqlHarvester:
                 yield document.part(url, is_deleted=True)
         await self._store.drop(key, _ANSWERS, forgotten)
 
+    # -- state -----------------------------------------------------------------------
+
+    async def _note(self, record: Record, name: str, value: str = "1") -> None:
+        """Set a value for an endpoint in this run."""
+        state = self._run_state.table(_STATE)
+        await self._store.put(self._key_of(record), state, {name: value})
+
+    async def _noted(self, record: Record, name: str) -> str | None:
+        """Return a value for an endpoint in this run."""
+        state = self._run_state.table(_STATE)
+        return await self._store.get(self._key_of(record), state, name)
+
+    async def _is_finished(self, record: Record) -> bool:
+        """Return whether all tasks of an endpoint are done; done ones count first."""
+        key = self._key_of(record)
+        n_done = await self._store.size(key, self._run_state.table(_DONE))
+        return n_done == await self._store.size(key, self._run_state.table(_OPEN))
+
     def _key_of(self, record: Record) -> str:
-        """Return the key of an endpoint in the state store: with what is wanted."""
+        """Return the key of an endpoint and the scope of its harvest."""
         settings = self._harvest(record).settings
         wanted = (settings.mode, settings.query, settings.include, settings.exclude)
         return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"
 
     def _links_away(self, record: Record, chunk: bytes) -> set[bytes]:
-        """Return links to other hosts: what is on its own, the endpoint has told.
-
-        The hosts of its subjects are those that an endpoint has statements about.
-        """
+        """Return links to hosts that are not those of the endpoint's subjects."""
         hosts = self._hosts.setdefault(record.url, set())
         if len(hosts) < _MAX_HOSTS:
             hosts.update(_find_hosts(chunk))
@@ -383,14 +374,7 @@ class SparqlHarvester:
 
 @dataclass(slots=True)
 class SparqlResult:
-    """What a response to a step gave.
-
-    Attributes:
-        step: that was asked for.
-        url: of the document that the response is.
-        faults: all that was wrong.
-        n_quads: statements in it.
-    """
+    """The result of a step: URL, faults and number of statements of its document."""
 
     step: SparqlTask
     url: str
@@ -399,7 +383,7 @@ class SparqlResult:
 
 
 def _follow_up(record: Record, step: SparqlTask | SparqlPing) -> FollowUp:
-    """Return the record of a further step with the same endpoint."""
+    """Return the record of a further step for the same endpoint."""
     task = replace(read_task(record), payload=step)
     following = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
     is_ping = isinstance(step, SparqlPing)
@@ -408,25 +392,25 @@ def _follow_up(record: Record, step: SparqlTask | SparqlPing) -> FollowUp:
 
 
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
-    """Return the step that a record is, the first one if it does not say."""
+    """Return the step of a record, by default the first step."""
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
 
 
 def _untried(step: SparqlTask) -> SparqlTask:
-    """Return a step as the plan knows it: what follows was not put off."""
+    """Return a step without its number of tries, as the plan has it."""
     return replace(step, n_tries=0) if step.n_tries else step
 
 
 def _is_refused_by_get(document: Document) -> bool:
-    """Return whether an endpoint does not take a query within a URL."""
+    """Return whether an endpoint refuses queries in URLs."""
     if document.status not in _NOT_BY_GET:
         return False
     return document.response.requested[0] != document.record.url
 
 
 def _has_content(document: Document) -> bool:
-    """Return whether a response has something to be read: results, or an error."""
+    """Return whether a response has a body: results, or an error."""
     response = document.response
     has_body = body_of(response) is not None or bool(response.error_body)
     return bool(response.status) and has_body and not _is_refused_by_get(document)
@@ -443,7 +427,7 @@ def _answer(document: Document) -> SparqlAnswer:
 
 
 def _failure(document: Document) -> SparqlFailure:
-    """Return what it means for the plan that there was no answer."""
+    """Return the failure in terms of the plan."""
     for fault in document.faults:
         if fault.reason in _FAILURES:
             return _FAILURES[fault.reason]
@@ -472,14 +456,14 @@ def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSetti
 
 
 def _name(record: Record) -> str:
-    """Return the URL of the document that the answer to a task is."""
+    """Return the URL of the document of a response."""
     task = read_task(record)
     text = "" if task.payload is None else encode(task.payload, Payload)
     return f"{record.url}#answer-{_digest(' '.join((*task.graphs, text)))}"
 
 
 def _mark(step: Payload | None) -> str:
-    """Return what stands for a step in tables."""
+    """Return the digest that stands for a step in tables."""
     return _digest("" if step is None else encode(step, Payload))
 
 
@@ -488,7 +472,7 @@ def _digest(text: str) -> str:
 
 
 def _checks(record: Record, url: str, outcome: SparqlOutcome) -> Iterator[str]:
-    """Yield how many rows of a partition were read, and how many there should be."""
+    """Yield statements about the rows of each partition: read, and wanted."""
     graph = iri(graph_iri(url))
     for number, check in enumerate(outcome.checks):
         node = iri(f"{graph_iri(url)}.{number}")

@@ -1,4 +1,4 @@
-"""What the task of a record says, for those that harvest sources."""
+"""Tasks of records, as harvesters read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_task(record: Record) -> SourceTask:
-    """Return the task of a record; without one it is that of a first run.
+    """Return the task of a record; by default that of a first run.
 
     >>> from rdfcrawl.records import Kind, Record
     >>> read_task(Record("http://a.example/", Kind.CKAN, task=SourceTask(2))).run
@@ -20,12 +20,7 @@ def read_task(record: Record) -> SourceTask:
     return record.task if isinstance(record.task, SourceTask) else SourceTask(0)
 
 
-def is_named(record: Record) -> bool:
-    """Tell whether a record is of a source that the operator named."""
-    return read_task(record).is_named
-
-
 def has_moved(document: Document) -> bool:
-    """Tell whether an answer sends to another host, where its record is asked for."""
+    """Return whether a response redirects to another host, which is asked next."""
     is_redirect = 300 <= document.status < 400 and document.status != 304
     return is_redirect and not document.faults

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.harvest.dataset import KnownDataset
+    from rdfcrawl.harvest.datasets import KnownDataset
     from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _AT_ONCE: Final = 200  # descriptions

@@ -1,8 +1,8 @@
-"""ResourceSync as a source: resources that are kept equal to their source.
+"""ResourceSync as a source: a mirror of its resources.
 
-`finding` looks for a source, `lists` reads its documents and dumps, `work` does what
-they ask for, `resources` takes what they name one by one, `writer` what dumps have;
-`files` has the bytes, and `memory` what is known of it all.
+`source_finder` looks for a source, `document_reader` reads its documents and dumps,
+`step_runner` runs their steps, `resource_fetcher` takes single resources,
+`resource_writer` those of dumps; `files` has the bytes, `mirror_index` the state.
 """
 
 from __future__ import annotations

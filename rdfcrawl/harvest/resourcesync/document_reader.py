@@ -1,11 +1,11 @@
-"""The documents and dumps of a source: what they lead to is done, or queued."""
+"""Documents and dumps of a source: their steps are done or queued."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
@@ -29,18 +29,13 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
-    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, MirrorState
-    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sitemaps.resourcesync.mirror import MirrorState
 
 _PIECE_BYTES = 256 * 1024
 
 
 class DocumentReader:
-    """Reads documents and dumps.
-
-    Args:
-        writer: takes the resources of dumps.
-    """
+    """Reads documents and dumps; `writer` takes the resources of dumps."""
 
     def __init__(self, writer: ResourceWriter) -> None:
         self._writer = writer
@@ -48,7 +43,7 @@ class DocumentReader:
     async def read(
         self, page: SyncResponse, task: SyncTask
     ) -> AsyncIterator[Document | FollowUp]:
-        """Yield what a document says of resources, and then the document."""
+        """Yield the resources and follow-ups of a document, and then the document."""
         document = page.document
         memory = page.memory(task.source or source_id(document.url))
         source = page.source and await asyncio.to_thread(_unpacked, page)
@@ -57,7 +52,8 @@ class DocumentReader:
             state, has_some = await memory.state_of(task.run)
             if has_some and task.mode is SyncMode.SYNC:
                 task = replace(task, mode=SyncMode.AUDIT)
-            begin = partial(_follow, page, task, source, state)
+            charset, given = document.response.charset, _given(page, state)
+            begin = partial(follow, source, task, charset=charset, **given)
             work = StepRunner(page, task, memory, self._writer)
             async for each in work.do(begin):
                 yield each
@@ -74,12 +70,11 @@ class DocumentReader:
         """Yield the resources in a part of a dump, and then the part."""
         document = page.document
         memory = page.memory(task.source)
-        is_done = False
-        if page.is_whole and await self._is_sound(
-            page, ExpectedBytes.stated(task.hashes, task.length)
-        ):
+        is_done, source = False, page.source
+        fixity = ExpectedBytes.stated(task.hashes, task.length)
+        if source is not None and await self._is_sound(page, source, fixity):
             state, _ = await memory.state_of(task.run)
-            begin = partial(_unpack, page, task, state)
+            begin = partial(unpack, source, task, **_given(page, state))
             work = StepRunner(page, task, memory, self._writer)
             async for each in work.do(begin):
                 yield each
@@ -88,11 +83,13 @@ class DocumentReader:
             await _fall_back(page, task, memory)
         yield document
 
-    async def _is_sound(self, page: SyncResponse, fixity: ExpectedBytes) -> bool:
-        if page.source is None:
+    async def _is_sound(
+        self, page: SyncResponse, source: ByteSource, fixity: ExpectedBytes
+    ) -> bool:
+        if page.document.faults:
             return False
         try:
-            await asyncio.to_thread(check, page.source, fixity)
+            await asyncio.to_thread(check, source, fixity)
         except SourceFault as error:
             page.note(error)
             return False
@@ -100,49 +97,16 @@ class DocumentReader:
 
 
 async def _fall_back(page: SyncResponse, task: SyncTask, memory: MirrorIndex) -> None:
-    """Read the source by another way, if there is one."""
-    following = fallback(task)
-    if following is None:
-        return
-    url = (await memory.state()).url
-    if url:
+    """Queue the fallback for a source, if there is any."""
+    following, url = fallback(task), (await memory.state()).url
+    if following is not None and url:
         page.queue(url, following, Urgency.SOON)
 
 
-def _follow(
-    page: SyncResponse,
-    task: SyncTask,
-    source: ByteSource,
-    state: MirrorState,
-    lookup: Lookup,
-) -> Iterator[Step]:
-    return follow(
-        source,
-        task,
-        url=page.document.url,
-        log=page.log,
-        state=state,
-        lookup=lookup,
-        policy=page.policy(),
-        charset=page.document.response.charset,
-    )
-
-
-def _unpack(
-    page: SyncResponse, task: SyncTask, state: MirrorState, lookup: Lookup
-) -> Iterator[Step]:
-    source = page.source
-    if source is None:
-        return iter(())
-    return unpack(
-        source,
-        task,
-        url=page.document.url,
-        log=page.log,
-        state=state,
-        lookup=lookup,
-        policy=page.policy(),
-    )
+def _given(page: SyncResponse, state: MirrorState) -> dict[str, Any]:
+    """Return the arguments of `follow` and `unpack`, but for `lookup`."""
+    document, policy = page.document, page.policy()
+    return {"url": document.url, "log": page.log, "state": state, "policy": policy}
 
 
 def _unpacked(page: SyncResponse) -> ByteSource | None:
@@ -150,7 +114,7 @@ def _unpacked(page: SyncResponse) -> ByteSource | None:
 
 
 def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None:
-    """Return what a document says of itself; None if it is none of ResourceSync."""
+    """Return the heading of a document; None if it is none of ResourceSync."""
     if not source.can_reopen:
         return None
     reading = DocumentEntries(
@@ -160,13 +124,13 @@ def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None
 
 
 def _lines(heading: DocumentHeading | None, *, is_first: bool) -> Iterator[str]:
-    """Yield what a document says of itself, once for all of its pages."""
+    """Yield statements about a document, with its first page only."""
     if heading is not None and is_first:
         yield from describe_document(heading)
 
 
 def check(source: ByteSource, fixity: ExpectedBytes) -> None:
-    """Hold bytes against what was stated of them.
+    """Check bytes against their stated fixity.
 
     Raises:
         SourceFault: `BAD_FIXITY`.

@@ -1,9 +1,10 @@
-"""What an answer of ResourceSync leads to, by the task of its record."""
+"""The harvester of ResourceSync: dispatches responses by the tasks of their records."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
 from rdfcrawl.harvest.resourcesync.files import ResourceFiles
@@ -17,7 +18,6 @@ from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, FollowUp, Record
 
@@ -35,7 +35,7 @@ class ResourceSyncHarvester:
         self._finder = SourceFinder(self._lists)
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that synchronizing begins with."""
+        """Return the first record of a synchronization."""
         return root_of(url, self._context.run, is_named=is_named)
 
     def ignores_robots(self, _record: Record) -> bool:
@@ -43,17 +43,17 @@ class ResourceSyncHarvester:
         return False
 
     async def question(self, record: Record) -> HttpRequest | None:
-        """Ask for a resource as what it is said to be, and for the rest as it is."""
+        """Return a request for the stated media type of a resource; else None."""
         task = read_task(record).payload
         if not isinstance(task, SyncTask) or task.do is not SyncStep.GET:
             return None
         if not task.media_type:
             return None
-        # A resource is one representation: another one would not be what was hashed.
-        return self._resources.question(record.url, task)
+        # The hashes are of one representation: any other has other bytes.
+        return HttpRequest(url=record.url, accept=f"{task.media_type}, */*;q=0.1")
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
-        """Yield the resources that a response has, or whose deletion it tells."""
+        """Yield the new resources in a response, and tombstones of deleted ones."""
         page = SyncResponse(document.harvested(), context=self._context)
         async for each in self._harvest(page):
             if each is page.document:

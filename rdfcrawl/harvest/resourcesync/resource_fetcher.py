@@ -1,4 +1,4 @@
-"""ResourceFetcher that are asked for one by one: themselves, a mirror, or a patch."""
+"""Single requests for resources: the resource itself, a mirror, or a patch."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.resourcesync.document_reader import check
-from rdfcrawl.harvest.resourcesync.reading import is_rdf
+from rdfcrawl.harvest.resourcesync.response import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
@@ -30,32 +29,18 @@ _SHORT_BYTES: Final = 64 * 1024  # are hashed sooner than a thread takes over
 
 
 class ResourceFetcher:
-    """Takes resources that were asked for.
-
-    Args:
-        files: where their bytes are kept; None: they are not.
-    """
+    """Takes the responses to requests for resources; `files` keeps copies, if given."""
 
     def __init__(self, files: ResourceFiles | None) -> None:
         self._files = files
 
-    def question(self, url: str, task: SyncTask) -> HttpRequest:
-        """Return how a resource is asked for: as what its source says that it is.
-
-        What was hashed is one representation; another one of the same resource would
-        not be the same bytes.
-        """
-        media_type = task.media_type
-        accept = f"{media_type}, */*;q=0.1" if media_type else "*/*"
-        return HttpRequest(url=url, accept=accept)
-
     async def get(self, page: SyncResponse, task: SyncTask) -> AsyncIterator[Document]:
-        """Yield a resource, if it is still wanted and is what was stated."""
+        """Yield a resource that is still wanted and matches its stated fixity."""
         document = page.document
         version = version_of(task, page.asked)
         memory = page.memory(task.source)
         if await _is_settled(memory, version):
-            document.faults.clear()  # whatever it is now: a later word is known
+            document.faults.clear()  # a later version is known
             yield document
             return
         source = page.source
@@ -104,7 +89,7 @@ class ResourceFetcher:
     async def _is_kept(
         self, page: SyncResponse, version: StatedResource, source: ByteSource
     ) -> bool:
-        """Hold the bytes against what was stated, and keep them if they are right."""
+        """Check the bytes against the stated fixity; keep them and return True."""
         if page.document.faults:
             return False
         try:
@@ -136,13 +121,11 @@ class ResourceFetcher:
         version: StatedResource,
         memory: MirrorIndex,
     ) -> None:
-        """Ask somewhere else; at last, again in the next run of the crawl."""
-        following = next_attempt(task, page.asked)
-        if following is not None:
-            url, next_task = following
-            page.queue(url, next_task)
-            return
-        await memory.owe(version.uri, page.asked, task)
+        """Queue the next attempt: elsewhere, or else in the next run of the crawl."""
+        if following := next_attempt(task, page.asked):
+            page.queue(*following)
+        else:
+            await memory.owe(version.uri, page.asked, task)
 
 
 async def _is_settled(memory: MirrorIndex, version: StatedResource) -> bool:
@@ -154,10 +137,10 @@ async def _is_settled(memory: MirrorIndex, version: StatedResource) -> bool:
 def _patch(
     files: ResourceFiles, patch: ByteSource, task: SyncTask, version: StatedResource
 ) -> bytes:
-    """Return the bytes after a patch, which are kept by then.
+    """Apply a patch to the kept bytes; return the bytes afterwards.
 
     Raises:
-        SourceFault: the patch is wrong, or there is nothing to be patched.
+        SourceFault: the patch is wrong, or no bytes are kept.
     """
     limit = DEFAULT_LIMITS.n_bytes + 1
     try:

@@ -1,4 +1,4 @@
-"""ResourceFetcher of dumps, and tombstones, as documents."""
+"""Resources of dumps, and tombstones, as documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.harvest.resourcesync.reading import is_rdf
+from rdfcrawl.harvest.resourcesync.response import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class ResourceWriter:
     """Keeps and removes the bytes of resources.
 
     Args:
-        files: where they are kept; None: they are not.
-        spool: where large ones are until they are read.
+        files: for permanent copies; None if there are none.
+        spool: for large resources until the crawl has read them.
     """
 
     def __init__(self, files: ResourceFiles | None, spool: Spool) -> None:
@@ -45,7 +45,7 @@ class ResourceWriter:
     async def add(
         self, page: SyncResponse, content: DumpedResource
     ) -> AsyncIterator[Document]:
-        """Yield a resource of a dump; nothing if its bytes could not be kept."""
+        """Yield a resource of a dump, unless its bytes could not be kept."""
         document = page.derived(content.version.uri)
         document.response.media_type = content.version.media_type
         document.response.body = content.source.data
@@ -67,7 +67,7 @@ class ResourceWriter:
     def _keep(
         self, document: Document, content: DumpedResource, spooled: Path | None
     ) -> None:
-        """Put the bytes of a resource where they are kept or read."""
+        """Put the bytes of a resource into a permanent or a spooled file."""
         version = content.version
         path = spooled
         if self._files is not None:

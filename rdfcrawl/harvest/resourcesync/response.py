@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource, body_of
 from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
 from rdfcrawl.harvest.response import HarvestedResponse
-from rdfcrawl.harvest.tasks import is_named, read_task
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.records import fitted
@@ -27,47 +28,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SyncResponse(HarvestedResponse):
-    """A response of a ResourceSync source while it is harvested.
-
-    Attributes:
-        context: of the harvester.
-    """
+    """A response of a ResourceSync source, with the context of the harvester."""
 
     context: HarvestContext = field(kw_only=True)
 
     @property
     def asked(self) -> str:
-        """The URL that was meant, before redirects to other hosts."""
+        """The requested URL, before redirects to other hosts."""
         return self.record.chain[0] if self.record.chain else self.record.url
 
     @property
     def run(self) -> int:
-        """Run of the crawl that the record is of."""
+        """Run of the crawl in the task of the record."""
         return read_task(self.record).run
 
     @property
     def source(self) -> ByteSource | None:
-        """The bytes that came; None if there are none."""
-        document = self.document
-        body = body_of(document.response)
+        """The body; None if there is none."""
+        body = body_of(self.document.response)
         return None if body is None else ByteSource.of(body)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the answer came without a fault."""
-        return not self.document.faults and self.source is not None
-
     def memory(self, source: str) -> MirrorIndex:
-        """Return what is known of a set of resources."""
+        """Return the index of a set of resources."""
         name = f"{self.record.url} {self.record.task_text()}".encode()
         own = blake2b(name, digest_size=6).hexdigest()
         return MirrorIndex(self.context.state_store, source, own, self.run)
 
     def policy(self) -> SyncPolicy:
-        """Return how its source is read."""
+        """Return the policy for reading the source."""
         options = self.context.options
-        # One that was come upon has no word in what the operator has named.
-        named = self.context.arguments.sources if is_named(self.record) else ()
+        # A discovered source has no word in what the operator has named.
+        is_named = read_task(self.record).is_named
+        named = self.context.arguments.sources if is_named else ()
         hosts = map(host_of, named if isinstance(named, tuple) else ())
         return SyncPolicy(
             sites=frozenset(map(registered_domain, hosts)),
@@ -78,10 +70,10 @@ class SyncResponse(HarvestedResponse):
         )
 
     def note(self, error: OSError | SourceFault) -> None:
-        """Note what has failed.
+        """Note a failure.
 
         Raises:
-            StoreFault: our disk has, for now: the page is for another time.
+            StoreFault: our disk has failed for now: the page is done another time.
         """
         if fault := passing_fault(error):
             raise fault from error
@@ -96,7 +88,7 @@ class SyncResponse(HarvestedResponse):
         payload: SyncTask | SyncSearch,
         urgency: Urgency = Urgency.ORDINARY,
     ) -> None:
-        """Have a record of the same source follow the response."""
+        """Add a follow-up of the same source."""
         record = self.record
         if isinstance(payload, SyncTask):
             try:
@@ -109,14 +101,25 @@ class SyncResponse(HarvestedResponse):
         self.follow_ups.append(FollowUp(child, is_part_of_source=True, urgency=urgency))
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
-        """Return a document of its own that the answer stands for."""
+        """Return a document of its own that comes out of the response."""
         document = self.document.part(url, is_deleted=is_deleted)
         document.record = replace(self.record, chain=())
         document.is_read = is_deleted
         return document
 
     def describe(self, document: Document, lines: Iterable[str]) -> None:
-        """Let a document be these statements; nothing in it is followed."""
+        """Replace the content of a document by statements that are not followed."""
         document.is_read = True
         document.is_followed = False
         document.parts = iter_quads(lines, document.url, FaultLog())
+
+
+def is_rdf(document: Document, head: bytes) -> bool:
+    """Return whether a resource has an RDF format, or may contain RDF when unpacked.
+
+    Args:
+        document: with media type and URL.
+        head: first bytes of the resource.
+    """
+    decision = formats.decide(document.media_type, document.url, head)
+    return decision.format is not None or decision.packing is not None

@@ -1,8 +1,7 @@
-"""Where a source describes itself, from what the operator or a crawl has named.
+"""Discovery of the description of a source, from a URL of the operator or the crawl.
 
-A site is asked for its description first, then its front page and robots.txt are looked
-through; nothing else is tried. Of a list that is found, the documents above it are
-read, as they tell of the changes too.
+Tries the description of a site, then its front page and its robots.txt. From a list the
+documents above are read, as these name the changes as well.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.document_reader import heading_of
 from rdfcrawl.harvest.robots import read_robots
-from rdfcrawl.harvest.tasks import is_named
+from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
@@ -45,11 +44,10 @@ _MAX_SITEMAPS: Final = 100
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
-    """Return the record that synchronizing begins with.
+    """Return the first record of a synchronization.
 
     Args:
-        url: front page of a site, or a document of ResourceSync, or a page that names
-            one.
+        url: front page of a site, a document of ResourceSync, or a page that names one.
         run: of the crawl.
         is_named: by the operator.
     """
@@ -61,13 +59,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
 
 
 def listed_at(document: Document, url: str, run: int) -> FollowUp:
-    """Return the child by which a document of ResourceSync is read.
-
-    Args:
-        document: that has named it.
-        url: of the document of ResourceSync.
-        run: of the crawl.
-    """
+    """Return the follow-up for a document of ResourceSync that `document` names."""
     task = SourceTask(run, payload=SyncSearch("list"))
     depth = document.record.depth + 1
     record = Record(url, Kind.RESOURCESYNC, depth, document.url, task=task)
@@ -75,7 +67,7 @@ def listed_at(document: Document, url: str, run: int) -> FollowUp:
 
 
 def named_by(document: Document) -> list[str]:
-    """Return where a document says that its source is, in its head or header."""
+    """Return the ResourceSync links in the HTML head or the HTTP header."""
     urls = []
     response = document.response
     if RELATION in response.http_links.lower():
@@ -94,11 +86,7 @@ def named_by(document: Document) -> list[str]:
 
 
 class SourceFinder:
-    """Looks for sources.
-
-    Args:
-        lists: reads what was found.
-    """
+    """Looks for sources; `lists` reads the documents that are found."""
 
     def __init__(self, lists: DocumentReader) -> None:
         self._lists = lists
@@ -106,14 +94,14 @@ class SourceFinder:
     async def harvest(
         self, page: SyncResponse, find: SyncSearch
     ) -> AsyncIterator[Document | FollowUp]:
-        """Yield what a document of a source says, if this is one, and the answer."""
+        """Yield the response, after its content if it is a document of a source."""
         document = page.document
         heading = await asyncio.to_thread(_heading, page)
         if not self._is_found(page, find, heading):
             yield document
             return
         mode = SyncMode.SYNC
-        if page.context.arguments.audit and is_named(page.record):
+        if page.context.arguments.audit and read_task(page.record).is_named:
             mode = SyncMode.AUDIT
         async for each in self._lists.read(
             page, SyncTask(mode=mode, run=str(page.run))
@@ -123,7 +111,7 @@ class SourceFinder:
     def _is_found(
         self, page: SyncResponse, find: SyncSearch, heading: DocumentHeading | None
     ) -> bool:
-        """Tell whether an answer is to be read; if not, what comes next is queued."""
+        """Return whether a response is to be read; if not, queue the next search."""
         capability = heading.facts.capability if heading is not None else None
         match find.step:
             case "site" | "above" if capability in _ABOVE:
@@ -146,11 +134,9 @@ class SourceFinder:
         return False
 
     def _is_top(self, page: SyncResponse, heading: DocumentHeading) -> bool:
-        """Tell whether there is nothing above a document that is to be read first."""
-        if heading.facts.capability in _ABOVE:
-            return True
+        """Return whether no document above is to be read first; else queue that one."""
         above = [x for x in of_heading(heading) if x.expected in _ABOVE]
-        if not above:
+        if heading.facts.capability in _ABOVE or not above:
             return True
         self._find(page, above[0].url, SyncSearch("above", heading.url))
         return False
@@ -188,7 +174,7 @@ class SourceFinder:
 
 
 def _heading(page: SyncResponse) -> DocumentHeading | None:
-    """Return what a document says of itself; None if it is none of ResourceSync."""
+    """Return the heading of a document; None if it is none of ResourceSync."""
     if page.source is None:
         return None
     try:
@@ -200,6 +186,6 @@ def _heading(page: SyncResponse) -> DocumentHeading | None:
 
 
 def _excuse(document: Document) -> None:
-    """Take it for no fault that what was looked for is not there, as on most sites."""
+    """Clear the faults of a response if its site merely lacks ResourceSync."""
     if 200 <= document.status < 500:
         document.faults.clear()

@@ -1,10 +1,12 @@
-"""What a document or a part of a dump asks for: it is done, or queued."""
+"""Steps of a document or of a part of a dump, done at once or queued."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.harvest.resourcesync.steps import iter_steps
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.mirror import version_of
@@ -22,7 +24,7 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
@@ -30,24 +32,20 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.mirror import (
         KnownResource,
-        Lookup,
         MirrorState,
         StatedResource,
     )
     from rdfcrawl.sitemaps.resourcesync.steps import Step
 
 
-class StepRunner:
-    """What one document or part of a dump asks for.
+_AT_ONCE: Final = 200
 
-    Args:
-        page: the answer.
-        task: of its record.
-        memory: of the set of resources.
-        writer: takes the resources.
+
+class StepRunner:
+    """Runs the steps of one document or part of a dump.
 
     Attributes:
-        is_done: it was read to its end, or goes on in another record.
+        is_done: the reading has come to its end, or continues in another record.
     """
 
     def __init__(
@@ -57,18 +55,17 @@ class StepRunner:
         memory: MirrorIndex,
         writer: ResourceWriter,
     ) -> None:
-        self._writer, self._page, self._task = writer, page, task
-        self._memory = memory
+        self._page, self._task, self._memory, self._writer = page, task, memory, writer
         self._done: list[StatedResource] = []
         self._wanted: dict[str, int] = {}
         self.is_done = False
 
     async def do(
-        self, begin: Callable[[Lookup], Iterator[Step]]
+        self, begin: Callable[..., Iterator[Step]]
     ) -> AsyncIterator[Document | FollowUp]:
-        """Take the steps; yield the resources that came or went, and follow-ups."""
+        """Run the steps; yield new and deleted resources, and follow-ups."""
         await self._memory.begin()
-        async for group in iter_steps(begin, self._memory):
+        async for group in _iter_steps(begin, self._memory):
             for step in group:
                 async for document in self._do(step):
                     yield document
@@ -116,7 +113,7 @@ class StepRunner:
                 self._page.document.links.add(link)
             case OpenedSet(_, url):
                 await self._memory.open(url)
-                await self._ask_again()
+                await self._queue_owed()
             case FollowStep():
                 self._follow(step)
 
@@ -135,17 +132,16 @@ class StepRunner:
         urgency = Urgency.LATER if task.cursor else Urgency.SOON
         self._page.queue(step.url, task, urgency)
 
-    async def _ask_again(self) -> None:
-        """Queue what could not be had in an earlier run of the crawl."""
-        if not self._page.run:
-            return
-        for url, task in await self._memory.owed():
-            self._page.queue(url, task)
+    async def _queue_owed(self) -> None:
+        """Queue the resources that failed in earlier runs of the crawl."""
+        if self._page.run:
+            for url, task in await self._memory.owed():
+                self._page.queue(url, task)
 
     async def _end(self, part: RunPart) -> AsyncIterator[Document]:
-        """Keep a part, and if it was the last one, what the run has led to."""
+        """Keep a part, and after the last one the outcome of the run."""
         self.is_done = True
-        memory, page = self._memory, self._page
+        memory = self._memory
         await memory.remember(self._done)
         self._done.clear()
         parts = await memory.put_part(part)
@@ -156,22 +152,63 @@ class StepRunner:
             async for known in memory.resources():
                 versions = _gone(known, part.run, state)
                 for version in versions:
-                    yield await self._writer.remove(page, version)
+                    yield await self._writer.remove(self._page, version)
                 await memory.remember(versions)
         for task in tasks:
-            page.queue(state.url, task, Urgency.SOON)
+            self._page.queue(state.url, task, Urgency.SOON)
         await memory.keep(state)
+
+
+async def _iter_steps(
+    begin: Callable[..., Iterator[Step]], memory: MirrorIndex
+) -> AsyncIterator[list[Step]]:
+    """Yield steps in groups, read in a thread; finish one group before the next.
+
+    A `DumpedResource` is the last step of its group.
+
+    Args:
+        begin: starts the reading; takes `lookup`, which looks up resources.
+        memory: index for the lookup.
+    """
+    loop = asyncio.get_running_loop()
+    told: dict[str, KnownResource] = {}  # by steps that are not finished yet
+
+    def look_up(uris: Sequence[str]) -> Mapping[str, KnownResource]:
+        known = asyncio.run_coroutine_threadsafe(memory.known(uris), loop).result()
+        known.update((uri, told[uri]) for uri in uris if uri in told)
+        return known
+
+    def take(steps: Iterator[Step]) -> list[Step]:
+        group: list[Step] = []
+        for step in islice(steps, _AT_ONCE):
+            group.append(step)
+            if isinstance(step, UnfetchedResource | DeletedResource):
+                told[step.version.uri] = step.version.known()
+            elif isinstance(step, DumpedResource):
+                break
+        return group
+
+    steps = await asyncio.to_thread(begin, lookup=look_up)
+    try:
+        while group := await asyncio.to_thread(take, steps):
+            yield group
+            told.clear()
+    finally:
+        close = getattr(steps, "close", None)
+        if close is not None:
+            with suppress(ValueError):  # cancelled while the thread still takes some
+                close()
 
 
 def _gone(
     known: dict[str, KnownResource], run: str, state: MirrorState
 ) -> list[StatedResource]:
-    """Return the resources that an audit has not come by."""
+    """Return the resources that an audit has not met."""
     return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))
 
 
 def _fetch(version: StatedResource, task: SyncTask) -> FollowStep:
-    """Return the record of a resource that a dump has, but not so that it helps."""
+    """Return a request for a resource whose copy in the dump is unusable."""
     following = SyncTask(
         do=SyncStep.GET,
         source=task.source,
