@@ -21,7 +21,7 @@ from scrapy.utils.project import ENVVAR, get_project_settings
 from rdfcrawl import __version__
 from rdfcrawl.addon import PATH, SPIDERS
 from rdfcrawl.console import fail, tell_interrupts
-from rdfcrawl.launch import check_name, load_spiders
+from rdfcrawl.launch import check_name, load_addons, load_spiders
 
 if TYPE_CHECKING:
     import argparse
@@ -104,6 +104,7 @@ def _load(name: str) -> ScrapyCommand:
 def _run(name: str, command: ScrapyCommand, words: list[str]) -> None:
     settings = command.settings = settings_here()
     settings.setdict(command.default_settings, priority="command")
+    load_addons(settings.copy())  # before Scrapy does, with a traceback
     parser = ScrapyArgumentParser(
         prog="rdfcrawl",
         usage=f"rdfcrawl {name} {command.syntax()}",

@@ -104,10 +104,24 @@ def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
 
     The settings stay as they are: Scrapy has add-ons change them once.
     """
-    if settings.getdict("ADDONS"):
-        settings = settings.copy()
-        AddonManager.load_pre_crawler_settings(settings)
+    settings = settings.copy()
+    load_addons(settings)
     return get_spider_loader(settings)
+
+
+def load_addons(settings: BaseSettings) -> None:
+    """Have the add-ons of a project add their spiders to its settings.
+
+    Exit with 2 and one line if there is no such add-on.
+    """
+    from rdfcrawl.options.values import load_setting, mapping
+
+    try:
+        for path in mapping(settings, "ADDONS"):
+            load_setting("ADDONS", str(path), path)
+    except ConfigError as error:
+        fail(str(error))
+    AddonManager.load_pre_crawler_settings(settings)
 
 
 def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:

@@ -154,12 +154,16 @@ class Reservations:
         is_off = self.is_expired or "noindex" in self.directives
         return Reason.NOINDEX if is_off and policy.robots is Obedience.RESPECT else None
 
-    def forbids_following(self, policy: ReservationPolicy) -> bool:
-        """Return whether links of the document are not followed."""
-        is_nofollow = (
-            "nofollow" in self.directives and policy.robots is Obedience.RESPECT
-        )
-        return is_nofollow or self.closes(policy)
+    def forbids_following(
+        self, policy: ReservationPolicy, *, wants_nofollow: bool = False
+    ) -> bool:
+        """Return whether links of the document are not followed.
+
+        With `wants_nofollow`, links that nobody vouches for are wanted, too.
+        """
+        is_nofollow = not wants_nofollow and "nofollow" in self.directives
+        is_obeyed = policy.robots is Obedience.RESPECT
+        return (is_nofollow and is_obeyed) or self.closes(policy)
 
 
 NOTHING: Final = Reservations()

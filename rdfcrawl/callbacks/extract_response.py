@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
@@ -18,7 +17,7 @@ from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.options.merging import apply_values
 from rdfcrawl.options.values import is_on
 from rdfcrawl.pipelines.keep import KeptQuads
-from rdfcrawl.reservations import NOTHING, Obedience
+from rdfcrawl.reservations import NOTHING, ReservationPolicy
 from rdfcrawl.robots.options import reservation_policy, robots_agent
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.callbacks.inspection import InspectionReport
     from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.reservations import ReservationPolicy
 
 
 class ExtractedRdf:
@@ -133,13 +131,12 @@ async def extract(
 
 
 def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
-    seen = Obedience.RECORD
     return InspectionRequest(
         target="",
         follow=LinkPolicy.parse(follow),
         fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
         robots_agent=robots_agent(ours) if is_on(ours, "ROBOTSTXT_OBEY") else "",
         extract=ExtractOptions.from_settings(ours),
-        reservation_policy=replace(reservation_policy(ours), robots=seen, tdm=seen),
+        reservation_policy=ReservationPolicy(agent=reservation_policy(ours).agent),
         shares_children=True,
     )

@@ -13,10 +13,16 @@ from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.fetch.http.exchange import parse_content_type
 from rdfcrawl.fetch.retry_policy import fault_of_status
+from rdfcrawl.pipelines.account import withhold
 from rdfcrawl.pipelines.extract import note_outcome
 from rdfcrawl.pipelines.keep import KeptQuads
 from rdfcrawl.records import Document, FetchedResponse, Record
-from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.reservations import (
+    ROBOTS_TAG,
+    TDM_POLICY,
+    TDM_RESERVATION,
+    ReservationPolicy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -35,6 +41,7 @@ async def look_at(
     follow: LinkPolicy,
     fetch: FetchOptions,
     extract: ExtractOptions,
+    reservation_policy: ReservationPolicy,
 ) -> AsyncIterator[Any]:
     """Yield what a crawl would make of a response.
 
@@ -44,12 +51,19 @@ async def look_at(
         follow: which links a crawl would follow.
         fetch: limits, and politeness of the requests for contexts.
         extract: how documents are read.
+        reservation_policy: which reservations of publishers are obeyed, as far as the
+            response has them.
 
     Yields:
         The document, with its outcome; the output of `parse`; a request for each link.
     """
     request = InspectionRequest(
-        target="", follow=follow, fetch=fetch, robots_agent="", extract=extract
+        target="",
+        follow=follow,
+        fetch=fetch,
+        robots_agent="",
+        extract=extract,
+        reservation_policy=reservation_policy,
     )
     folder = Path(tempfile.gettempdir())
     kept = KeptQuads(no_chunks(), folder, fetch.spool_bytes)
@@ -58,10 +72,12 @@ async def look_at(
         found = await inspect(request, kept.take, document=document)
         if found.outcome is not None:
             note_outcome(document, found.outcome)
+            document.withheld = found.withheld
+            withhold(document)
         document.n_links = len(found.followed)
         document.kept = kept
         yield document
-        if parse is not None and found.outcome is not None:
+        if parse is not None and found.outcome is not None and not found.withheld:
             parsed = ParsedDocument(document, max_bytes=fetch.max_document_bytes)
             async for each in iterate_output(parse(parsed)):
                 yield each

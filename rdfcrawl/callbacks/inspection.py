@@ -14,8 +14,9 @@ from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extraction.job import ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import Document, FetchedResponse, Record
-from rdfcrawl.reservations import IGNORE_ALL, ReservationPolicy, read_headers
+from rdfcrawl.reservations import Obedience, ReservationPolicy, read_headers
 from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 from rdfcrawl.uri.schemes import scheme_of
 
@@ -50,7 +51,8 @@ class InspectionRequest:
         robots_agent: product token for robots.txt, which is not obeyed if empty.
         extract: how documents are read.
         logins: of FTP servers.
-        reservation_policy: which reservations of publishers are looked for.
+        reservation_policy: which reservations of publishers a crawl would obey; all
+            are looked for.
         shares_children: child processes are those of the event loop, for later calls.
     """
 
@@ -62,7 +64,7 @@ class InspectionRequest:
     robots_agent: str
     extract: ExtractOptions
     logins: FtpLogins = NO_LOGINS
-    reservation_policy: ReservationPolicy = IGNORE_ALL
+    reservation_policy: ReservationPolicy
     shares_children: bool = False
     fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
 
@@ -75,11 +77,13 @@ class InspectionReport:
         document: as it was fetched; a file is one of status 0.
         outcome: what was read of it; None if there was no body.
         followed: other URLs that a crawl would go on to, before its scope is applied.
+        withheld: why a crawl would not store the statements, if it would not.
     """
 
     document: Document
     outcome: ExtractOutcome | None
     followed: frozenset[str]
+    withheld: Reason | None = None
 
 
 async def inspect(
@@ -122,10 +126,15 @@ async def inspect(
         if outcome is None:
             outcome = await _read_in_child(source, job, keep, request, web)
         found |= follow.choose(outcome.links)
+    policy = request.reservation_policy
+    wants_nofollow = Relation.NOFOLLOW in follow.relations
+    if outcome.reservations.forbids_following(policy, wants_nofollow=wants_nofollow):
+        found.clear()
     return InspectionReport(
         document=document,
         outcome=outcome,
         followed=_requestable(found, document.record.url) - {job.url, job.page_url},
+        withheld=outcome.reservations.withholds(policy),
     )
 
 
@@ -236,6 +245,9 @@ async def _find(request: InspectionRequest, web: _ClosedWeb, folder: Path) -> Do
 
 
 def _job(request: InspectionRequest, document: Document) -> ReadingJob:
+    """Return how to read a document, whatever its publisher reserves."""
+    seen = Obedience.RECORD
+    policy = replace(request.reservation_policy, robots=seen, tdm=seen)
     media_type = charset = ""
     if request.media_type:
         from rdfcrawl.fetch.http.exchange import (  # noqa: PLC0415 (slow to import)
@@ -255,11 +267,9 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
         rules=request.extract.rules,
         custom=request.extract.custom,
         reservations=read_headers(
-            document.response.reservation_headers,
-            request.reservation_policy,
-            now=time.time(),
+            document.response.reservation_headers, policy, now=time.time()
         ),
-        reservation_policy=request.reservation_policy,
+        reservation_policy=policy,
         at_secs=time.time(),
         limits=request.extract.limits,
         unpack=request.extract.unpack,

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from scrapy.addons import AddonManager
 from scrapy.commands.genspider import Command as ScrapyGenspiderCommand
 
 import rdfcrawl
+from rdfcrawl.launch import load_addons
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +30,7 @@ class Command(ScrapyGenspiderCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Write the spider, or show the templates."""
         if self.settings is not None:
-            AddonManager.load_pre_crawler_settings(self.settings)
+            load_addons(self.settings)
         name = f"{opts.dump or opts.template}.tmpl"
         if not Path(self.templates_dir, name).exists() and (TEMPLATES / name).exists():
             self._folder = TEMPLATES

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.addons import AddonManager
 from scrapy.commands.list import Command as ScrapyListCommand
+
+from rdfcrawl.launch import load_addons
 
 if TYPE_CHECKING:
     import argparse
@@ -17,5 +18,5 @@ class Command(ScrapyListCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """List the spiders."""
         if self.settings is not None:
-            AddonManager.load_pre_crawler_settings(self.settings)
+            load_addons(self.settings)
         super().run(args, opts)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from rdfcrawl.callbacks.inspection import InspectionReport, InspectionRequest
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.records import Document
+    from rdfcrawl.reservations import Reservations
 
 _SHOWN_LINKS: Final = 20
 _SHOWN_STATEMENTS: Final = 1000
@@ -105,7 +106,7 @@ class Command(ScrapyCommand):
         from rdfcrawl.options.merging import apply_defaults
         from rdfcrawl.options.values import is_on
         from rdfcrawl.rdf.graphs import check_iri
-        from rdfcrawl.robots.options import robots_agent
+        from rdfcrawl.robots.options import reservation_policy, robots_agent
 
         settings = cast("Settings", self.settings)
         apply_defaults(settings)
@@ -135,6 +136,7 @@ class Command(ScrapyCommand):
                 else "",
                 extract=ExtractOptions.from_settings(settings),
                 logins=ftp_logins(),
+                reservation_policy=reservation_policy(settings),
                 fetchers=build_fetchers(Crawler(Spider, settings), fetch.fetchers)
                 if fetch.fetchers
                 else {},
@@ -270,6 +272,7 @@ def report(inspection: InspectionReport) -> list[str]:
     if outcome is not None:
         rows += _what_was_read(outcome)
         faults += outcome.faults
+        rows += _reserved(outcome.reservations, inspection.withheld)
     rows += _links(inspection)
     rows += [("fault", _fault(fault)) for fault in faults]
     return [_row(name, value) for name, value in rows]
@@ -307,6 +310,18 @@ def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
         yield "extractor", "none: the page has no annotation"
     whole = " (read in part)" if outcome.is_partial else ""
     yield "statements", f"{outcome.n_quads}{whole}"
+
+
+def _reserved(
+    reservations: Reservations, withheld: Reason | None
+) -> Iterator[tuple[str, str]]:
+    found = list(reservations.directives)
+    if reservations.tdm:
+        found.append(f"tdm-reservation {reservations.tdm_policy}".strip())
+    if found:
+        yield "reserved", ", ".join(found)
+    if withheld:
+        yield "withheld", f"a crawl would not store the statements ({withheld})"
 
 
 def _links(inspection: InspectionReport) -> Iterator[tuple[str, str]]:

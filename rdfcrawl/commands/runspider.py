@@ -12,7 +12,13 @@ from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
 from scrapy.utils.spider import iter_spider_classes
 
 from rdfcrawl.console import tell_interrupts
-from rdfcrawl.launch import check_operator, is_ours, prepare_process, run_crawl
+from rdfcrawl.launch import (
+    check_operator,
+    is_ours,
+    load_addons,
+    prepare_process,
+    run_crawl,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -34,6 +40,7 @@ class Command(ScrapyRunspiderCommand):
         """Apply the options, and prepare the process if the spider is one of ours."""
         super().process_options(args, opts)
         if self.settings is not None and len(args) == 1:
+            load_addons(self.settings.copy())
             self._spider = _spider_of(Path(args[0]))
             if self._spider is not None:
                 prepare_process(self.settings)

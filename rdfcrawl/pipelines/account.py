@@ -113,8 +113,7 @@ class AccountPipeline:
 
     def note(self, document: Document) -> None:
         """Account for a document, which may be no item."""
-        if document.withheld is not None:
-            _withhold(document)
+        withhold(document)
         self._segments.write_document(describe(document, self._worker))
         self._count(document)
         if has_lookalike(document.url):
@@ -184,12 +183,12 @@ class AccountPipeline:
         self._counts.clear()
 
 
-def _withhold(document: Document) -> None:
-    """Account for statements that were not stored on request of their publisher."""
+def withhold(document: Document) -> None:
+    """Account for statements that are not stored on request of their publisher."""
     if document.withheld is not None:
         detail = f"{document.n_quads} statements" if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
-    document.n_quads = 0
+        document.n_quads = 0
 
 
 def _is_of_operator(document: Document) -> bool:

@@ -387,6 +387,7 @@ class RdfSpider(Spider):
             follow=self.arguments.follow,
             fetch=self.options.fetch,
             extract=ExtractOptions.from_settings(self.settings),
+            reservation_policy=self.options.reservation_policy,
         )
 
     def parse_document(self, document: ParsedDocument) -> Any:
@@ -517,11 +518,10 @@ class RdfSpider(Spider):
         policy = self.options.reservation_policy
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)
-        document.is_nofollow = reservations.forbids_following(policy)
-        if document.is_nofollow and not reservations.closes(policy):
-            arguments = self.joined().arguments_of(document.record)
-            is_wanted = Relation.NOFOLLOW in arguments.follow.relations
-            document.is_nofollow = not is_wanted
+        follow = self.joined().arguments_of(document.record).follow
+        document.is_nofollow = reservations.forbids_following(
+            policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
+        )
 
     def _obey_for(self, part: Document, document: Document) -> None:
         """Apply the reservations of a response to a document in it, and its own."""

@@ -132,6 +132,17 @@ def test_file_with_a_base_gives_what_the_crawl_stores(
     assert canonical(target.read_bytes()) == canonical(crawled.raw(url))
 
 
+def test_reservations_of_a_publisher_are_told(rdf: RunRdf, loopback: Loopback) -> None:
+    """If a crawl would not store a page, the command shows it and says so."""
+    page = '<meta name="robots" content="none"><a property="dc:relation" href="x">'
+    server = loopback({"/a": loopback.response(page.encode(), "text/html")})
+    done = rdf(server.url("/a"))
+    assert "dcterms:relation" in done.stdout
+    told = " ".join(done.stderr.split())
+    assert "reserved nofollow, noindex withheld a crawl would not store" in told
+    assert "links 0 would be followed" in told
+
+
 def test_refused_rules_are_told_when_a_file_is_written(
     rdf: RunRdf, tmp_path: Path
 ) -> None:

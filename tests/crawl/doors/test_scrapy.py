@@ -300,6 +300,40 @@ def test_parse_shows_what_a_crawl_would_make_of_a_page(
     assert not result.folder.exists()
 
 
+def test_parse_obeys_what_a_publisher_reserves(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl would store nothing of a page, then `scrapy parse` shows nothing."""
+    page = loopback.response(GOOD, X_Robots_Tag="none")
+    server = loopback({"/a": page})
+    words = ("parse", "--spider", "checked", "--nocolour", server.url("/a"))
+    result = commands.start(*words, SPIDER_MODULES=__name__).wait()
+    assert result.code == 0, result.stderr
+    told = result.stderr
+    assert "'reason': 'noindex'" in told
+    assert "'quads': 0" in told
+    assert "objects" not in told
+    assert "<GET" not in told
+
+
+@pytest.mark.parametrize("command", ["list", "crawl", "genspider", "runspider"])
+def test_a_wrong_path_of_an_add_on_is_told_in_one_line(
+    commands: Commands, command: str, tmp_path: Path
+) -> None:
+    """If there is no such add-on, then one line says which path is wrong."""
+    (tmp_path / "one.py").write_text(SPIDER)
+    words = {
+        "crawl": ["linkeddata"],
+        "genspider": ["-l"],
+        "runspider": [str(tmp_path / "one.py")],
+    }.get(command, [])
+    addons = '{"rdfcrawl.Adon": 500}'
+    result = commands.start(command, *words, f"-sADDONS={addons}").wait()
+    assert result.code == 2, result.stderr
+    assert "ADDONS: 'rdfcrawl.Adon': " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize(
     "project", ["rdfcrawl.settings", "tests.support.addon_project"]
 )
